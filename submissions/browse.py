@@ -7,7 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cir_datasets.browse import ShownRanking, check_page, page_name, right_answers, write_browser
+from cir_datasets.browse import (
+    ShownRanking,
+    check_page,
+    page_name,
+    right_answers,
+    right_by,
+    write_browser,
+)
 from cir_metrics.errors import CallError, did_you_mean
 from submissions.errors import SubmissionError
 from submissions.formats.budget import MAX_BYTES
@@ -124,9 +131,10 @@ def _run(file: FileLike, known: Benchmarks, benchmark: BenchmarkLike) -> RankFil
 
 def _rankings(benchmark: Benchmark, runs: Sequence[RankFile], k: int) -> Mapping[str, Any]:
     known, depth = not benchmark.ground_truth_withheld, board_depth(benchmark).used
+    metrics = right_by(benchmark.spec.main_metric, benchmark.spec.metrics)
     found = {}
     for name, row in zip(benchmark.query_ids, benchmark.rows(), strict=True):
-        targets = set(right_answers(row, benchmark.spec.metrics))
+        targets = set(right_answers(row, metrics))
         answers = [run.rankings[name] if benchmark.multi_turn else [run.rankings[name]] for run in runs]
         found[name] = [
             [_ranked(answer[turn][:depth], targets, k, known) for answer in answers]

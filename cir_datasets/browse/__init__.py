@@ -18,6 +18,7 @@ from cir_datasets.browse.pictures import PREFIX, page_pictures
 from cir_datasets.common.counts import counted_rows
 from cir_datasets.errors import DatasetError
 from cir_datasets.pages import part, render
+from cir_datasets.registry.schema import main_metric_terms
 from cir_metrics.atomic import write_whole
 from cir_metrics.errors import CallError
 
@@ -108,12 +109,28 @@ def browse_queries(
     return write_browser(benchmark, out, images=images, pictures=pictures)
 
 
+def right_by(main_metric: str, metrics: Sequence[str]) -> tuple[str, ...]:
+    """The metrics that `right_answers` goes by: what ranks, where that counts all positives, else all.
+
+    Args:
+        main_metric: printed name of what ranks; a mean names several.
+        metrics: printed names of all metrics.
+
+    Example:
+        >>> right_by("map@5", ["map@5", "recall@10"]), right_by("recall@10", ["map@5", "recall@10"])
+        (('map@5',), ('map@5', 'recall@10'))
+    """
+    ranked = main_metric_terms(main_metric)
+    counts_all = all(metric.startswith(("map@", "pnr_map@")) for metric in ranked)
+    return tuple(ranked if counts_all else metrics)
+
+
 def right_answers(row: Row, metrics: Sequence[str]) -> list[str]:
     """The images that make a hit: the target where recall is scored, else every positive.
 
     Args:
         row: a query or session.
-        metrics: printed names of the benchmark's metrics.
+        metrics: printed names of metrics, from `right_by`.
 
     Example:
         >>> row = {"target_image_id": "a", "positive_image_ids": ["a", "b"]}
@@ -171,7 +188,8 @@ def write_browser(
         DatasetError: as for `browse_queries`.
     """
     target = check_page(out)
-    cards = [query_card(row, rankings, k, benchmark.spec.metrics, len(runs)) for row in benchmark.rows()]
+    metrics = right_by(benchmark.spec.main_metric, benchmark.spec.metrics)
+    cards = [query_card(row, rankings, k, metrics, len(runs)) for row in benchmark.rows()]
     wanted = dict.fromkeys(image for card in cards for image in images_of(card))
     src, said = page_pictures(benchmark.spec, wanted, target.parent, images, pictures)
     number = {image: place for place, image in enumerate(wanted)}
@@ -231,7 +249,7 @@ def query_card(
         row: the query or session.
         rankings: as for `write_browser`.
         k: as for `write_browser`.
-        metrics: printed names of the benchmark's metrics.
+        metrics: as for `right_answers`.
         runs: how many of the rankings decide whether it is a hit.
     """
     session = "turns" in row

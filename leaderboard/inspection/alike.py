@@ -32,16 +32,31 @@ class Alike:
     lists: int
 
 
-def entries_alike(store: Store, lists: Lists, table: KeptTable, submission: Submission) -> tuple[Alike, ...]:
-    """Entries near an entry's score of whose lists half or more begin as its own do, the most alike first.
+@dataclass(frozen=True)
+class AlikeSearch:
+    """What a comparison with the entries nearest to an entry's score found.
+
+    Args:
+        alike: entries of whose lists half or more begin as its own do, the most alike first.
+        looked_at: entries whose lists were compared.
+        waiting: entries whose lists are not read yet.
+    """
+
+    alike: tuple[Alike, ...] = ()
+    looked_at: int = 0
+    waiting: int = 0
+
+
+def entries_alike(store: Store, lists: Lists, table: KeptTable, submission: Submission) -> AlikeSearch:
+    """Compare an entry's lists with those of the entries nearest to its score.
 
     Args:
         store: the submissions.
-        lists: of entries; what is not read yet is left out until it is.
+        lists: of entries; those that are not read yet wait, and their reading begins.
         table: of the entry's board.
         submission: the entry.
     """
-    kept: dict[str, tuple[Alike, ...]] = table.derived.setdefault("alike", {})
+    kept: dict[str, AlikeSearch] = table.derived.setdefault("alike", {})
     found = kept.get(submission.id)
     if found is not None:
         return found
@@ -49,14 +64,15 @@ def entries_alike(store: Store, lists: Lists, table: KeptTable, submission: Subm
     others = [store.submission(each) for each in _nearest(table.view["rows"], submission.id)]
     theirs = [(other.id, lists.of(other)) for other in others if other is not None]
     if own is None:
-        return ()
+        return AlikeSearch(waiting=len(theirs))
     made = [_compared(name, own, other) for name, other in theirs if other is not None]
     alike = sorted(
         (one for one in made if one.same >= _SHARE * one.lists), key=lambda one: (-one.same, one.id)
     )
-    if all(other is not None for _, other in theirs):
-        kept[submission.id] = tuple(alike)
-    return tuple(alike)
+    search = AlikeSearch(tuple(alike), len(made), len(theirs) - len(made))
+    if not search.waiting:
+        kept[submission.id] = search
+    return search
 
 
 def _nearest(rows: Sequence[Mapping[str, Any]], own: str) -> list[str]:

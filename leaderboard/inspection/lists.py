@@ -30,7 +30,7 @@ from cir_metrics.signature import package_version
 from leaderboard import boards
 from leaderboard.boards import Board
 from leaderboard.errors import FileStoreError, LostFileError, PassingError
-from leaderboard.inspection.making import SHOWN, UNLISTED, made_lists
+from leaderboard.inspection.making import SHOWN, UNLISTED, made_lists, right_by
 from leaderboard.queue.child import Limits
 from leaderboard.store import Store
 from leaderboard.store.database import upsert
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("leaderboard.inspection")
 
-_VERSION = 2
+_VERSION = 3
 """Goes up whenever the lists of the same file would be kept otherwise."""
 _DATA_SECONDS = 30.0
 """As for tables: how long what was prepared is taken to be as it was."""
@@ -158,6 +158,11 @@ class MemberLists:
         span = range(self.starts[place], self.starts[place + 1])
         captions, references = self.about["captions"], self.about["references"]
         return tuple(DialogueRound(captions[each], references[each], self._ranking(each)) for each in span)
+
+    @property
+    def subset_ranks(self) -> NDArray[np.int32] | None:
+        """Rank of each query's target in its subset ranking, 0 where it is not listed; None without."""
+        return self._subset_ranks
 
     @cached_property
     def final_ranks(self) -> NDArray[np.int32]:
@@ -400,7 +405,8 @@ class Lists:
         if all(each is not None for each in prepared):
             hashes = [(each.meta["data_hash"], each.meta["gallery_hash"]) for each in prepared if each]
             settings = None if board.dialogue is None else board.dialogue.model_dump(mode="json")
-            basis = json.dumps([_VERSION, SHOWN, package_version(), board.benchmark, settings, hashes])
+            named = [board.benchmark, right_by(board)]
+            basis = json.dumps([_VERSION, SHOWN, package_version(), *named, settings, hashes])
         self._bases[board.id] = time.monotonic(), basis
         return basis
 

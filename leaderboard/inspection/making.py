@@ -23,6 +23,7 @@ from leaderboard.queue.child import Limits, main, run
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
+    from cir_datasets.rows.records import Row
     from leaderboard.queue.judging import Validated
     from submissions.rank_file.benchmarks import Benchmarks
     from submissions.rank_file.columns import Columns
@@ -38,6 +39,32 @@ SUBSET = 5
 """Images of a subset besides the reference."""
 UNLISTED = 0
 """Stands for the rank of a right answer that no list holds."""
+
+
+def right_by(board: Board) -> tuple[str, ...]:
+    """The metrics that `cir_datasets.browse.right_answers` goes by.
+
+    They are what ranks, where that counts all positives, else all metrics of the benchmark. A dialogue ends
+    at any right picture, but for one that starts at random, which has its target alone.
+
+    Args:
+        board: the board.
+
+    Returns:
+        Printed names of metrics; none where every right picture counts.
+
+    Example:
+        >>> from leaderboard import boards
+        >>> right_by(boards.board("circo/val"))
+        ('map@5',)
+    """
+    from cir_datasets import browse
+    from submissions.scoring.score_report import member_metric
+
+    if board.dialogue is not None:
+        return () if board.dialogue.choices.start == "published" else tuple(board.spec.metrics)
+    ranked = f"mean({', '.join(map(member_metric, board.primary_terms))})"
+    return browse.right_by(ranked, board.spec.metrics)
 
 
 def made_lists(
@@ -72,6 +99,7 @@ def made_lists(
             "file_name": file_name,
             "form": dict(form),
             "lists_to": str(to),
+            "right_by": right_by(board),
             "dialogue": None if board.dialogue is None else board.dialogue.model_dump(),
             "ground_truth": None,
             "keys": [],
@@ -84,12 +112,15 @@ def made_lists(
         return None
 
 
-def packed_lists(judged: Validated, benchmarks: Benchmarks) -> dict[str, NDArray[Any]]:
+def packed_lists(
+    judged: Validated, benchmarks: Benchmarks, right_by: Sequence[str]
+) -> dict[str, NDArray[Any]]:
     """The beginnings of a validated file's rankings, as arrays.
 
     Args:
         judged: the file, from `leaderboard.queue.judging.judge_file`.
         benchmarks: what it answers.
+        right_by: the metrics that say which images are right answers.
 
     Returns:
         By `<number of the benchmark>/<name>`: `about` (JSON as bytes), `top` (codes of the first images a
@@ -110,13 +141,16 @@ def packed_lists(judged: Validated, benchmarks: Benchmarks) -> dict[str, NDArray
         evidence = each.evidence
         if evidence is None:
             raise ValueError(f"{each.benchmark}: the score holds no values a query")
-        arrays = _arrays(runs[each.benchmark], evidence, rounds)
+        arrays = _arrays(runs[each.benchmark], evidence, rounds, right_by)
         found |= {f"{number}/{name}": array for name, array in arrays.items()}
     return found
 
 
 def _arrays(
-    rank_file: RankFile, evidence: Evidence, rounds: Mapping[str, Sequence[Round]] | None
+    rank_file: RankFile,
+    evidence: Evidence,
+    rounds: Mapping[str, Sequence[Round]] | None,
+    right_by: Sequence[str],
 ) -> dict[str, NDArray[Any]]:
     """One rank file against its benchmark; of a transcript with its rounds by session."""
     from cir_datasets.browse import right_answers
@@ -129,13 +163,13 @@ def _arrays(
     # Sessions of a dialogue say themselves where their target stands.
     rows = [] if rounds is not None else benchmark.rows()
     lists, starts = _lists_of(columns, names)
-    depth = board_depth(benchmark).used if rounds is None else int(columns.lengths.max(initial=1))
-    codes = columns.places(lists, depth)
+    # Whole lists, also where the board scores their beginning alone.
+    codes = columns.places(lists, int(columns.lengths.max(initial=1)))
     images: list[str] = columns.images.to_pylist()
     places = {image: place for place, image in enumerate(images)}
     about: dict[str, Any] = {"benchmark": benchmark.id, "names": names}
     about["reference_ranked"] = evidence.reference_ranked
-    right = [right_answers(row, benchmark.spec.metrics) for row in rows]
+    right = [right_answers(row, right_by) for row in rows]
     if rounds is None:
         ranks = _best_ranks(codes, np.repeat(np.arange(len(names)), np.diff(starts)), right, places)
         references = [
@@ -153,6 +187,7 @@ def _arrays(
         references = [None if each.end.startswith(SILENT) else each.reference for each in played]
     about |= _reference_facts(codes, references, places)
     about |= _gallery_facts(benchmark, codes, images)
+    about["scored"] = None if rounds is not None else board_depth(benchmark).used
     arrays: dict[str, NDArray[Any]] = {
         "rank": ranks,
         "listed": (codes >= 0).sum(axis=1).astype(np.int32),
@@ -162,7 +197,7 @@ def _arrays(
     shown = [codes[:, :SHOWN]]
     if rank_file.subset_rankings:
         subsets = _subset_codes([rank_file.subset_rankings[name] for name in names], images, places)
-        about |= _subset_facts(codes, subsets)
+        about |= _subset_facts(codes, subsets, _left_out(rows, rank_file.subset_rankings, places))
         arrays["subset_rank"] = _best_ranks(subsets, np.arange(len(names)), right, places)
         shown.append(subsets)
     # Of the images that are named only those that are shown.
@@ -241,20 +276,44 @@ def _subset_codes(
     return codes
 
 
-def _subset_facts(codes: NDArray[np.int32], subsets: NDArray[np.int32]) -> dict[str, Any]:
-    """Of how many queries two images or more of the subset ranking are listed, and stand in its order."""
-    listed = subsets[:, :, None] == codes[:, None, :]
-    listed &= (subsets >= 0)[:, :, None]
-    there = listed.any(axis=2)
-    # Places of those that are listed, one behind the other: what is not listed takes the last one's place.
-    places = np.maximum.accumulate(np.where(there, listed.argmax(axis=2), -1), axis=1)
-    falls = there & (listed.argmax(axis=2) < places)
-    compared = there.sum(axis=1) >= 2
+def _left_out(
+    rows: Sequence[Row], rankings: Mapping[str, Sequence[str]], places: Mapping[str, int]
+) -> NDArray[np.int32]:
+    """Codes of the images of each subset that its ranking leaves out, as `_subset_codes` has the others."""
+    codes = np.full((len(rows), SUBSET), -1, dtype=np.int32)
+    for line, row in zip(codes, rows, strict=True):
+        others = {*row["subset_image_ids"]} - {row["reference_image_id"], *rankings[row["query_id"]]}
+        known = [places[image] for image in others if image in places]
+        line[: len(known)] = known
+    return codes
+
+
+def _subset_facts(
+    codes: NDArray[np.int32], subsets: NDArray[np.int32], left_out: NDArray[np.int32]
+) -> dict[str, Any]:
+    """Of how many queries the gallery's list orders the subset, and of how many as the subset ranking does.
+
+    An image that the list does not hold stands behind all that it holds, and one that the subset ranking
+    leaves out behind all that this ranks; of two that a list does not hold nothing is known.
+    """
+    ranked = subsets >= 0
+    places, others = _places_in(codes, subsets), _places_in(codes, left_out)
+    falls = ((np.diff(places, axis=1) < 0) & ranked[:, 1:]).any(axis=1)
+    last = np.where(ranked, places, -1).max(axis=1)
+    falls |= others.min(axis=1) < last
+    compared = (np.minimum(places.min(axis=1), others.min(axis=1)) < codes.shape[1]) & ranked.any(axis=1)
     return {
         "subsets": len(subsets),
         "subsets_compared": int(compared.sum()),
-        "subsets_consistent": int((compared & ~falls.any(axis=1)).sum()),
+        "subsets_consistent": int((compared & ~falls).sum()),
     }
+
+
+def _places_in(codes: NDArray[np.int32], images: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Where images stand in the list of their query; behind its end where they do not, or where it is -1."""
+    held = (images[:, :, None] == codes[:, None, :]) & (images >= 0)[:, :, None]
+    found: NDArray[np.int64] = np.where(held.any(axis=2), held.argmax(axis=2), codes.shape[1])
+    return found
 
 
 def _evidence_arrays(evidence: Evidence) -> dict[str, NDArray[Any]]:
@@ -282,7 +341,7 @@ def _answer(request: dict[str, Any], asked: Benchmarks, _: Benchmark | None) -> 
     if isinstance(judged, Rejected):
         return {"refused": judged.payload["text"][:2000]}
     packed = io.BytesIO()
-    np.savez_compressed(packed, **packed_lists(judged, asked))  # type: ignore[arg-type]
+    np.savez_compressed(packed, **packed_lists(judged, asked, request["right_by"]))  # type: ignore[arg-type]
     write_whole(Path(request["lists_to"]), packed.getvalue())
     return {"made": True}
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
+from cir_datasets.common.counts import counted
 from leaderboard.boards import Board
-from leaderboard.inspection.alike import Alike
+from leaderboard.inspection.alike import AlikeSearch
 from leaderboard.inspection.lists import KeptLists
 from leaderboard.inspection.making import SHOWN
 
@@ -21,12 +22,14 @@ class ProtocolFinding:
         value: the numbers.
         sentence: what they mean.
         fits: whether that fits the protocol; None where the protocol leaves it to the method.
+        entries: ids of entries that are named, each with what is said of it.
     """
 
     label: str
     value: str
     sentence: str
     fits: bool | None = None
+    entries: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -42,11 +45,12 @@ class ProtocolCheck:
         never_ranked: how many of them no list holds; None likewise.
         shortest: images of the shortest list.
         longest: images of the longest.
+        scored: images of each list that the board scores, or None where it scores all.
         subsets: queries with a ranking of their subset; 0 on boards without.
-        subsets_compared: of these, queries whose list holds two images of the subset ranking or more.
-        subsets_consistent: of these, queries where those stand in the order of the subset ranking.
+        subsets_compared: of these, queries whose list holds an image of the subset, so that it says an order.
+        subsets_consistent: of these, queries where that is the order of the subset ranking.
         equals: ids of other entries of the board with the same rankings.
-        alike: other entries near its score of whose lists half or more begin as its own do.
+        alike: what a comparison with the entries nearest to its score found.
     """
 
     reference: Literal["kept", "removed"]
@@ -57,11 +61,12 @@ class ProtocolCheck:
     never_ranked: int | None
     shortest: int
     longest: int
+    scored: int | None
     subsets: int
     subsets_compared: int
     subsets_consistent: int
     equals: tuple[str, ...]
-    alike: tuple[Alike, ...] = ()
+    alike: AlikeSearch = field(default_factory=AlikeSearch)
 
     def findings(self) -> list[ProtocolFinding]:
         """What the numbers say, a label, a value and a sentence each."""
@@ -85,13 +90,17 @@ class ProtocolCheck:
         value = f"in {_share(self.subsets_consistent, self.subsets_compared, 'queries')}"
         others = self.subsets - self.subsets_compared
         words = (
-            "Images of the subset stand in the list of the gallery in the order of the subset's own ranking."
+            "Images of the subset stand in the list of the gallery in the order of the subset's own ranking; "
+            "those that are not listed come last."
         )
         if self.subsets_consistent < self.subsets_compared:
-            words = "The others rank the subset by something else than the gallery."
+            words = (
+                "The others rank the subset by something else than the gallery: an image stands before one "
+                "that the list has before it, or that it has alone."
+            )
         if others:
             one = f"{others:,} {'query is' if others == 1 else 'queries are'}"
-            words += f" {one} not looked at: fewer than two such images are listed."
+            words += f" {one} not looked at: no image of the subset is listed."
         return ProtocolFinding("Subset in the order of the list", value, words)
 
     def _of_gallery(self) -> ProtocolFinding:
@@ -99,6 +108,8 @@ class ProtocolCheck:
             f"{self.longest:,}" if self.shortest == self.longest else f"{self.shortest:,} to {self.longest:,}"
         )
         words = f"There are {self.lists:,} lists of {depth} {'image' if depth == '1' else 'images'}."
+        if self.scored is not None and self.longest > self.scored:
+            words += f" The board scores the first {self.scored:,} of each."
         if self.gallery is None or self.never_ranked is None:
             return ProtocolFinding(
                 "Images never ranked", "not known", f"The list of the gallery is not here. {words}"
@@ -112,26 +123,36 @@ class ProtocolCheck:
             return ProtocolFinding(
                 "Same rankings", "none", "No other entry of this board has the very same rankings."
             )
-        names = ", ".join(self.equals)
         return ProtocolFinding(
-            "Same rankings", names, "These entries of this board have the very same rankings."
+            "Same rankings",
+            "",
+            "These entries of this board have the very same rankings.",
+            entries=tuple((name, "") for name in self.equals),
         )
 
     def _of_alike(self) -> ProtocolFinding:
-        label = "Lists that begin the same"
-        if not self.alike:
-            words = f"No entry near its score has the same first {SHOWN} images in half of the lists."
-            return ProtocolFinding(label, "none", words)
-        named = "; ".join(f"{one.id}: {_share(one.same, one.lists, 'lists')}" for one in self.alike)
+        label, search = "Lists that begin the same", self.alike
+        nearest = f"{counted(search.looked_at, 'entry', 'entries')} nearest to its score"
+        waiting = ""
+        if search.waiting:
+            waiting = f" {counted(search.waiting, 'entry is', 'entries are')} still being read for this."
+        if not search.alike:
+            words = (
+                f"Compared with the {nearest}: none has the same first {SHOWN} images in half of the lists."
+            )
+            if not search.looked_at:
+                words = "No entry is there to compare with." if not waiting else "Nothing is compared yet."
+            return ProtocolFinding(label, "not known yet" if waiting else "none", f"{words}{waiting}")
         words = (
-            f"These entries have the same first {SHOWN} images in the same order: it may be one method, sent "
-            "again with few changes."
+            f"Of the {nearest}, these have the same first {SHOWN} images in the same order: it may be one "
+            f"method, sent again with few changes.{waiting}"
         )
-        return ProtocolFinding(label, named, words)
+        named = tuple((one.id, _share(one.same, one.lists, "lists")) for one in search.alike)
+        return ProtocolFinding(label, "", words, entries=named)
 
 
 def protocol_check(
-    board: Board, lists: KeptLists, equals: Sequence[str] = (), alike: Sequence[Alike] = ()
+    board: Board, lists: KeptLists, equals: Sequence[str] = (), alike: AlikeSearch | None = None
 ) -> ProtocolCheck:
     """Check an entry's lists.
 
@@ -139,7 +160,7 @@ def protocol_check(
         board: its board, an open one.
         lists: the entry's.
         equals: ids of other entries of the board with the same rankings, from `Server.equals`.
-        alike: entries whose lists begin as its own do, from `entries_alike`.
+        alike: from `entries_alike`.
     """
     about = [member.about for member in lists.members]
 
@@ -156,11 +177,12 @@ def protocol_check(
         never_ranked=total("never_ranked") if known else None,
         shortest=min(int(each["shortest"]) for each in about),
         longest=max(int(each["longest"]) for each in about),
+        scored=max((int(each["scored"]) for each in about if each["scored"] is not None), default=None),
         subsets=total("subsets"),
         subsets_compared=total("subsets_compared"),
         subsets_consistent=total("subsets_consistent"),
         equals=tuple(equals),
-        alike=tuple(alike),
+        alike=alike or AlikeSearch(),
     )
 
 

@@ -19,8 +19,8 @@ from cir_datasets.prepared.folder import last_prepared
 from leaderboard import data
 from leaderboard.boards import Board
 from leaderboard.inspection import reports
+from leaderboard.inspection.making import right_by
 from leaderboard.pages.pictures import picture_path
-from submissions.scoring.score_report import member_metric
 
 if TYPE_CHECKING:
     from cir_datasets.registry.cards import BenchmarkSpec
@@ -117,7 +117,7 @@ def example_of(board: Board) -> BoardExample:
     if not rows:
         return _invented(board)
     row = next((row for row in rows if _fits(row)), rows[0])
-    targets = right_answers(row, _deciding(board))
+    targets = right_answers(row, right_by(board))
     if row.get("target_image_id") in targets:  # the annotated one is shown
         targets = list(dict.fromkeys([row["target_image_id"], *targets]))
     positives = {*targets, *(row.get("positive_image_ids") or ())}
@@ -133,28 +133,6 @@ def example_of(board: Board) -> BoardExample:
         "" if target.path else "Images are shown by their ids: the pictures are their publisher's.",
         row.get("query_id") or row["session_id"],
     )
-
-
-def right_by(board: Board) -> Sequence[str]:
-    """The metrics of a benchmark that `right_answers` goes by; none where every right picture counts.
-
-    A dialogue ends at any of them, but for one that starts at random, which has its target alone.
-
-    Args:
-        board: the board.
-    """
-    if board.dialogue is not None and board.dialogue.choices.start == "published":
-        return ()
-    return board.spec.metrics
-
-
-def _deciding(board: Board) -> Sequence[str]:
-    """The metrics that say which pictures are right: what ranks, where it counts all positives."""
-    if board.dialogue is not None:
-        return right_by(board)
-    ranked = [member_metric(term) for term in board.primary_terms]
-    counts_all = all(metric.startswith(("map@", "pnr_map@")) for metric in ranked)
-    return ranked if counts_all else board.spec.metrics
 
 
 @functools.lru_cache(_KEPT)

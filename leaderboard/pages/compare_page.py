@@ -13,11 +13,20 @@ from leaderboard.callers import readable
 from leaderboard.errors import UploadRefusedError
 from leaderboard.identity import NOBODY
 from leaderboard.inspection.differences import MOST, Differences, MetricDifference, PairDifferences
+from leaderboard.inspection.lists import KeptLists
 from leaderboard.inspection.numbers import EntryNumbers, main_cutoff
 from leaderboard.pages.entry_page import curve_plot, metric_label
 from leaderboard.pages.figures import number
 from leaderboard.pages.plots import Bars, bars_svg
-from leaderboard.pages.query_page import LAST, default_turn, hit_words, hits_by
+from leaderboard.pages.query_page import (
+    LAST,
+    SUBSET,
+    SUBSET_HIT,
+    default_turn,
+    hit_words,
+    hits_by,
+    subset_hits,
+)
 from leaderboard.pages.site import Page, Site
 from leaderboard.submission import Submission
 from submissions.report.grouping import Grouping
@@ -153,6 +162,7 @@ def _compared(
         "aspects": _aspects(board, submissions, found, numbers),
         "waits": len(numbers) < len(submissions) and all(map(site.server.lists.shown, submissions)),
         "hit": _hit(board),
+        "subset_hit": SUBSET_HIT,
     }
     first = pairs[0]
     return Page(
@@ -185,7 +195,7 @@ def _pair(
     one, other = submissions[pair.first], submissions[pair.second]
     names = found.names[pair.first], found.names[pair.second]
     main = next((each for each in pair.metrics if each.metric == board.primary), pair.metrics[0])
-    flips = _flips(site, board, one, other)
+    lists = site.server.lists.of(one), site.server.lists.of(other)
     return {
         "ids": f"{one.id},{other.id}",
         "names": names,
@@ -198,7 +208,8 @@ def _pair(
         "difference": signed(board, main.metric, main.difference),
         "low": signed(board, main.metric, main.low),
         "high": signed(board, main.metric, main.high),
-        "flips": flips,
+        "flips": _flips(board, *lists),
+        "subset_flips": _flips(board, *lists, by=SUBSET) if _ranks_by_subset(board) else None,
         "rows": [_row(board, each) for each in sorted(pair.metrics, key=lambda each: each is not main)],
     }
 
@@ -280,9 +291,15 @@ def p_value(p: float) -> str:
     return f"{p:.4f}" if p >= _SMALLEST else f"<{_SMALLEST}"
 
 
-def _flips(site: Site, board: Board, one: Submission, other: Submission) -> dict[str, Any] | None:
+def _ranks_by_subset(board: Board) -> bool:
+    """Whether a term of what ranks is recall in the subset, as on CIRR's boards."""
+    return any(term.startswith("recall_subset") for term in board.primary_terms)
+
+
+def _flips(
+    board: Board, first: KeptLists | None, second: KeptLists | None, by: str = ""
+) -> dict[str, Any] | None:
     """The queries that one of two entries hits alone, or None where their lists are not there (yet)."""
-    first, second = (site.server.lists.of(each) for each in (one, other))
     if first is None or second is None:
         return None
     k, turn = main_cutoff(board), default_turn(board)
@@ -291,15 +308,20 @@ def _flips(site: Site, board: Board, one: Submission, other: Submission) -> dict
     for mine, theirs in zip(first.members, second.members, strict=True):
         if mine.names != theirs.names:
             return None
-        hits, others = hits_by(mine, k, turn), hits_by(theirs, k, turn)
+        both = mine, theirs
+        hits, others = (subset_hits(each) if by else hits_by(each, k, turn) for each in both)
+        if len(hits) != len(mine.names):
+            return None
         same += int((hits == others).sum())
         for name, hit, other_hit in zip(mine.names, hits.tolist(), others.tolist(), strict=True):
             if hit != other_hit:
                 queries["won" if hit else "lost"].append((mine.benchmark, name))
+    fewer = min(map(len, queries.values()))
+    room = max(_FLIPS // 2, _FLIPS - fewer)
     flipped = [
         {"id": name, "benchmark": benchmark, "outcome": outcome}
         for outcome, each in queries.items()
-        for benchmark, name in each[: _FLIPS // 2 if all(queries.values()) else _FLIPS]
+        for benchmark, name in each[:room]
     ]
     return {
         "won": len(queries["won"]),

@@ -103,6 +103,7 @@ def page(site: Site, submission_id: str) -> Page:
             "signature": signature_parts(submission, board),
             "happened": [_happened(event) for event in submission.events],
             "leader": _leader(rows, row),
+            "names": {each["submission"]: each["method"].get("name") for each in rows},
             "query": first_query(site, board),
             **_looked_at(site, board, submission),
             "cite": citation(board, row, site.name, site.server.settings.url),

@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 from cir_datasets.browse import ShownRanking, images_of, query_card
 from cir_metrics.catalogue import parse_metric
 from leaderboard.boards import Board
+from leaderboard.inspection.making import right_by
 from leaderboard.inspection.numbers import main_cutoff
 from leaderboard.inspection.reports import benchmark_here
-from leaderboard.pages.board_queries import are_prepared, right_by
+from leaderboard.pages.board_queries import are_prepared
 from leaderboard.pages.pictures import picture_path
 from leaderboard.pages.site import Page, Site, missing_page, query_path
 from submissions.scoring.score_report import member_metric
@@ -55,6 +56,8 @@ _WORDS = {
     "both-hit": "Both hit",
     "both-miss": "Both miss",
 }
+SUBSET = "subset"
+"""What decides in the place of the list of the gallery: the first of the subset's ranking."""
 ANY, LAST = "any", "last"
 """Turns that decide, besides a number: a hit at any turn counts, or one at the last turn alone."""
 
@@ -123,7 +126,7 @@ def page(site: Site, board: Board, query_id: str, asked: Mapping[str, str]) -> P
         board: whose query it is.
         query_id: the query's or session's id.
         asked: what the address chooses: `e` (ids of entries, by commas), `outcome`, `aspect`, `turn`, and of
-            a suite `member`.
+            a suite `member`; `by=subset` where the first of the subset's ranking decides.
     """
     if board.sealed:
         return missing_page(
@@ -188,7 +191,8 @@ class _Browser:
         self.k = main_cutoff(board)
         self.several = board.dialogue is not None or queries.longest > 1
         self.turn = self._turn(asked.get("turn", ""))
-        self.hits = [hits_by(each.lists, self.k, self.turn) for each in self.deciding]
+        self.by = SUBSET if asked.get("by") == SUBSET and self._have_subsets() else ""
+        self.hits = [self._hits(each.lists, self.by) for each in self.deciding]
         outcomes = _OUTCOMES.get(len(self.hits), {})
         self.outcome = asked.get("outcome", "") if asked.get("outcome", "") in outcomes else ""
         self.aspect = asked.get("aspect", "") if asked.get("aspect", "") in queries.aspects else ""
@@ -240,6 +244,13 @@ class _Browser:
             return method
         self.notes.append(f"{method.name} answers other queries, and is not shown.")
         return replace(method, lists=None)
+
+    def _have_subsets(self) -> bool:
+        lists = [each.lists for each in self.deciding]
+        return bool(lists) and all(each is not None and each.subset_ranks is not None for each in lists)
+
+    def _hits(self, lists: MemberLists | None, by: str) -> NDArray[np.bool_]:
+        return subset_hits(lists) if by == SUBSET else hits_by(lists, self.k, self.turn)
 
     @property
     def deciding(self) -> list[_ShownMethod]:
@@ -327,6 +338,17 @@ class _Browser:
             }
             yield {**here, "first": self.id}
 
+    def _by_choices(self) -> Iterator[dict[str, Any]]:
+        """What counts as a hit; the count is of queries that the first method hits."""
+        for by in ("", SUBSET) if self._have_subsets() else ():
+            yield {
+                "words": self._metric(by),
+                "chosen": by == self.by,
+                "changes": {"by": by},
+                "count": int(self._hits(self.deciding[0].lists, by).sum()),
+                "first": self.id,
+            }
+
     def _member_choices(self) -> Iterator[dict[str, Any]]:
         """The members of a suite; each has queries of its own."""
         for benchmark in self.board.benchmarks if self.member else ():
@@ -354,7 +376,7 @@ class _Browser:
                 headings.append(f"{name}: the subset, as far as the file ranks it")
                 by_turn[0].append(subset)
         return {
-            "query": query_card(row, {self.id: by_turn}, self.k, self.queries.spec.metrics, len(shown)),
+            "query": query_card(row, {self.id: by_turn}, self.k, right_by(self.board), len(shown)),
             "headings": headings,
         }
 
@@ -404,6 +426,7 @@ class _Browser:
             "aspect": self.aspect,
             "turn": "" if self.turn in ("", default_turn(self.board)) else self.turn,
             "member": self.member if self.asked_member else "",
+            "by": self.by,
         }
         position = f"{len(before) + 1:,} of {len(places):,}"
         if not fits[here]:
@@ -422,6 +445,7 @@ class _Browser:
             "aspects": list(self._aspect_choices()),
             "turns": list(self._turn_choices()),
             "members": list(self._member_choices()),
+            "counted": list(self._by_choices()),
             "asked_for": asked_for,
             "kept": [(name, said) for name, said in asked_for.items() if name != "e" and said],
             "previous": previous,
@@ -449,7 +473,7 @@ class _Browser:
 
     def headline(self) -> str:
         """How often the methods differ, or how often the one hits."""
-        metric = self._metric()
+        metric = f"at {self._metric(self.by)}"
         if len(self.hits) == 2:
             one, other = self.hits
             won, lost = int((one & ~other).sum()), int((other & ~one).sum())
@@ -460,16 +484,19 @@ class _Browser:
             return f"{hits:,} hit, {len(self.hits[0]) - hits:,} missed {metric}"
         return f"Query {self.id}"
 
-    def _metric(self) -> str:
-        if self.several:
-            return f"at Hits@{self.k}"
-        return f"at R@{self.k}" if _counts_target(self.board) else f"at a cutoff of {self.k}"
+    def _metric(self, by: str) -> str:
+        if by == SUBSET:
+            return "Rs@1"
+        recalled = not self.several and _counts_target(self.board)
+        return f"R@{self.k}" if recalled else f"Hits@{self.k}"
 
     def explained(self) -> str:
         """What the headline counts."""
         names = [each.name for each in self.deciding]
         if not names or not self.hits:
             return ""
+        if self.by == SUBSET:
+            return f"{SUBSET_HIT.capitalize()}."
         unit = "round" if self.board.dialogue is not None else "turn"
         where = {ANY: f" at any {unit}", LAST: f" at the last {unit}"}.get(
             self.turn, f" at {unit} {self.turn}" + (" or before" if self.turn not in ("", "1") else "")
@@ -513,6 +540,7 @@ class _Browser:
             "right_answers": query["targets"],
             "k": self.k,
             "turn": self.turn or None,
+            "by": self.by or None,
             "outcome": self.outcome or None,
             "aspect": self.aspect or None,
             "position": position,
@@ -551,9 +579,22 @@ def hits_by(lists: MemberLists | None, k: int, turn: str) -> NDArray[np.bool_]:
     return found
 
 
+SUBSET_HIT = "a hit has the target first in its subset"
+
+
+def subset_hits(lists: MemberLists | None) -> NDArray[np.bool_]:
+    """Whether the target is the first of each query's subset, shape (queries,); empty without subsets.
+
+    Args:
+        lists: of a method.
+    """
+    ranks = None if lists is None else lists.subset_ranks
+    return np.zeros(0, dtype=np.bool_) if ranks is None else ranks == 1
+
+
 def _counts_target(board: Board) -> bool:
     """Whether the target alone makes a hit of a single query, as in `right_answers`."""
-    return any(metric.startswith("recall@") for metric in board.spec.metrics)
+    return any(metric.startswith("recall@") for metric in right_by(board))
 
 
 def answer_words(board: Board) -> str:

@@ -15,7 +15,7 @@ from inspected_entries import FILES
 
 from leaderboard import boards
 from leaderboard.inspection.lists import KeptLists
-from leaderboard.inspection.making import packed_lists
+from leaderboard.inspection.making import packed_lists, right_by
 from leaderboard.inspection.numbers import main_cutoff
 from leaderboard.inspection.reports import entry_report
 from leaderboard.queue.judging import Validated, judge_file, score_file, write_values
@@ -115,7 +115,7 @@ def test_a_suites_members_have_their_own_numbers(tmp_path: Path, monkeypatch: py
     expected = score_file(judged, asked)
     write_values(expected, tmp_path / "values.npz")
     packed = io.BytesIO()
-    np.savez(packed, **packed_lists(judged, asked))
+    np.savez(packed, **packed_lists(judged, asked, right_by(board)))
     lists = KeptLists.read(packed.getvalue())
     assert lists is not None
     assert [member.benchmark for member in lists.members] == list(board.benchmarks)

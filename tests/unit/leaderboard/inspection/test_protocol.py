@@ -13,7 +13,7 @@ from shapes_dialogues import as_lines, shapes_dialogue
 
 import cir_datasets
 from leaderboard import boards
-from leaderboard.inspection.alike import Alike, entries_alike
+from leaderboard.inspection.alike import Alike, AlikeSearch, entries_alike
 from leaderboard.inspection.protocol import ProtocolCheck, protocol_check
 from leaderboard.server import Server
 from leaderboard.settings import Settings
@@ -29,6 +29,7 @@ KEPT = ProtocolCheck(
     never_ranked=None,
     shortest=10,
     longest=50,
+    scored=20,
     subsets=10,
     subsets_compared=8,
     subsets_consistent=6,
@@ -52,10 +53,14 @@ def test_the_check_of_queries_counts_what_a_slow_reading_counts(
             listed, subset = file.rankings[row["query_id"]], file.subset_rankings[row["query_id"]]
             ranked |= set(listed)
             held += row["reference_image_id"] in listed
-            both = [image for image in subset if image in listed]
-            compared += len(both) > 1
-            pairs = itertools.combinations(both, 2)
-            consistent += len(both) > 1 and all(listed.index(a) < listed.index(b) for a, b in pairs)
+            members = {*row["subset_image_ids"]} - {row["reference_image_id"]}
+            said = {image: place for place, image in enumerate(subset)}
+            there = {image: place for place, image in enumerate(listed) if image in members}
+            compared += bool(there)
+            consistent += bool(there) and not any(
+                said.get(a, 9) < said.get(b, 9) and there.get(b, 99) < there.get(a, 99)
+                for a, b in itertools.permutations(members, 2)
+            )
         found = check(server, entries[name])
         assert (found.lists, found.lists_with_reference, found.lists_that_rank_it) == (300, 300, held)
         assert found.never_ranked == len(set(benchmark.gallery or ()) - ranked)
@@ -76,7 +81,7 @@ def test_the_check_of_sessions_looks_at_each_turns_reference(
     for row in benchmark.rows():
         for turn, listed in zip(row["turns"], file.rankings[row["session_id"]], strict=True):
             lists += 1
-            held += turn["reference_image_id"] in listed[:10]
+            held += turn["reference_image_id"] in listed
     found = check(server, entries["tirg"])
     assert (found.reference, found.lists, found.lists_that_rank_it, found.subsets) == ("kept", lists, held, 0)
     assert [finding.label for finding in found.findings()] == [
@@ -127,14 +132,56 @@ def test_entries_whose_lists_begin_the_same_are_named(tmp_path: Path) -> None:
         assert opened.lists.make(each) is not None
     table = opened.tables.refresh(boards.board("shapes/val"))
     found = [entries_alike(opened.store, opened.lists, table, each) for each in sent]
-    assert found[0] == (Alike(sent[1].id, 300, 300),)
-    assert found[1] == (Alike(sent[0].id, 300, 300),)
-    assert found[2] == ()
+    assert found[0] == AlikeSearch((Alike(sent[1].id, 300, 300),), looked_at=2)
+    assert found[1] == AlikeSearch((Alike(sent[0].id, 300, 300),), looked_at=2)
+    assert found[2] == AlikeSearch(looked_at=2)
     lists = opened.lists.make(sent[0])
     assert lists is not None
     last = protocol_check(boards.board("shapes/val"), lists, (), found[0]).findings()[-1]
-    assert last.value == f"{sent[1].id}: 300 of 300 lists (100.00 %)"
+    assert (last.value, last.entries) == ("", ((sent[1].id, "300 of 300 lists (100.00 %)"),))
     assert "the same first 10 images in the same order" in last.sentence
+    opened.close()
+
+
+def test_entries_that_are_not_read_yet_are_not_called_different(tmp_path: Path) -> None:
+    content = orjson.loads(gzip.decompress(FILES["sum"].read_bytes()))
+    swapped = {name: [*ids[:40], ids[41], ids[40], *ids[42:]] for name, ids in content["rankings"].items()}
+    files = content, {**content, "rankings": swapped, "method": {"name": "another"}}
+    opened = Server.open(Settings(tmp_path))
+    first, second = (handed_in(opened, orjson.dumps(file), f"{at}.json") for at, file in enumerate(files))
+    lists = opened.lists.make(first)
+    assert lists is not None
+    table = opened.tables.refresh(boards.board("shapes/val"))
+    found = entries_alike(opened.store, opened.lists, table, first)
+    assert found == AlikeSearch(waiting=1)
+    said = protocol_check(boards.board("shapes/val"), lists, (), found).findings()[-1]
+    assert said.value == "not known yet"
+    assert said.sentence == "Nothing is compared yet. 1 entry is still being read for this."
+    assert opened.lists.make(second) is not None
+    assert entries_alike(opened.store, opened.lists, table, first).alike[0].id == second.id
+    opened.close()
+
+
+def test_an_image_that_is_not_listed_stands_behind_those_that_are(tmp_path: Path) -> None:
+    """Files of 80 images a list, of which a subset ranking puts first what the list does not hold."""
+    content = orjson.loads(gzip.decompress(FILES["sum"].read_bytes()))
+    benchmark = cir_datasets.load("shapes/val")
+    gallery, rankings, subsets, some, contradicted = sorted(benchmark.gallery or ()), {}, {}, 0, 0
+    for row in benchmark.rows():
+        members = {*row["subset_image_ids"]} - {row["reference_image_id"]}
+        top = content["rankings"][row["query_id"]]
+        others = [image for image in gallery if image not in {*top, *row["subset_image_ids"]}]
+        rankings[row["query_id"]] = [*top, *others[:30]]
+        held = [image for image in top if image in members]
+        subsets[row["query_id"]] = [*sorted(members - {*held}), *held]
+        some += bool(held)
+        contradicted += 0 < len(held) < len(members)
+    assert 0 < contradicted < some
+    opened = Server.open(Settings(tmp_path))
+    file = {**content, "rankings": rankings, "subset_rankings": subsets}
+    found = check(opened, handed_in(opened, orjson.dumps(file), "turned.json"))
+    assert (found.subsets_compared, found.subsets_consistent) == (some, some - contradicted)
+    assert (found.longest, found.scored) == (80, 50)
     opened.close()
 
 
@@ -143,15 +190,19 @@ def test_findings_say_what_the_numbers_mean() -> None:
         ("in 5 of 20 lists (25.00 %)", None),
         ("in 6 of 8 queries (75.00 %)", None),
         ("not known", None),
-        ("289f32ba7118", None),
+        ("", None),
         ("none", None),
     ]
+    assert KEPT.findings()[-2].entries == (("289f32ba7118", ""),)
+    assert KEPT.findings()[-1].sentence == "No entry is there to compare with."
     said = " ".join(each.sentence for each in KEPT.findings())
     assert "keeps the reference image: a list may hold it" in said
+    assert "The others rank the subset by something else than the gallery:" in said
+    assert "2 queries are not looked at: no image of the subset is listed." in said
     assert (
-        "The others rank the subset by something else than the gallery. 2 queries are not looked at" in said
+        "The list of the gallery is not here. There are 20 lists of 10 to 50 images. The board scores" in said
     )
-    assert "The list of the gallery is not here. There are 20 lists of 10 to 50 images." in said
+    assert "scores the first 20 of each." in said
     wrong = replace(KEPT, reference="removed").findings()[0]
     assert (wrong.fits, wrong.sentence) == (
         False,
@@ -165,5 +216,5 @@ def test_equal_rankings_are_named(server: Server, entries: dict[str, Submission]
     lists = server.lists.make(entries["sum"])
     assert lists is not None
     board = boards.board("shapes/val")
-    assert protocol_check(board, lists, ["b", "a"]).findings()[-2].value == "b, a"
+    assert protocol_check(board, lists, ["b", "a"]).findings()[-2].entries == (("b", ""), ("a", ""))
     assert protocol_check(board, lists).findings()[-2].value == "none"

@@ -121,6 +121,41 @@ def test_more_than_two_entries_are_a_table_of_pairs(
 
 
 @pytest.mark.slow
+def test_queries_that_flip_in_the_subset_are_counted_where_that_ranks(tmp_path: Path) -> None:
+    text = (resources.files("leaderboard") / "boards/shapes_val.yaml").read_text()
+    (tmp_path / "home/boards").mkdir(parents=True)
+    own = text.replace("id: shapes/val", "id: shapes/own")
+    own = own.replace("primary: recall@10", "primary: mean(recall@10, recall_subset@1)")
+    (tmp_path / "home/boards/own.yaml").write_text(own.replace("primary_label: R@10", "primary_label: Mean"))
+    server = Server.open(Settings(tmp_path / "home"))
+    try:
+        sent = [
+            handed_in(server, file.read_bytes(), file.name, "shapes/own") for file in (FILES["sum"], OTHER)
+        ]
+        for each in sent:
+            server.lists.make(each)
+        server.tables.refresh(boards.board("shapes/own"))
+        server.compared.make(sent)
+        page, html = opened(Site(server), e=",".join(each.id for each in sent))
+        assert page.data is not None
+        (said,) = page.data["pairs"]
+        rs1 = next(each for each in said["metrics"] if each["metric"] == "recall_subset@1")
+        words = re.sub("<[^>]*>", "", html)
+        assert f"In the subset: {rs1['wins']} won, {rs1['losses']} lost, {rs1['ties']} same" in words
+        r10 = next(each for each in said["metrics"] if each["metric"] == "recall@10")
+        assert f"{r10['wins']} won, {r10['losses']} lost, {r10['ties']} same: a hit has the target" in words
+        path, asked = re.findall(r'href="\./(b/[^"?]+)\?([^"]*outcome=won[^"]*by=subset)"', html)[0]
+        there = page_at(
+            Site(server), path, dict(part.split("=") for part in asked.replace("&amp;", "&").split("&"))
+        )
+        assert there.data is not None
+        assert there.data["position"] == f"1 of {rs1['wins']}"
+    finally:
+        server.close()
+        boards.use(None)
+
+
+@pytest.mark.slow
 def test_sessions_have_curves_with_bands_and_queries_have_aspects(
     shown_site: Site, shown_entries: dict[str, Submission], pair: list[Submission]
 ) -> None:

@@ -7,6 +7,7 @@ import json
 import random
 import re
 from collections.abc import Iterator
+from importlib import resources
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
@@ -94,6 +95,55 @@ def test_outcomes_are_those_of_cir_compare(shown_site: Site, shown_entries: dict
     other = next(name for name in cir_datasets.load(BOARD).query_ids if name not in won)
     _, html = opened(shown_site, BOARD, other, e=pair(shown_entries), outcome="won")
     assert f"Not among the {len(won)} of this filter" in html
+
+
+def test_the_first_of_the_subset_decides_where_that_is_chosen(
+    shown_site: Site, shown_entries: dict[str, Submission]
+) -> None:
+    rows = cir_datasets.load(BOARD).rows()
+    first = {
+        key: [read(FILES[key]).subset_rankings[row["query_id"]][0] == row["target_image_id"] for row in rows]
+        for key in ("sum", "random")
+    }
+    both = list(zip(first["sum"], first["random"], strict=True))
+    won, lost = both.count((True, False)), both.count((False, True))
+    name = rows[both.index((True, False))]["query_id"]
+    page, html = opened(shown_site, BOARD, name, e=pair(shown_entries), by="subset", outcome="won")
+    assert f"{won} won, {lost} lost, {300 - won - lost} same at Rs@1" in html
+    assert "A hit has the target first in its subset." in html
+    assert page.data is not None
+    assert (page.data["by"], page.data["position"]) == ("subset", f"1 of {won}")
+    chosen = re.findall(r'<summary class="chip set">Counted by: Rs@1</summary>.*?</details>', html, re.DOTALL)
+    assert re.findall(r">(R@10|Rs@1) \((\d+)\)", chosen[0])[1] == ("Rs@1", str(sum(first["sum"])))
+    # Sessions have no subsets, and an unknown word chooses nothing.
+    page, _ = opened(shown_site, BOARD, name, e=pair(shown_entries), by="other")
+    assert page.data is not None
+    assert page.data["by"] is None
+
+
+def test_all_positives_are_right_where_what_ranks_counts_them_all(tmp_path: Path) -> None:
+    text = (resources.files("leaderboard") / "boards/shapes_val.yaml").read_text()
+    (tmp_path / "home/boards").mkdir(parents=True)
+    own = text.replace("id: shapes/val", "id: shapes/map").replace("primary: recall@10", "primary: map@10")
+    own = own.replace("  - {metric: map@10, label: mAP@10}\n", "  - {metric: recall@10, label: R@10}\n")
+    own = own.replace("primary_label: R@10", "primary_label: mAP@10")
+    (tmp_path / "home/boards/own.yaml").write_text(own)
+    server = Server.open(Settings(tmp_path / "home"))
+    try:
+        entry = handed_in(server, FILES["sum"].read_bytes(), "sum.json.gz", "shapes/map")
+        assert server.lists.make(entry) is not None
+        server.tables.refresh(boards.board("shapes/map"))
+        rows, file = cir_datasets.load(BOARD).rows(), read(FILES["sum"])
+        hits = [{*row["positive_image_ids"]} & {*file.rankings[row["query_id"]][:10]} for row in rows]
+        page, html = opened(Site(server), "shapes/map", rows[0]["query_id"], e=entry.id)
+        count = sum(map(bool, hits))
+        assert f"<h1>{count} hit, {300 - count} missed at Hits@10</h1>" in html
+        assert "A hit has a positive among its first 10; all positives are targets here." in html
+        assert page.data is not None
+        assert {*page.data["right_answers"]} == {*rows[0]["positive_image_ids"]}
+    finally:
+        server.close()
+        boards.use(None)
 
 
 def test_aspects_filter_and_count(shown_site: Site, shown_entries: dict[str, Submission]) -> None:
