@@ -55,7 +55,14 @@ def _query(site: Site, query: Query, board_id: str, query_id: str) -> Page:
 def _entry(site: Site, _query: Query, submission_id: str) -> Page:
     from leaderboard.pages import entry_page
 
-    return entry_page.page(site, submission_id)
+    try:
+        return entry_page.page(site, submission_id)
+    except UploadRefusedError:
+        return missing_page(
+            "No such entry",
+            f"There is no entry {submission_id[:_LONGEST]} here that everybody may read.",
+            "It may have been withdrawn, or its owner keeps it private. Each board lists its entries.",
+        )
 
 
 def _published(site: Site, query: Query) -> Page:
@@ -120,6 +127,8 @@ FIRST_PARTS = tuple(dict.fromkeys(pattern.partition("/")[0] for pattern in _PAGE
 """What the paths of pages begin with, before their first slash."""
 
 
+_NOT_SHOWN = re.compile("[\\x00-\\x1f\\x7f-\\x9f]")
+"""Control characters, which no id and no name has, and no page repeats."""
 _LONGEST = 60
 """Characters of an unknown name that are shown."""
 
@@ -144,7 +153,7 @@ def _unknown(path: str, error: UnknownNameError) -> Page:
             "The home page links to every suite, next to the boards that are its members.",
         ),
     }.get(first, ("", {}, ""))
-    name = unquote(re.sub("/(q/[^/]+|plot)$", "", rest))
+    name = _NOT_SHOWN.sub("\ufffd", unquote(re.sub("/(q/[^/]+|plot)$", "", rest)))
     if not kind or name in boards.ids():
         return missing_page("Not found", f"There is {error}")
     like = difflib.get_close_matches(name.partition("@")[0][:_LONGEST], known, 3, 0.5)
@@ -165,11 +174,13 @@ def page_at(site: Site, path: str, query: Query) -> Page:
         >>> page_at(None, "no/such", {}).status
         404
     """
+    query = {name: _NOT_SHOWN.sub("\ufffd", said) for name, said in query.items()}
     try:
         for pattern, make in _PAGES.items():
             found = re.fullmatch(pattern, path)
             if found:
-                return make(site, query, *map(unquote, found.groups()))
+                parts = [_NOT_SHOWN.sub("\ufffd", unquote(part)) for part in found.groups()]
+                return make(site, query, *parts)
     except UnknownNameError as error:
         return _unknown(path, error)
     except UploadRefusedError as error:

@@ -383,9 +383,10 @@ def _chance(board: Board) -> Fact:
     if value is not None:
         shown = number(value, board.primary_unit)
         unit = " %" if board.primary_unit == "percent" else ""
-        return Fact("Chance", f"{shown}{unit}", "", "what a random order is expected to score, exactly")
-    if board.dialogue is not None:
-        return Fact("Chance", "not computed", "", "it depends on how the rounds of a dialogue go on")
+        means = "what a random order is expected to score, exactly"
+        if board.dialogue is not None:
+            means = "what a new random order in every round is expected to score, while the user goes on"
+        return Fact("Chance", f"{shown}{unit}", "", means)
     return Fact("Chance", "not known here", "", "it depends on queries that this server has not read")
 
 

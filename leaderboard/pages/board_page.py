@@ -8,6 +8,9 @@ from typing import Any
 from urllib.parse import quote
 
 from leaderboard.boards import Board
+from leaderboard.callers import readable
+from leaderboard.errors import UploadRefusedError
+from leaderboard.identity import NOBODY
 from leaderboard.pages import board_head
 from leaderboard.pages.board_queries import example_of
 from leaderboard.pages.board_rows import Line, choice_words, lines_of, published_lines, read_choices, shown
@@ -58,6 +61,7 @@ def page(site: Site, board: Board, query: Mapping[str, str]) -> Page:
         "table": table_values(board, view, lines, found),
         "notices": [*_unknown_tab(asked_tab(query, tabs), tabs), *_notices(view)],
         "missing_entry": _missing_entry(view, choices.entry),
+        "missing_known": _is_known(site, choices.entry),
         "empty": held_back_words(view) or _empty_words(board),
     }
     title = ", ".join([board.title, *choice_words(board, found.choices)])
@@ -109,6 +113,14 @@ def _empty_words(board: Board) -> str:
         "No entry stands on this board yet. Published entries will stand here, "
         f"the {better} {board.primary_label} first, with rank groups and intervals."
     )
+
+
+def _is_known(site: Site, submission_id: str) -> bool:
+    """Whether everybody may read of a submission, on the board or not."""
+    try:
+        return bool(submission_id) and readable(site.server, NOBODY, submission_id) is not None
+    except UploadRefusedError:
+        return False
 
 
 def _missing_entry(view: Mapping[str, Any], entry: str) -> str:

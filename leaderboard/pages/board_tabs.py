@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -384,7 +385,8 @@ def _trend(board: Board, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             words = f"{line.row.method}, {year}: {number.text} ({line.where})"
             value = float(number.value) / 100
             of = f" of the test split ({line.benchmark})" if line.other_split else ""
-            dated = Dated(line.row.method, float(year), value, words)
+            # A year alone is drawn in its middle.
+            dated = Dated(line.row.method, year + 0.5, value, words)
             told.setdefault(f"Published results{of}, as reported", []).append((dated, line))
     trends = [Trend("Entries of this board", tuple(each for _, each in own))] if own else []
     trends += [Trend(name, tuple(each for each, _ in lines)) for name, lines in told.items()]
@@ -496,7 +498,16 @@ def _trend_figure(trends: Sequence[Trend], y_label: str) -> dict[str, Any]:
         }
         for each in trends
     ]
-    axes = {"xaxis": {"title": {"text": "year"}, "tickformat": "d"}, "yaxis": {"title": {"text": y_label}}}
+    years = sorted({math.floor(value.year) for each in trends for value in each.values})
+    ticks = list(range(years[0], years[-1] + 1))
+    axes = {
+        "xaxis": {
+            "title": {"text": "year"},
+            "tickvals": [year + 0.5 for year in ticks],
+            "ticktext": list(map(str, ticks)),
+        },
+        "yaxis": {"title": {"text": y_label}},
+    }
     return {"data": data, "layout": {"height": 480, **axes}}
 
 

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import functools
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cir_datasets import registry
 from cir_metrics.catalogue import parse_metric
+from cir_metrics.sums import FloatArray, exact_mean
 from leaderboard.boards import Board
 from leaderboard.pages.board_queries import benchmark_here
 
 if TYPE_CHECKING:
     from cir_datasets.registry.cards import BenchmarkSpec
     from submissions.report.floors import Chance
+    from submissions.transcripts.settings import RoundSettings
 
 _BY_CARD = ("recall_at_k", "recall_subset")
 """Metrics of one target, whose chance level needs no more than the sizes of gallery and subset."""
@@ -28,41 +31,85 @@ def chance_level(board: Board) -> float | None:
         board: the board.
 
     Returns:
-        A fraction, of a suite the mean over its members; None where it needs data that is not here, or has no
-        closed form: of a dialogue, whose rounds follow from each other.
+        A fraction, of a suite the mean over its members, of a dialogue as `dialogue_values` says; None where
+        it needs data that is not here, or has no closed form.
 
     Example:
         >>> from leaderboard import boards
         >>> round(chance_level(boards.board("cirr/val")), 6)  # mean(5/2296, 1/5)
         0.101089
     """
-    if board.dialogue is not None:
-        return None
     found = [_of(board, spec, term) for spec in board.specs for term in board.primary_terms]
     known = [value for value in found if value is not None]
     return math.fsum(known) / len(known) if len(known) == len(found) else None
 
 
 def _of(board: Board, spec: BenchmarkSpec, metric: str) -> float | None:
+    settings = None if board.dialogue is None else board.dialogue.choices
     # The truth of a sealed board is not with its rows.
     benchmark = None if board.sealed else benchmark_here(spec)
     if benchmark is not None:
-        return _by_data(spec.id, benchmark.data_hash, metric)
-    if parse_metric(metric)[0] not in _BY_CARD:
-        return None
-    from submissions.report.floors import random_floor
+        return _by_data(spec.id, benchmark.data_hash, metric, settings)
+    if settings is not None:
+        one_target = settings.start == "random" or _has_one_target(spec)
+        return _expected(_by_card(spec) if one_target else None, metric, settings)
+    return _expected(_by_card(spec) if parse_metric(metric)[0] in _BY_CARD else None, metric, None)
 
-    chance = _by_card(spec)
-    return None if chance is None else random_floor(chance, [metric])[metric]
+
+def _has_one_target(spec: BenchmarkSpec) -> bool:
+    """Whether each query has one right picture alone: no metric of the card counts several."""
+    return not any(name.startswith(("map@", "pnr_map@")) for name in spec.metrics)
 
 
 @functools.lru_cache(256)
-def _by_data(benchmark_id: str, _data_hash: str, metric: str) -> float | None:
-    from submissions.report.floors import chance, random_floor
+def _by_data(benchmark_id: str, _data_hash: str, metric: str, settings: RoundSettings | None) -> float | None:
+    from submissions.report.floors import chance
 
     benchmark = benchmark_here(registry.spec(benchmark_id))
     found = None if benchmark is None else chance(benchmark)
-    return None if found is None else random_floor(found, [metric])[metric]
+    if found is not None and settings is not None and settings.start == "random":
+        found = replace(found, positives=np.ones_like(found.positives))
+    return _expected(found, metric, settings)
+
+
+def _expected(random: Chance | None, metric: str, settings: RoundSettings | None) -> float | None:
+    from submissions.report.floors import random_floor
+
+    if random is None:
+        return None
+    if settings is None:
+        return random_floor(random, [metric])[metric]
+    values = dialogue_values(random, metric, settings)
+    return None if values is None else exact_mean(values)
+
+
+def dialogue_values(random: Chance, metric: str, settings: RoundSettings) -> FloatArray | None:
+    """The expected value of each query's dialogue, a new random order in every round, while the user goes on.
+
+    With h the probability of a target within K in one round, the hits of round r are 1 - (1 - h)^r. A session
+    that stops at its first hit keeps the AP@K of that round: E[AP@K] * (1 - (1 - h)^r) / h, as a list without
+    a hit earns nothing. One that goes on has E[AP@K] in every round.
+
+    Args:
+        random: the random ranker of the queries.
+        metric: printed name with its round, `hits@10@turn5` or `map@5@turn5`.
+        settings: of the dialogue.
+
+    Returns:
+        Shape (n,); None where there is no closed form, such as below the rank at which a session stops.
+    """
+    name, _, turn = metric.partition("@turn")
+    kind, k = parse_metric(name)
+    rounds = int(turn or settings.max_rounds)
+    stops = settings.after_success == "stop"
+    if k is None or kind not in ("hits_at_k", "map_at_k") or (stops and k != settings.k):
+        return None
+    played = replace(random, num_turns=np.full(len(random.positives), rounds, dtype=np.int64))
+    hits: FloatArray = played.hits(k)[:, -1]
+    if kind == "hits_at_k":
+        return hits
+    values = random.average_precision(k)
+    return values * hits / random.found(k) if stops else values
 
 
 def _by_card(spec: BenchmarkSpec) -> Chance | None:

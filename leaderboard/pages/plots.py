@@ -232,12 +232,12 @@ def trend_svg(trends: Sequence[Trend], *, title: str, description: str, y_label:
         True
     """
     values = [value for trend in trends for value in trend.values]
-    first, last = math.floor(min(each.year for each in values)), math.ceil(max(each.year for each in values))
+    first, last = (math.floor(end([each.year for each in values])) for end in (min, max))
     names = [trend.name for trend in trends]
-    frame = _Frame(_legend_height(names) + 10, (first - 0.4, last + 0.4), max(each.value for each in values))
+    frame = _Frame(_legend_height(names) + 10, (first, last + 1), max(each.value for each in values))
     parts = [*_legend(names), *frame.grid(y_label)]
     every = max(1, math.ceil((last - first + 1) / 12))
-    parts += [text for year in range(first, last + 1, every) for text in frame.tick(year, str(year))]
+    parts += [text for year in range(first, last + 1, every) for text in frame.tick(year + 0.5, str(year))]
     parts.append(frame.below("year"))
     for number, trend in enumerate(trends):
         best = _best_so_far(trend.values)
@@ -245,7 +245,7 @@ def trend_svg(trends: Sequence[Trend], *, title: str, description: str, y_label:
         line = [(frame.x(best[0].year), frame.y(best[0].value))]
         for each in best[1:]:
             line += [(frame.x(each.year), line[-1][1]), (frame.x(each.year), frame.y(each.value))]
-        line.append((frame.x(last + 0.4), line[-1][1]))
+        line.append((frame.x(last + 1), line[-1][1]))
         points = " ".join(f"{_n(x)},{_n(y)}" for x, y in line)
         inner = [
             f'<polyline points="{points}" fill="none" stroke="currentColor" stroke-width="2"{_dash(number)}/>'

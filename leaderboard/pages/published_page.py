@@ -27,13 +27,15 @@ from cir_datasets.registry.suites import suite, suite_ids
 from cir_metrics.catalogue import METRICS, parse_metric
 from cir_metrics.errors import CirError, did_you_mean
 from leaderboard import boards
-from leaderboard.pages.published_rows import boards_of, row_anchor
+from leaderboard.pages.published_rows import best_for, boards_of, row_anchor
 from leaderboard.pages.site import Page, Site
 
 _KEPT = 256
 """Choices of benchmark and method whose tables a process keeps."""
 _LONGEST = 60
 """Letters of a name in the title."""
+_LONGEST_ASKED = 100
+"""Letters of a name that the address asks for."""
 _ROUNDS = "by round of a dialogue"
 _KINDS = ("", "average precision", _ROUNDS, "by category")
 _Numbered = tuple[Reported, dict[str, Number]]
@@ -175,7 +177,7 @@ def page(site: Site, query: Mapping[str, str]) -> Page:
         site: of the server.
         query: of the address: `benchmark` and `method`, which choose what is shown.
     """
-    benchmark, method = query.get("benchmark", "").strip(), query.get("method", "").strip()
+    benchmark, method = (query.get(name, "").strip()[:_LONGEST_ASKED] for name in ("benchmark", "method"))
     all_benchmarks = _benchmarks()
     all_methods = sorted(
         {name for row in published() for name in row.names}, key=lambda name: (name.casefold(), name)
@@ -237,20 +239,26 @@ def _description(benchmark: str, method: str, counts: tuple[int, int]) -> str:
 
 
 def _index_line(benchmark: str) -> IndexLine:
-    table = tables_of(benchmark)[0]
     rows = [row for row in published() if any(name == benchmark for name, _ in row.values)]
+    counts = len(rows), len({row.source for row in rows})
+    best, metric, row, anchor = _highest(benchmark)
+    return IndexLine(benchmark, title_of(benchmark), *counts, metric, best, row, anchor)
+
+
+def _highest(benchmark: str) -> tuple[Number, str, Reported, str]:
+    """A benchmark's highest number, as its board names it, with its metric, its row and that row's place."""
+    for board in boards_of(benchmark):
+        line = best_for(board)
+        if line is not None and not line.other_split:
+            metric = column_of(board.primary).head
+            if (benchmark, board.primary) not in numbers_of(line.row):
+                metric += ", round 1"
+            return line.numbers[board.primary], metric, line.row, line.anchor
+    table = tables_of(benchmark)[0]
     first = table.lines[0]
     best = next(number for number in first.numbers if number is not None)
-    return IndexLine(
-        benchmark,
-        title_of(benchmark),
-        len(rows),
-        len({row.source for row in rows}),
-        table.columns[first.numbers.index(best)].head,
-        best,
-        first.row,
-        row_anchor(benchmark, first.row),
-    )
+    head = table.columns[first.numbers.index(best)].head
+    return best, head, first.row, row_anchor(benchmark, first.row)
 
 
 def title_of(benchmark: str) -> str:

@@ -142,6 +142,9 @@ def as_parquet(view: Mapping[str, Any]) -> bytes:
     return written.getvalue()
 
 
+_LATEX_NEEDS = r"% \usepackage{booktabs,graphicx}; names beyond Latin need XeLaTeX or LuaLaTeX, and a font."
+
+
 def as_latex(board: Board, view: Mapping[str, Any]) -> bytes:
     """A board's table as LaTeX with the columns of its page; it needs the packages booktabs and graphicx.
 
@@ -165,7 +168,7 @@ def as_latex(board: Board, view: Mapping[str, Any]) -> bytes:
         rows.append((Cell(_marked(row)), place, *values))
     notes = () if not view["rows"] else (f"Signature: {view['rows'][0]['signature']}",)
     table = Table(board.title, heads, tuple(rows), notes, rules=tuple(rules))
-    return (render([table], "latex") + "\n").encode()
+    return f"{_LATEX_NEEDS}\n{render([table], 'latex')}\n".encode()
 
 
 def as_bibtex(board: Board, view: Mapping[str, Any], site: str, server: str) -> bytes:

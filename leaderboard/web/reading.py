@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 
 import orjson
 from fastapi import APIRouter, Depends, Query, Request
-from fastapi.responses import Response
+from fastapi.responses import RedirectResponse, Response
 
 from leaderboard import boards
 from leaderboard.errors import refuse_unknown
@@ -174,6 +174,11 @@ def router(server: Server) -> APIRouter:
             key=server.key.public_pem,
         )
         return whole_answer(request, body, "application/atom+xml; charset=utf-8")
+
+    @routes.get("/api/", include_in_schema=False)
+    def all_routes_with_a_slash() -> Response:
+        """The same page: a slash behind an address is nobody's mistake."""
+        return RedirectResponse("../api", 308)
 
     @routes.get("/api", include_in_schema=False)
     def all_routes(request: Request) -> Response:

@@ -26,8 +26,6 @@ from leaderboard.web.kept_answers import whole_answer
 
 log = logging.getLogger("leaderboard.web")
 
-_OTHER_PAGES = ("submit", "api")
-"""Pages that other routes answer; with a slash behind them they are these pages, too."""
 _FOR_EVER = {"Cache-Control": "public, max-age=31536000, immutable"}
 _OWN = {"Cache-Control": "private, no-store", "Vary": "Accept-Encoding, Authorization, Cookie, X-Edit-Key"}
 
@@ -112,8 +110,7 @@ def router(server: Server) -> APIRouter:
         query = {name: ",".join(asked.getlist(name)) for name in asked}
         return answer(request, path, page_at(pages, path, query))
 
-    for path in _OTHER_PAGES:
-        routes.add_api_route(f"/{path}/", page)
+    routes.add_api_route(f"/{submit_page.PATH}/", page)
     for first in FIRST_PARTS:
         routes.add_api_route(f"/{first}", page)
         if first:

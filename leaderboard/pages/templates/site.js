@@ -1,6 +1,7 @@
 "use strict";
 // Pages are whole without this file. It copies text, writes this site's address into commands, shows the
-// row that the address names, and sends a form of choices when one is changed, without its empty fields.
+// row that the address names, and sends a form of choices without its empty fields: at once when a list is
+// changed by a pointer. By the keyboard a list is gone through, and its button sends.
 (() => {
   for (const one of document.querySelectorAll("[data-site]")) {
     one.textContent = new URL(one.dataset.site, location.href).href.replace(/\/$/, "");
@@ -27,8 +28,11 @@
     for (const one of empty) one.disabled = true;
     setTimeout(() => { for (const one of empty) one.disabled = false; });
   });
+  let pointed = false;
+  document.addEventListener("pointerdown", () => { pointed = true; }, true);
+  document.addEventListener("keydown", () => { pointed = false; }, true);
   document.addEventListener("change", (event) => {
-    const form = event.target.closest("form[data-at-once]");
-    if (form) form.requestSubmit();
+    const form = event.target.matches("select") && event.target.closest("form[data-at-once]");
+    if (form && pointed) form.requestSubmit();
   });
 })();

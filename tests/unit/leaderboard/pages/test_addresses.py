@@ -52,8 +52,35 @@ def test_a_slash_at_the_end_leads_to_the_page(client: TestClient) -> None:
     assert (moved.status_code, moved.headers["location"]) == (308, "../val?q=one%20two")
     assert client.get("/about/").headers["location"] == "../about"
     assert client.get("/submit/?board=cirr/val").headers["location"] == "../submit?board=cirr/val"
-    assert client.get("/api/").headers["location"] == "../api"
     assert client.get("/b/shapes/val//").status_code == 404
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "/published?method=a%00b%1b",
+        "/published?benchmark=a%00b",
+        "/b/a%00b",
+        "/b/shapes/val?tab=a%00b&q=a%00&entry=a%00b",
+        "/m/a%00b",
+        "/suite/a%00b",
+        "/b/shapes/val/q/a%00b?e=a%00b",
+        "/e/a%00b",
+        "/compare?e=a%00b",
+    ],
+)
+def test_pages_repeat_no_control_character(client: TestClient, address: str) -> None:
+    text = client.get(address).text
+    assert not {*map(chr, (*range(9), 11, 12, *range(14, 32), *range(127, 160)))} & {*text}
+
+
+def test_an_entry_that_is_not_there_is_answered_alike_and_not_linked_to(client: TestClient) -> None:
+    missing = client.get("/e/nothing")
+    assert missing.status_code == 404
+    assert "It may have been withdrawn, or its owner keeps it private." in missing.text
+    board = client.get("/b/shapes/val?entry=nothing").text
+    assert "The entry nothing does not stand on this board." in board
+    assert "/s/nothing" not in board
 
 
 @pytest.mark.parametrize("name", ODD, ids=["slash", "percent", "umlaut", "dots", "query", "markup"])

@@ -347,7 +347,7 @@ def test_three_steps_are_commands_of_this_board(mixed: Server) -> None:
             "dialogue",
             "in each round a new sentence about the best picture found",
             TALK,
-            ("Chance", "not computed"),
+            ("Chance", "3.49 %"),
         ),
         (
             "shapes/multiturn_val",
@@ -386,6 +386,13 @@ def test_chance_needs_no_data_where_queries_have_one_target(
     # (5/2296 + 1/5) / 2: the reference is removed, and a subset has five others.
     assert facts_of(read(server, "b/cirr/val"))["Chance"] == f"{100 * (5 / 2296 + 1 / 5) / 2:.2f} %"
     assert facts_of(read(server, "b/circo/val"))["Chance"] == "not known here"
+    # Five rounds, each a new order: 1 - (1 - 1/2296)^5, and 1 - (1 - 10/3817)^5 where the reference is kept.
+    assert (
+        facts_of(read(server, "b/cirr/dialogue_val"))["Chance"] == f"{100 * (1 - (1 - 1 / 2296) ** 5):.2f} %"
+    )
+    kept = facts_of(read(server, "b/fashioniq/dress_dialogue_val"))["Chance"]
+    assert kept == f"{100 * (1 - (1 - 10 / 3817) ** 5):.2f} %"
+    assert facts_of(read(server, "b/circo/dialogue_val"))["Chance"] == "not known here"
 
 
 def test_data_that_is_here_is_not_called_missing(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
