@@ -128,7 +128,7 @@ def act(
     if submission.state not in rule.states or judged_anew:
         raise UploadRefusedError(
             "wrong-state",
-            f"submission {submission.id} is {submission.state}; one can {action} what is "
+            f"submission {submission.id} is {submission.state}; to {action}, it must be "
             f"{' or '.join(rule.states)}.",
             fix="look at its page for what happened to it",
             status=409,

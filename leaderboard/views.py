@@ -179,7 +179,7 @@ def submission_view(
         "same_as": None if same is None or not same.payload.get("same_rankings") else same.payload["by"],
         "verified": submission.verified,
         "flag": submission.flag,
-        "scores": submission.scores if organiser or hidden_until is None else None,
+        "scores": submission.scores if organiser or results_are_shown(submission) else None,
         "scores_from": None if hidden_until is None else hidden_until.isoformat(),
         "near_copies": submission.near_copies if organiser else None,
         "events": [_event_view(event, whole=organiser or owner) for event in submission.events],
@@ -209,8 +209,18 @@ def _board_of(submission: Submission) -> Board | None:
 
 
 def _is_sealed(submission: Submission) -> bool:
+    """Whether files are not given out: of a board that is not here, nobody knows what it holds back."""
     board = _board_of(submission)
-    return board is not None and board.sealed
+    return board is None or board.sealed
+
+
+def results_are_shown(submission: Submission) -> bool:
+    """Whether everybody may read a submission's result: its board is here, and shows it now.
+
+    Args:
+        submission: a judged one.
+    """
+    return _board_of(submission) is not None and results_from(submission) is None
 
 
 def results_from(submission: Submission) -> datetime | None:
@@ -236,6 +246,8 @@ def why_not_listed(submission: Submission) -> str | None:
         if reason:
             said = f"{reason['message']} Fix: {reason['fix']}, then publish it."
             return f"It is scored, but not on the board: {said}"
+        if submission.last("published") is not None:
+            return "It is scored, but not on the board: it was taken off."
         return "It is scored, but not on the board: it has not been published."
     if submission.state == "superseded":
         superseded = submission.last("superseded")

@@ -17,6 +17,7 @@ from leaderboard.inspection.lists import KeptLists
 from leaderboard.inspection.numbers import EntryNumbers, main_cutoff
 from leaderboard.pages.entry_page import curve_plot, metric_label
 from leaderboard.pages.figures import number
+from leaderboard.pages.findings import sentence
 from leaderboard.pages.plots import Bars, bars_svg
 from leaderboard.pages.query_page import (
     LAST,
@@ -53,12 +54,15 @@ def page(site: Site, query: Mapping[str, str]) -> Page:
         try:
             found.append(_listed(site, each))
         except UploadRefusedError as error:
-            return _form(site, *_known(found), f"There is {error.message}", 404)
+            return _form(site, *_known(found), sentence(error.message), 404)
         except UnknownNameError as error:
             return _form(site, *_known(found), str(error), 404)
     board = found[0][1] if found else None
     if board is None and query.get("board"):
         board = boards.board(query["board"])
+    if board is not None and board.sealed:
+        said = f"{board.title} is sealed: it gives out no values a query, so that nothing can be compared."
+        return _form(site, None, [], said, 400 if found else 200)
     if not 2 <= len(found) <= MOST:
         said = f"{counted(len(found), 'entry', 'entries')} chosen: a comparison takes 2 to {MOST}."
         return _form(site, board, ids, said if found else "", 200)

@@ -18,6 +18,7 @@ from leaderboard.pages.board_head import file_word, in_short
 from leaderboard.pages.board_rows import lines_of
 from leaderboard.pages.citation import citation
 from leaderboard.pages.figures import number
+from leaderboard.pages.happened import happened_words
 from leaderboard.pages.plots import Curve, Point, curve_svg, histogram_svg
 from leaderboard.pages.published_page import column_of
 from leaderboard.pages.query_page import answer_words, first_query
@@ -43,27 +44,6 @@ _FACTS = (
     ("notes", "Notes"),
 )
 """Fields of the method block that are shown, with their headings."""
-_HAPPENED = {
-    "received": "The server took the file in.",
-    "validated": "The file passed validation.",
-    "rejected": "Validation found errors in the file.",
-    "scored": "The file was scored.",
-    "failed": "It could not be judged.",
-    "published": "It came onto the board.",
-    "private": "It was kept off the board.",
-    "withdrawn": "Its owner withdrew it.",
-    "superseded": "Another submission took its place.",
-    "hidden": "The organisers hid it.",
-    "restored": "It was put back.",
-    "rerun": "It was judged again.",
-    "rescored": "It was scored again.",
-    "corrected": "Its words were corrected",
-    "verified": "The organisers verified it.",
-    "unverified": "The organisers took the verification back.",
-    "flagged": "The organisers flagged it.",
-    "unflagged": "The organisers took the flag back.",
-    "erased": "Its sender's words were erased.",
-}
 
 
 def page(site: Site, submission_id: str) -> Page:
@@ -250,11 +230,7 @@ def part_meaning(part: str) -> str:
 
 
 def _happened(event: Event) -> dict[str, Any]:
-    words = _HAPPENED.get(event.kind, event.kind)
-    if event.kind == "corrected":
-        fields = ", ".join(event.payload.get("fields") or ())
-        words += f": {fields}." if fields else "."
-    return {"at": event.at, "words": words, "by": event.by}
+    return {"at": event.at, "words": happened_words(event), "by": event.by}
 
 
 def _looked_at(site: Site, board: Board, submission: Submission) -> dict[str, Any]:

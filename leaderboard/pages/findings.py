@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from cir_metrics.terminal import visible
 from leaderboard.errors import UploadRefusedError
 
 PLACES = 5
@@ -94,6 +95,29 @@ def with_commands(words: str) -> list[tuple[str, bool]]:
     return [part for part in [*found, (words[place:], False)] if part[0]]
 
 
+_NOTHING = re.compile(r"no [a-z ]+['\"]")
+"""What begins a message on something that is named and is not there."""
+_ORDINARY = re.compile(r"[a-z]+(?=[ ,])")
+"""What begins a message in small letters, and is a word, not an id."""
+
+
+def sentence(message: str) -> str:
+    """A message, which begins in small letters, as a sentence.
+
+    Args:
+        message: of an error or a finding.
+
+    Example:
+        >>> sentence("no submission 'a' here."), sentence("no file is chosen.")
+        ("There is no submission 'a' here.", 'No file is chosen.')
+        >>> sentence("shapes/val has no such query.")
+        'shapes/val has no such query.'
+    """
+    if _NOTHING.match(message):
+        return f"There is {message}"
+    return message[:1].upper() + message[1:] if _ORDINARY.match(message) else message
+
+
 def refusal(error: UploadRefusedError) -> list[FindingGroup]:
     """A refusal before a file became a submission, as a finding.
 
@@ -135,6 +159,6 @@ def _place(finding: Mapping[str, Any], example: Mapping[str, Any]) -> str:
 
 
 def _cut(value: object) -> str:
-    """A value as text, not longer than a line."""
-    text = str(value)
+    """A value as text, not longer than a line; what would turn its letters round is written out."""
+    text = visible(str(value))
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

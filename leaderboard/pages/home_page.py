@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cir_datasets.common.yaml import own_yaml
-from cir_datasets.registry import spec
 from cir_datasets.registry.published import published
 from leaderboard import boards
 from leaderboard.boards import Board
 from leaderboard.pages.board_head import ranked_by
 from leaderboard.pages.figures import Unit, number
-from leaderboard.pages.pictures import picture_path
+from leaderboard.pages.pictures import task_example
 from leaderboard.pages.published_page import column_of
 from leaderboard.pages.published_rows import PublishedLine, best_for
 from leaderboard.pages.site import Page, Site
@@ -204,12 +201,3 @@ def _score(row: Mapping[str, Any], unit: Unit) -> str:
         return score
     low, high = (number(end, unit) for end in row["interval"])
     return f"{score} [{low}, {high}]"
-
-
-@functools.cache
-def task_example() -> dict[str, Any]:
-    """The query that explains the task, with the paths of its pictures."""
-    found: dict[str, Any] = own_yaml("leaderboard", "pages/task_example.yaml")
-    for part in ("reference", "target", "near_miss"):
-        found[part]["path"] = picture_path(spec(found["benchmark"]), found[part]["image"])
-    return found

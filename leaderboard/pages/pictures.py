@@ -5,7 +5,10 @@ from __future__ import annotations
 import functools
 import io
 import re
+from typing import Any
 
+from cir_datasets import registry
+from cir_datasets.common.yaml import own_yaml
 from cir_datasets.images.locate import image_card
 from cir_datasets.registry.cards import BenchmarkSpec
 from cir_metrics.errors import UnknownNameError
@@ -65,12 +68,24 @@ def picture(path: str) -> bytes:
 
 
 def _galleries() -> set[tuple[str, str]]:
-    """Version and split of the galleries that boards rank: to draw from another, it would be made first."""
+    """Version and split of the galleries that boards rank, and of the first page's example.
+
+    To draw a picture of another, the gallery would be made first.
+    """
     from cir_datasets.shapes import split_of
 
+    specs = [spec for board in boards.boards() for spec in board.specs]
     return {
-        (str(spec.card.version), split_of(spec.config_name).name)
-        for board in boards.boards()
-        for spec in board.specs
-        if spec.card.source.publisher == "embedded"
+        (str(each.card.version), split_of(each.config_name).name)
+        for each in (*specs, registry.spec(task_example()["benchmark"]))
+        if each.card.source.publisher == "embedded"
     }
+
+
+@functools.cache
+def task_example() -> dict[str, Any]:
+    """The query that explains the task on the first page, with the paths of its pictures."""
+    found: dict[str, Any] = own_yaml("leaderboard", "pages/task_example.yaml")
+    for part in ("reference", "target", "near_miss"):
+        found[part]["path"] = picture_path(registry.spec(found["benchmark"]), found[part]["image"])
+    return found

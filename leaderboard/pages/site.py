@@ -19,7 +19,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader
 from cir_datasets.pages import page_environment
 from cir_metrics.signature import package_version
 from leaderboard.pages.figures import number
-from leaderboard.pages.findings import with_commands
+from leaderboard.pages.findings import sentence, with_commands
 from leaderboard.server import Server
 from submissions.rank_file.texts import is_link
 
@@ -229,6 +229,7 @@ def environment() -> Environment:
     made.filters["https"] = lambda url: url if isinstance(url, str) and is_link(url) else ""
     made.filters["addressed"] = _addressed
     made.filters["with_commands"] = with_commands
+    made.filters["sentence"] = sentence
     made.globals["query_path"] = query_path
     return made
 

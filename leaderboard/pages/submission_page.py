@@ -17,9 +17,10 @@ from leaderboard.errors import UploadRefusedError
 from leaderboard.pages import desk
 from leaderboard.pages.figures import number
 from leaderboard.pages.findings import grouped
+from leaderboard.pages.happened import happened_words
 from leaderboard.pages.site import Page, Site
 from leaderboard.submission import By, Submission
-from leaderboard.views import results_from, submission_view, why_not_listed
+from leaderboard.views import results_are_shown, results_from, submission_view, why_not_listed
 from submissions.scoring.score_report import shown_value
 
 _WAITING = {
@@ -80,6 +81,7 @@ def page(site: Site, submission: Submission, by: By | None = None, *, with_key: 
         "figures": _figures(report, board) if found.scored and board is not None else [],
         "signature": report["signatures"][board.primary_terms[0]]["text"] if found.scored and board else "",
         "members": _members(report) if found.scored else None,
+        "stands": submission.state == "published" and results_are_shown(submission),
         "groups": grouped(submission.findings) if submission.state == "rejected" or found.scored else [],
         "equals": server.equals(submission),
         "events": _events(submission, is_owner=is_owner),
@@ -127,6 +129,8 @@ def outcome(submission: Submission, board: Board | None) -> Verdict:
     shown = submission.scores is not None and results_from(submission) is None
     if state == "private" and shown:
         return Verdict("good", f"Scored: {name}", str(why), scored=True)
+    if state == "published" and results_from(submission) is not None:
+        return Verdict("good", f"Accepted: {name}", str(why))
     if why is not None:
         return Verdict("bad", "Not judged" if state == "failed" else "Not on the board", why)
     if state != "published":
@@ -167,7 +171,7 @@ def _members(report: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _events(submission: Submission, *, is_owner: bool) -> list[tuple[str, str, list[str]]]:
-    """What happened: kind, when and by whom; of a correction, for its owner, each field before and after."""
+    """What happened, when and by whom; of a correction, for its owner, each field before and after."""
     listed: list[tuple[str, str, list[str]]] = []
     views = submission_view(submission, owner=is_owner)["events"]
     for event, seen in zip(submission.events, views, strict=True):
@@ -175,8 +179,7 @@ def _events(submission: Submission, *, is_owner: bool) -> list[tuple[str, str, l
         said = [
             f"{name}: {_word(change['old'])} → {_word(change['new'])}" for name, change in changes.items()
         ]
-        said += [name for name in seen["fields"] or () if name not in changes]
-        listed.append((event.kind, f"{moment(event.at)}{_BY[event.by]}", said))
+        listed.append((happened_words(event), f"{moment(event.at)}{_BY[event.by]}", said))
     return listed
 
 

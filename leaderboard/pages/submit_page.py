@@ -46,7 +46,7 @@ NO_FILES = UploadRefusedError(
     fix="try again later; if it stays so, tell its organisers",
     status=503,
 )
-_CHOOSE = "choose the board that it answers in the list Board, if it is one of them, then check it"
+_CHOOSE = "choose its board in the list below, then check it"
 _AT_ONCE = 8
 """Clicks that are answered at the same time."""
 
@@ -70,16 +70,18 @@ def build(demo: Any, server: Server) -> None:
             asked = str(request.query_params.get("board", ""))
             return asked if asked in boards.ids() else ""
 
-        def look(board_id: str, path: str | None) -> tuple[str, Any]:
-            said, is_other = named_html(server, board_id, path)
-            return said, gr.Button(visible=is_other)
+        def look(request: gr.Request, board_id: str, path: str | None) -> tuple[str, Any, str]:
+            said, is_other = named_html(server, request, board_id, path)
+            # What was said of another file, or of another board, goes.
+            return said, gr.Button(visible=is_other), ""
 
         def check(request: gr.Request, board_id: str, path: str | None) -> tuple[str, str]:
             return checked(server, request, board_id, path)
 
         quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
         demo.load(prepare, outputs=board, **quiet)
-        gr.on([file.change, board.change], look, inputs=[board, file], outputs=[named, as_named], **quiet)
+        looked = [named, as_named, outcome]
+        gr.on([file.change, board.change], look, inputs=[board, file], outputs=looked, **quiet)
         as_named.click(lambda: "", outputs=board, **quiet)
         sent = send.click(
             check, inputs=[board, file], outputs=[outcome, where], concurrency_limit=_AT_ONCE, **quiet
@@ -107,6 +109,7 @@ def page(server: Server, request: Any, head: str, application: str) -> Page:
         "asked": request.query_params.get("board", ""),
         "plain": server.settings.accounts == "local" or bool(who),
         "url": server.settings.url or str(request.base_url).rstrip("/"),
+        "most": server.settings.max_upload_bytes,
         "size": f"{server.settings.max_upload_bytes / 2**20:.0f} MB",
     }
     return Page(
@@ -167,11 +170,12 @@ def css() -> str:
     return (resources.files("leaderboard.pages") / "style.css").read_text(encoding="utf-8")
 
 
-def named_html(server: Server, board_id: str, path: str | None) -> tuple[str, bool]:
+def named_html(server: Server, request: gr.Request, board_id: str, path: str | None) -> tuple[str, bool]:
     """Where a file would be checked, before it is sent: said as soon as it is chosen.
 
     Args:
         server: the leaderboard.
+        request: who has chosen it.
         board_id: the board chosen; empty goes by the file.
         path: the uploaded file, or None where none is chosen.
 
@@ -186,6 +190,8 @@ def named_html(server: Server, board_id: str, path: str | None) -> tuple[str, bo
     board: Board | None
     try:
         board = server.intake.board(board_id, head, Path(path).name)
+        if server.settings.accounts != "local":
+            server.quotas.check(sender_of(request, server).owner, board.id)
     except UploadRefusedError as error:
         board, said = None, {"message": error.message, "fix": _fix(error)}
     is_other = named is not None and bool(board_id) and named.id != board_id

@@ -88,9 +88,13 @@ async function ask(path, body) {
     if (answer.ok) {
       show(found);
     } else if (found.error.code === "answered") {
+      const typed = body && body.words;
       await ask("/state");
+      problem("This round was played in another window" + (typed ? ", so that “" + typed + "” was not used" : "") + ". Go on with what stands here now.");
+      return;
     } else {
-      problem(found.error.message + " " + found.error.fix);
+      const said = found.error.message;
+      problem(said[0].toUpperCase() + said.slice(1) + " Fix: " + found.error.fix);
     }
   } catch (error) {
     const words = "The program that serves this page does not answer. Start it again by the same command: nothing is lost.";
@@ -99,7 +103,8 @@ async function ask(path, body) {
   }
   busy(false);
   // Enter does what comes next; only what is not disabled takes the focus.
-  part(part("form").hidden ? "next" : "words").focus({ preventScroll: true });
+  const next = part("done").hidden ? part(part("form").hidden ? "next" : "words") : part("done-head");
+  next.focus({ preventScroll: true });
 }
 
 part("form").addEventListener("submit", (event) => {

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping
 from pathlib import PurePath
-from typing import Any
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, FastAPI, Request, Security
 from fastapi.concurrency import run_in_threadpool
@@ -18,7 +18,7 @@ from fastapi.exception_handlers import request_validation_exception_handler
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse, Response
 from fastapi.security import APIKeyHeader, HTTPBearer
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute, Match, Route
 
@@ -107,6 +107,8 @@ class ActionBody(BaseModel):
         reason: why, for hide and flag.
         method: for correct: the fields of the method that change; null removes one.
         submitter: for correct: who submits; null removes it.
+        seen: how many events the submission had when whoever acts looked at it; where others have come since,
+            nothing is done.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -114,6 +116,7 @@ class ActionBody(BaseModel):
     reason: str | None = None
     method: dict[str, Any] | None = None
     submitter: str | None = None
+    seen: Annotated[int, Field(strict=True, ge=1)] | None = None
 
 
 def add_routes(app: FastAPI, server: Server) -> None:
@@ -203,8 +206,15 @@ def _router(server: Server) -> APIRouter:
         wanted = body or ActionBody()
         if action != "correct":
             said = wanted.model_dump(exclude_none=True)
-            refuse_unknown(said, ["reason"], f"field of {action}")
+            refuse_unknown(said, ["reason", "seen"], f"field of {action}")
         submission, by = changeable(server, caller_of(request, server), submission_id)
+        if wanted.seen not in (None, len(submission.events)):
+            raise UploadRefusedError(
+                "changed-since",
+                f"submission {submission.id} has changed since you looked at it: nothing was done.",
+                fix="load its page again, and look at what it says now",
+                status=409,
+            )
         method = wanted.method
         if method is not None:
             method = corrected_method(submission.method or {}, method)

@@ -25,7 +25,7 @@ from starlette.types import Receive, Scope, Send
 from cir_metrics.errors import install_lines
 from cir_metrics.signature import package_version
 from leaderboard import settings
-from leaderboard.errors import ServeError
+from leaderboard.errors import ServeError, UploadRefusedError
 from leaderboard.pages import submit_page
 from leaderboard.pages.site import ICON, NO_PAGE, Links, Site, asset
 from leaderboard.queue.processes import WorkerProcesses
@@ -34,6 +34,7 @@ from leaderboard.settings import Settings, check_place
 from leaderboard.web import api, gradio_routes, site_routes
 from leaderboard.web.bodies import Bodies, BodyLimit, Patience
 from leaderboard.web.failures import JsonErrors
+from leaderboard.web.form_answers import FormAnswers
 from leaderboard.web.forms import FormLimits
 from leaderboard.web.gradio_layout import InLayout
 from leaderboard.web.gradio_routes import PagesOnly
@@ -41,6 +42,7 @@ from leaderboard.web.headers import SecurityHeaders
 from leaderboard.web.options import WebOptions
 from leaderboard.web.origins import HeadAsGet, KnownHosts, ReadableFromAnywhere, SameOrigin
 from leaderboard.web.packing import Packed
+from leaderboard.web.page_calls import PageCalls
 from leaderboard.web.page_uploads import RoomForUploads, UploadFolder
 from leaderboard.web.reading import openapi_details
 
@@ -100,7 +102,7 @@ def create_app(
         redoc_url=None,
         openapi_url="/api/openapi.json",
         lifespan=lifespan,
-        middleware=guards(options, server.settings.max_upload_bytes),
+        middleware=guards(options, server),
     )
     api.add_routes(app, server)
     app.include_router(site_routes.router(server))
@@ -116,14 +118,19 @@ def create_app(
     return app
 
 
-def guards(options: WebOptions, max_upload_bytes: int) -> list[Middleware]:
+def guards(options: WebOptions, server: Server) -> list[Middleware]:
     """What a request passes on its way in, the outermost first.
 
     Args:
         options: of the HTTP side.
-        max_upload_bytes: of a rank file.
+        server: the leaderboard.
     """
-    size = max_upload_bytes + api.FORM_OVERHEAD
+    size = server.settings.max_upload_bytes + api.FORM_OVERHEAD
+    site = Site(server)
+
+    def refused(error: UploadRefusedError) -> str:
+        return site.written(submit_page.refused_page(error), Links(submit_page.PATH))
+
     limits = {
         **{
             ("POST", path): BodyLimit(size, FormLimits(files=1, texts=api.FIELDS))
@@ -134,6 +141,7 @@ def guards(options: WebOptions, max_upload_bytes: int) -> list[Middleware]:
     return [
         Middleware(SecurityHeaders, framed_by=options.framed_by),
         Middleware(HeadAsGet),
+        Middleware(FormAnswers, path=f"/{submit_page.PATH}", page=refused),
         Middleware(Bodies, limits=limits, patience=Patience(options.upload_seconds)),
         Middleware(Packed),
         Middleware(JsonErrors),
@@ -186,7 +194,9 @@ def mount_pages(app: FastAPI, server: Server, uploads: UploadFolder) -> None:
             "Fix: install the version of Gradio in constraints.txt."
         )
     largest = server.settings.max_upload_bytes + api.FORM_OVERHEAD
-    guarded = RoomForUploads(mount.app, uploads, largest)
+    functions = {number: len(one.inputs) for number, one in demo.fns.items()}
+    calls = PageCalls(mount.app, uploads.folder, functions)
+    guarded = RoomForUploads(calls, uploads, largest)
     site = Site(server)
 
     async def missing(scope: Scope, receive: Receive, send: Send) -> None:
@@ -200,7 +210,9 @@ def mount_pages(app: FastAPI, server: Server, uploads: UploadFolder) -> None:
         page = submit_page.page(server, request, head, application)
         return site.written(page, Links(submit_page.PATH))
 
-    mount.app = InLayout(needed, f"/{submit_page.PATH}", whole)
+    # Where people sign in, the page says who has.
+    own = {"Cache-Control": "private, no-store"} if server.settings.accounts == "oauth" else {}
+    mount.app = InLayout(needed, f"/{submit_page.PATH}", whole, own)
 
 
 def pages(server: Server) -> Any:

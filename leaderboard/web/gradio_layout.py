@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from leaderboard.errors import ServeError
+from leaderboard.web.kept_answers import whole_answer
 
 _HEAD = re.compile(r"<script>window\.gradio_config = .*?(?=</head>)", re.DOTALL)
 _MANIFEST = re.compile(r"<link rel=\"manifest\"[^>]*>")
@@ -24,13 +25,21 @@ class InLayout:
         app: Gradio's application.
         path: of its page, with `/` in front.
         page: makes the whole page of the request, what belongs into its head, and Gradio's element.
+        headers: further ones of the answer.
     """
 
-    def __init__(self, app: ASGIApp, path: str, page: Callable[[Request, str, str], str]) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        path: str,
+        page: Callable[[Request, str, str], str],
+        headers: Mapping[str, str],
+    ) -> None:
         """Remember them."""
         self._app = app
         self._path = path
         self._page = page
+        self._headers = headers
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Take the answer to GET of that path apart; all others go through."""
@@ -51,7 +60,8 @@ class InLayout:
             response: Response = Response(bytes(body), start["status"])
             response.raw_headers = list(start["headers"])
         else:
-            response = HTMLResponse(self._page(Request(scope), *parts_of(body.decode())))
+            html = self._page(Request(scope), *parts_of(body.decode()))
+            response = whole_answer(Request(scope), html.encode(), "text/html; charset=utf-8", self._headers)
         await response(scope, receive, send)
 
 

@@ -9,15 +9,16 @@ from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-UPLOAD = "/gradio_api/upload"
+UPLOAD, JOIN = "/gradio_api/upload", "/gradio_api/queue/join"
 
 _READ = re.compile(
     r"/assets/[\w.-]+"
     r"|/static/js/iframeResizer\.contentWindow\.min\.js"
     r"|/theme\.css"
-    r"|/gradio_api/(?:queue/data|upload_progress)"
+    # `app_id` is what a page asks for until a server that was restarted answers.
+    r"|/gradio_api/(?:queue/data|upload_progress|app_id)"
 )
-_WRITTEN = ("/gradio_api/queue/join", UPLOAD)
+_WRITTEN = (JOIN, UPLOAD)
 
 
 class PagesOnly:

@@ -18,6 +18,7 @@ _READ = (
     "/s/",
     "/site/",
     "/status",
+    "/submit",
     "/suite/",
 )
 _NOT = (*DEFAULT_EXCLUDED_CONTENT_TYPES, "application/vnd.apache.parquet")

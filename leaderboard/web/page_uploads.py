@@ -35,7 +35,7 @@ class UploadFolder:
 
     def __init__(self, folder: Path, most_bytes: int) -> None:
         """Begin with what an earlier process has left."""
-        self._folder = folder
+        self.folder = folder
         self._most = most_bytes
         self._lock = threading.Lock()
         self._under_way = 0
@@ -49,7 +49,7 @@ class UploadFolder:
             Bytes of what is left.
         """
         left, oldest = 0, time.time() - seconds
-        for place, _, names in os.walk(self._folder, topdown=False):
+        for place, _, names in os.walk(self.folder, topdown=False):
             is_old = _changed(Path(place)) < oldest
             for path in (Path(place, name) for name in names):
                 with suppress(FileNotFoundError):  # another process may sweep the same folder
@@ -58,7 +58,7 @@ class UploadFolder:
                         path.unlink()
                     else:
                         left += found.st_size
-            if is_old and place != str(self._folder):
+            if is_old and place != str(self.folder):
                 with suppress(OSError):  # it still holds something
                     Path(place).rmdir()
         return left

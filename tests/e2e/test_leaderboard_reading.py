@@ -153,6 +153,8 @@ def test_the_page_lists_every_route(server: Any) -> None:
     routes = re.findall(r"^\| `(GET|POST) (/[^`]+)`", PAGE, re.MULTILINE)
     assert {path for _, path in routes} == set(document["paths"])
     assert all(method.lower() in document["paths"][path] for method, path in routes)
+    moved = server.get("/api/", follow_redirects=False)
+    assert (moved.status_code, moved.headers["location"]) == (308, "../api")
 
 
 def test_the_page_explains_every_column(server: Any) -> None:

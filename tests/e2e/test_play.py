@@ -98,7 +98,7 @@ def test_a_person_plays_sessions_in_a_browser_and_the_transcript_is_scored(page:
         for picture in ("#target", "#found"):
             assert page.locator(picture).evaluate("one => one.decode().then(() => one.naturalWidth)") == 96
         page.keyboard.press("Enter")
-        page.wait_for_selector("#problem:text('nothing was typed')")
+        page.wait_for_selector("#problem:text('Nothing was typed')")
         for number, typed in enumerate(("a small moon", HOSTILE, "a red square", "no triangle"), start=2):
             page.fill("#words", typed)
             page.keyboard.press("Enter")

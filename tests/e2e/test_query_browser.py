@@ -92,6 +92,21 @@ def test_choosing_a_method_sends_the_form_and_keeps_the_filter(page: Any, shown:
     assert page.locator(".query .list").count() == 2, "a ranking and the ranking of the subset"
 
 
+def test_a_list_is_gone_through_by_the_keyboard_and_sent_by_its_button(page: Any, shown: Shown) -> None:
+    page.goto(shown.query(61))
+    before = page.url
+    page.focus("summary:text('Methods')")
+    page.keyboard.press("Enter")
+    page.focus("#method-1")
+    for _ in range(3):
+        page.keyboard.press("ArrowUp")
+    assert page.evaluate("document.activeElement.id") == "method-1", "the focus stays in the list"
+    assert page.url == before
+    page.focus("button:text('Show these')")
+    page.keyboard.press("Enter")
+    page.wait_for_url(lambda url: url != before)
+
+
 def test_without_javascript_links_and_the_form_do_the_same(browser: Any, shown: Shown) -> None:
     context = browser.new_context(java_script_enabled=False, viewport={"width": 390, "height": 800})
     page = context.new_page()

@@ -134,7 +134,8 @@ def test_the_page_reads_no_file_of_this_machine(server: Any, world: ModuleType, 
     secret = tmp_path / "secret.json"
     secret.write_bytes(world.as_bytes(world.rank_file(40, "Read from the disk")))
     sent = httpx.post(f"{server.url}/gradio_api/upload", files={"files": ("a.json", b"{}")}, timeout=60)
-    uploaded = Path(sent.json()[0])
+    (name,) = sent.json()
+    uploaded = server.home / "page_uploads" / name.removeprefix("uploads/")
     link = uploaded.with_name("link.json")
     link.symlink_to(secret)
     paths = [
@@ -143,6 +144,8 @@ def test_the_page_reads_no_file_of_this_machine(server: Any, world: ModuleType, 
         f"file://{secret}",
         "/etc/passwd",
         str(link),
+        str(uploaded),
+        name.replace("a.json", "link.json"),
     ]
     paths += [f"{server.url}/gradio_api/file={secret}", str(server.home / "leaderboard.sqlite")]
     kinds = {part["id"]: part["type"] for part in config["components"]}

@@ -151,6 +151,7 @@ def test_without_javascript_a_submission_can_be_read_and_refreshes_itself(
     page.goto(server.url + shown["outcome_page"])
     assert "25.00" in page.inner_text("#outcome")
     assert "needs JavaScript" in page.inner_text("#desk")
+    assert not page.is_visible("[data-act]"), "a button that does nothing is not shown"
     page.click(".to-board")
     assert "Read without a script" in page.inner_text("tr.marked")
     late = server.upload(world.as_bytes(world.rank_file(23, "Looked at while it waits"))).json()
@@ -240,7 +241,7 @@ def test_a_file_that_names_no_board_is_asked_for_one(page: Any, server: Any, tmp
     page.wait_for_function("document.activeElement.matches('#outcome .outcome')")
     shown = page.inner_text("#outcome .finding")
     assert "missing-board" in shown
-    assert "in the list Board" in shown
+    assert "in the list below" in shown
     page.click("#field-board input")
     assert page.get_by_role("option", name="Shapes, single-turn (shapes/val)").is_visible()
 
@@ -252,6 +253,104 @@ def test_without_a_file_the_page_says_so(page: Any, server: Any) -> None:
     page.click("#send")
     page.wait_for_selector("#outcome .outcome.bad")
     assert "No file is chosen" in page.inner_text("#outcome")
+
+
+DROP = """(files) => {
+    const held = new DataTransfer();
+    for (const [name, text] of files) held.items.add(new File([text], name));
+    const drop = new DragEvent("drop", { bubbles: true, cancelable: true, dataTransfer: held });
+    document.querySelector("#field-file").dispatchEvent(drop);
+}"""
+
+
+def test_what_cannot_be_taken_is_said_before_it_is_sent_and_another_file_takes_the_chosen_ones_place(
+    page: Any, server: Any, world: ModuleType, tmp_path: Path
+) -> None:
+    page.goto(f"{server.url}/submit")
+    page.wait_for_load_state("networkidle")
+    uploads: list[str] = []
+    page.on("request", lambda asked: uploads.append(asked.url) if "/upload?" in asked.url else None)
+    large = tmp_path / "large.json"
+    with large.open("wb") as file:
+        file.truncate(65 * 2**20)
+    (tmp_path / ".hidden.json").write_text("{}")
+    for name, said in (
+        ("large.json", "large.json has 65.0 MB, and at most 64 MB are taken. Fix: compress it"),
+        (".hidden.json", "The name .hidden.json begins with a dot. Fix: give the file another name."),
+    ):
+        page.set_input_files("#field-file input[type=file]", str(tmp_path / name))
+        page.wait_for_function(
+            "words => document.querySelector('#drop-said').innerText.includes(words)", arg=said
+        )
+    page.evaluate(DROP, [["a.json", "{}"], ["b.json", "{}"]])
+    assert "2 files were dropped, and one is taken at a time." in page.inner_text("#drop-said")
+    assert uploads == []
+    page.click("#send")
+    page.wait_for_selector("#outcome .outcome.bad")
+    # Another file: what was said of the last one goes, and the focus goes on to what comes next.
+    page.focus("#field-file button.upload-container")
+    first = written(tmp_path / "first.json", world.rank_file(51, "First"))
+    page.set_input_files("#field-file input[type=file]", str(first))
+    page.wait_for_selector("#named :text('it will be checked there')")
+    page.wait_for_selector("#outcome .outcome", state="detached")
+    assert page.inner_text("#drop-said") == ""
+    wait_for_focus_in(page, "#send")
+    page.evaluate(DROP, [["second.json", json.dumps({"benchmark": "cirr/val"})]])
+    page.wait_for_selector("#field-file .file-preview :text('second')")
+    page.wait_for_selector("#named :text('cirr/val takes no submissions now')")
+    assert page.query_selector("#field-file a[href]") is None, "uploads are not handed out"
+    page.click("#field-file button[aria-label=Clear]")
+    wait_for_focus_in(page, "#field-file button.upload-container")
+    page.focus("#field-board input")
+    page.keyboard.press("Tab")
+    wait_for_focus_in(page, "#send")
+
+
+def test_a_double_click_checks_a_file_once(page: Any, server: Any, world: ModuleType, tmp_path: Path) -> None:
+    choose(page, server, written(tmp_path / "twice.json", world.rank_file(52, "Twice")))
+    page.wait_for_selector("#named :text('it will be checked there')")
+    calls: list[str] = []
+    page.on("request", lambda asked: calls.append(asked.url) if "/queue/join" in asked.url else None)
+    page.dblclick("#send")
+    page.wait_for_selector("#outcome.good")
+    assert len(calls) == 1
+
+
+def test_the_page_goes_on_when_a_server_that_was_restarted_is_back(
+    page: Any, world: ModuleType, tmp_path: Path
+) -> None:
+    with world.serving(tmp_path / "home") as running:
+        port = running.url.rpartition(":")[2]
+        choose(page, running, written(tmp_path / "run.json", world.rank_file(53, "Restarted")))
+        running.stop()
+        page.click("#send")
+        page.wait_for_selector(":text('Connection to the server was lost')")
+        with world.serving(tmp_path / "home", port=int(port)) as again:
+            assert again.url == running.url
+            page.wait_for_selector("#field-file button.upload-container", timeout=60_000)
+            page.wait_for_load_state("networkidle")
+            page.set_input_files("#field-file input[type=file]", str(tmp_path / "run.json"))
+            page.wait_for_selector("#named :text('it will be checked there')")
+            page.click("#send")
+            page.wait_for_selector("#outcome.good")
+
+
+def test_an_old_window_writes_over_nothing(page: Any, server: Any, world: ModuleType, tmp_path: Path) -> None:
+    send(page, server, written(tmp_path / "run.json", world.rank_file(54, "Two windows", hits=0.3)))
+    page.wait_for_selector("#act-publish")
+    other = page.context.new_page()
+    other.goto(page.url)
+    other.fill("#word-name", "From the other window")
+    other.click("#act-publish")
+    other.wait_for_selector("#said:text('Published.')")
+    page.fill("#word-name", "From the old window")
+    page.click("#act-publish")
+    page.wait_for_selector("#trouble .notice")
+    assert "has changed since you looked at it: nothing was done." in page.inner_text("#trouble")
+    assert [row["method"]["name"] for row in server.rows() if "window" in row["method"]["name"]] == [
+        "From the other window"
+    ]
+    other.close()
 
 
 def test_a_board_without_data_refuses_on_the_page(
@@ -310,8 +409,15 @@ def test_without_javascript_a_plain_form_takes_good_files_and_says_what_is_wrong
     said = page.inner_text(".finding")
     assert "The file 'photo.png' is not a rank file, bundle or transcript: it is a PNG picture." in said
     assert page.url == f"{server.url}/submit"
+    # What is refused while it comes in is a page, too.
+    large = tmp_path / "large.json"
+    with large.open("wb") as file:
+        file.truncate(65 * 2**20)
+    sent(large)
+    assert page.inner_text(".finding code") == "too-large"
+    assert page.title() == "Not accepted · CIR leaderboard"
     sent(written(tmp_path / "none.json", {"0": [1, 2]}))
-    assert "in the list Board" in page.inner_text(".finding")
+    assert "in the list below" in page.inner_text(".finding")
     page.click("a:text('Choose another file')")
     assert page.input_value("#plain-board") == ""
     context.close()

@@ -13,6 +13,7 @@
     const answer = await fetch(location.pathname + location.search, { headers, cache: "no-store" });
     if (!(answer.headers.get("content-type") || "").startsWith("text/html")) throw new Error(await said(answer));
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+    part("crumbs").replaceWith(fresh.getElementById("crumbs"));
     const unfolded = [...document.querySelectorAll("#submission details[open]")].map((one) => one.id);
     part("submission").replaceWith(fresh.getElementById("submission"));
     for (const id of unfolded) if (id && part(id)) part(id).open = true;
@@ -23,6 +24,11 @@
     let error = null;
     try { error = (await answer.json()).error; } catch { /* not JSON */ }
     return error ? `${error.message} Fix: ${error.fix}.` : `The server answers ${answer.status}.`;
+  }
+
+  // A browser's own word for a server that does not answer is "Failed to fetch".
+  function reason(error) {
+    return error instanceof TypeError ? "The server does not answer. Fix: try again in a moment." : error.message;
   }
 
   async function ask(path, body) {
@@ -51,12 +57,14 @@
         await reload();
         // Where the focus goes to the outcome, it is read there; else it is said, and not shown a second time.
         part("said").classList.add("visually-hidden");
+        part("said").textContent = "";
         if (there) arrive();
         else part("said").textContent = part("outcome-head").textContent;
       }
+      else part("said").textContent = "";
     } catch (error) {
       part("said").classList.remove("visually-hidden");
-      part("said").textContent = error.message;
+      part("said").textContent = reason(error);
     }
     await watch(waited + SECOND);
   }
@@ -70,14 +78,14 @@
     bool: (written) => (written === "" ? null : written === "yes"),
   };
 
-  async function correct(form) {
+  async function correct(form, seen) {
     const method = {};
     for (const field of form.querySelectorAll("[data-kind]")) {
       method[field.name] = values[field.dataset.kind](field.value);
     }
     const submitter = method.submitter;
     delete method.submitter;
-    return ask("/correct", { method, submitter });
+    return ask("/correct", { method, submitter, seen });
   }
 
   const DONE = {
@@ -96,6 +104,7 @@
     if (buttons.some((one) => one.disabled)) return;
     const trouble = part("trouble");
     trouble.replaceChildren();
+    part("said").textContent = "";
     for (const one of buttons) one.disabled = true;
     try {
       if (name === "send-on") {
@@ -105,8 +114,9 @@
       }
       const before = Number(part("submission").dataset.events);
       let now = null;
-      if (words && (name === "correct" || name === "publish")) now = await correct(form);
-      if (name !== "correct") now = await ask(`/${name}`, {});
+      if (words && (name === "correct" || name === "publish")) now = await correct(form, before);
+      // What has come from another window since this page was made is not written over.
+      if (name !== "correct") now = await ask(`/${name}`, { seen: now ? now.events.length : before });
       await reload();
       part("said").classList.remove("visually-hidden");
       part("said").textContent = now.events.length > before ? DONE[name] : "Nothing has changed.";
@@ -114,7 +124,7 @@
     } catch (error) {
       const message = document.createElement("p");
       message.className = "notice bad";
-      message.textContent = error.message;
+      message.textContent = reason(error);
       trouble.append(message);
       trouble.focus();
     } finally {
@@ -152,7 +162,7 @@
 
   document.addEventListener("DOMContentLoaded", async () => {
     if (key) {
-      try { await reload(); } catch (error) { part("said").textContent = error.message; }
+      try { await reload(); } catch (error) { part("said").textContent = reason(error); }
       document.documentElement.classList.remove("opening");
     }
     const before = document.referrer ? new URL(document.referrer) : null;

@@ -145,7 +145,10 @@ def test_results_are_shown_when_the_phase_has_closed(server: Server) -> None:
     view = submission_view(entry)
     assert (view["scores"], view["scores_from"]) == (None, (NOW + timedelta(days=1)).isoformat())
     assert "results are shown when its phase has closed" in view["message"]
-    assert "50.00" not in submission_html(server, entry)
+    page = submission_html(server, entry)
+    assert "50.00" not in page
+    assert "Accepted: Method 1" in page
+    assert "to-board" not in page, "it has no row yet"
     assert submission_view(entry, organiser=True)["scores"] == entry.scores
     private = server.store.append(entry, [("private", {})])
     assert "figures" not in submission_html(server, private, "owner")
@@ -156,6 +159,20 @@ def test_results_are_shown_when_the_phase_has_closed(server: Server) -> None:
     assert [row["submission"] for row in tables.of(board).view["rows"]] == [entry.id]
     assert submission_view(published)["scores"] == entry.scores
     tables.close()
+
+
+def test_what_a_board_held_back_is_held_back_when_its_file_is_gone_or_wrong(server: Server) -> None:
+    write(server.settings.home, {"name": "test", "opens": -1, "closes": 1, "results": "at_end"})
+    entry = add_entry(server.store, 1, board=BOARD)
+    file = server.settings.home / "boards/own.yaml"
+    for broken in (lambda: file.write_text("id: own/shapes\ntrack: opne\n"), file.unlink):
+        broken()
+        boards.use(server.settings.home)
+        assert BOARD not in boards.ids()
+        view = submission_view(entry)
+        assert (view["scores"], view["file"]) == (None, None)
+        assert submission_view(entry, organiser=True)["scores"] == entry.scores
+        assert "50.00" not in submission_html(server, entry)
 
 
 def test_the_page_and_the_api_say_the_phases(server: Server) -> None:

@@ -14,7 +14,7 @@ from full_boards import BOARD, add_entry
 
 import cir_datasets
 from leaderboard import boards
-from leaderboard.pages import home_page
+from leaderboard.pages import pictures
 from leaderboard.pages.addresses import page_at
 from leaderboard.pages.site import Links, Site
 from leaderboard.server import Server
@@ -44,7 +44,7 @@ def cards(site: Site) -> dict[str, str]:
 
 
 def test_the_example_is_a_query_of_the_benchmark() -> None:
-    example = home_page.task_example()
+    example = pictures.task_example()
     row = next(
         row for row in cir_datasets.load(example["benchmark"]).rows() if row["query_id"] == example["query"]
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from importlib import resources
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,8 @@ from PIL import Image
 from cir_datasets import shapes
 from cir_datasets.registry import spec
 from cir_metrics.errors import UnknownNameError
-from leaderboard.pages.pictures import picture, picture_path
+from leaderboard import boards
+from leaderboard.pages.pictures import picture, picture_path, task_example
 from leaderboard.server import Server
 from leaderboard.settings import Settings
 from leaderboard.web import site_routes
@@ -67,6 +69,27 @@ def test_what_may_not_be_shown_has_no_path(benchmark: str, image: str) -> None:
 def test_there_is_no_other_picture(path: str) -> None:
     with pytest.raises(UnknownNameError, match=r"no (picture|image)"):
         picture(path)
+
+
+def test_the_example_of_the_task_is_drawn_where_no_board_ranks_its_gallery(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CIR_LEADERBOARD_BOARDS", "own")
+    text = (resources.files("leaderboard") / "boards/cirr_val.yaml").read_text()
+    (tmp_path / "home/boards").mkdir(parents=True)
+    (tmp_path / "home/boards/own.yaml").write_text(text.replace("id: cirr/val", "id: own/cirr"))
+    server = Server.open(Settings(tmp_path / "home"))
+    try:
+        assert boards.ids() == ("own/cirr",)
+        for part in ("reference", "target", "near_miss"):
+            with Image.open(io.BytesIO(picture(task_example()[part]["path"]))) as opened:
+                assert opened.size == (96, 96)
+        with pytest.raises(UnknownNameError):
+            picture("site/pictures/shapes/2/train-000001.png")
+    finally:
+        server.close()
+        monkeypatch.undo()
+        boards.use(None)
 
 
 def test_a_browser_may_keep_a_picture(site: TestClient) -> None:

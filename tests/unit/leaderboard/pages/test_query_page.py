@@ -264,7 +264,7 @@ def test_a_sealed_board_shows_no_query_and_no_lists_and_compares_nothing(
         assert words not in html
     refused = page_at(shown_site, "compare", {"e": pair(shown_entries)})
     assert refused.status == 400
-    assert "sealed board" in shown_site.written(refused, Links("compare"))
+    assert "is sealed: it gives out no values a query" in shown_site.written(refused, Links("compare"))
 
 
 def test_entries_that_are_not_on_the_board_are_named(

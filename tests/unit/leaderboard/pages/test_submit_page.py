@@ -14,6 +14,7 @@ from leaderboard.pages import submit_page
 from leaderboard.server import Server
 from leaderboard.settings import Settings
 
+REQUEST = Request({"type": "http", "headers": [], "query_string": b"", "client": ("127.0.0.1", 1)})
 EVIL = "<script>alert(1)</script>"
 
 
@@ -28,8 +29,7 @@ def test_it_does_not_say_where_the_files_lie(server: Server, tmp_path: Path) -> 
     shutil.rmtree(tmp_path / "home/files/incoming", ignore_errors=True)
     (tmp_path / "home/files/incoming").write_bytes(b"in the way")
     (tmp_path / "run.json").write_bytes(b"{}")
-    request = Request({"type": "http", "headers": [], "query_string": b""})
-    said, address = submit_page.checked(server, request, "shapes/val", str(tmp_path / "run.json"))
+    said, address = submit_page.checked(server, REQUEST, "shapes/val", str(tmp_path / "run.json"))
     assert "files-unavailable" in said
     assert str(tmp_path) not in said
     assert address == ""
@@ -42,7 +42,7 @@ def test_it_does_not_say_where_the_files_lie(server: Server, tmp_path: Path) -> 
         ("shapes/val", "shapes/val", "it will be checked there", False),
         ("shapes/val", "shapes/multiturn_val", "you chose Shapes, multi-turn", True),
         (None, "shapes/val", "as you chose", False),
-        (None, "", "in the list Board", False),
+        (None, "", "in the list below", False),
         (EVIL, "", "&lt;script&gt;", False),
     ],
     ids=["the named", "the same", "another", "chosen alone", "none", "markup"],
@@ -52,8 +52,18 @@ def test_the_board_is_said_before_the_file_is_sent(
 ) -> None:
     file = tmp_path / "run.json"
     file.write_text(json.dumps({"benchmark": named} if named else {"0": [1]}))
-    said, other = submit_page.named_html(server, chosen, str(file))
+    said, other = submit_page.named_html(server, REQUEST, chosen, str(file))
     assert words in said
     assert EVIL not in said
     assert other is is_other
-    assert submit_page.named_html(server, chosen, None) == ("", False)
+    assert submit_page.named_html(server, REQUEST, chosen, None) == ("", False)
+
+
+def test_a_sender_whom_the_board_refuses_hears_it_before_the_check(tmp_path: Path) -> None:
+    server = Server.open(Settings(tmp_path / "home", accounts="tokens", a_day=3))
+    file = tmp_path / "run.json"
+    file.write_text(json.dumps({"benchmark": "shapes/val"}))
+    said, _ = submit_page.named_html(server, REQUEST, "", str(file))
+    server.close()
+    assert "This server takes files from those who have a token." in said
+    assert "it will be checked there" not in said
