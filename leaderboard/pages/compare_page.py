@@ -226,7 +226,10 @@ def _words(board: Board, names: tuple[str, str], main: MetricDifference, tests: 
         adjusted = _p_words(main.adjusted)
         chance += f" (after Holm's correction over the {tests} tests of this page p {adjusted})"
     if not main.significant:
-        return f"{chance}: no significant difference between {names[0]} and {names[1]} {by}."
+        said = f"{chance}: no significant difference between {names[0]} and {names[1]} {by}."
+        if tests > 1 and (main.low > 0 or main.high < 0):
+            said += " The interval, which leaves 0 out, is not corrected for the number of tests."
+        return said
     ahead, behind = names if is_better(main.metric, main.difference, 0.0) else names[::-1]
     return f"{chance}: {ahead} is significantly better than {behind} {by}."
 

@@ -316,7 +316,9 @@ class _Browser:
     def _aspect_choices(self) -> Iterator[dict[str, Any]]:
         for aspect in ("", *self.queries.aspects) if self.queries.aspects else ():
             fits = self.fitting(self.outcome, aspect)
-            yield self._choice(aspect or "all", aspect == self.aspect, {"aspect": aspect}, fits)
+            yield self._choice(
+                aspect.replace("_", " ") or "all", aspect == self.aspect, {"aspect": aspect}, fits
+            )
 
     def _turn_choices(self) -> Iterator[dict[str, Any]]:
         """Which turn decides; the count is of queries that the first method hits by then."""
@@ -463,13 +465,17 @@ class _Browser:
         }
         return Page(
             "query_browser.html",
-            f"{self.id} on {self.board.title}",
+            ", ".join([f"{self.id} on {self.board.title}", *self._filter_words()]),
             f"A query of {self.board.title}, what is right for it, and what methods rank first: {self.id}"[
                 :160
             ],
             values,
             data=self._data(query, position, previous, following),
         )
+
+    def _filter_words(self) -> list[str]:
+        """What narrows the queries, for the window's title."""
+        return [each.replace("_", " ").replace("-", " ") for each in (self.outcome, self.aspect) if each]
 
     def headline(self) -> str:
         """How often the methods differ, or how often the one hits."""

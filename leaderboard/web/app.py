@@ -37,12 +37,11 @@ from leaderboard.web.failures import JsonErrors
 from leaderboard.web.form_answers import FormAnswers
 from leaderboard.web.forms import FormLimits
 from leaderboard.web.gradio_layout import InLayout
-from leaderboard.web.gradio_routes import PagesOnly
+from leaderboard.web.gradio_routes import PageCalls, PagesOnly
 from leaderboard.web.headers import SecurityHeaders
+from leaderboard.web.kept_answers import Packed
 from leaderboard.web.options import WebOptions
 from leaderboard.web.origins import HeadAsGet, KnownHosts, ReadableFromAnywhere, SameOrigin
-from leaderboard.web.packing import Packed
-from leaderboard.web.page_calls import PageCalls
 from leaderboard.web.page_uploads import RoomForUploads, UploadFolder
 from leaderboard.web.reading import openapi_details
 

@@ -1,4 +1,4 @@
-"""Answers that can be asked for again for nothing: each has an ETag, and a request that names it gets 304."""
+"""Answers that cost little: each has an ETag, a request that names it gets 304; what is read is packed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,26 @@ from collections.abc import Mapping
 
 from fastapi import Request
 from fastapi.responses import Response
+from starlette.middleware.gzip import DEFAULT_EXCLUDED_CONTENT_TYPES, GZipMiddleware
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+_LEAST = 1000
+_LEVEL = 5
+_READ = (
+    "/api",
+    "/about",
+    "/b/",
+    "/compare",
+    "/e/",
+    "/m",
+    "/published",
+    "/s/",
+    "/site/",
+    "/status",
+    "/submit",
+    "/suite/",
+)
+_NOT = (*DEFAULT_EXCLUDED_CONTENT_TYPES, "application/vnd.apache.parquet")
 
 
 def whole_answer(
@@ -68,3 +88,22 @@ def _has(request: Request, etag: str) -> bool:
     """Whether the client says that it has this content (RFC 9110, 13.1.2)."""
     named = [tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")]
     return f'"{etag}"' in named or named == ["*"]
+
+
+class Packed:
+    """Packs what is read: the API, the reading pages and their files. Gradio's answers are streams.
+
+    Args:
+        app: what handles the request.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        """Put Starlette's middleware before it."""
+        self._app = app
+        self._packing = GZipMiddleware(app, _LEAST, _LEVEL, exclude_content_types=_NOT)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Choose by path and method."""
+        path = scope["path"] if scope["type"] == "http" and scope["method"] == "GET" else "/file"
+        packs = (path == "/" or path.startswith(_READ)) and not path.endswith("/file")
+        await (self._packing if packs else self._app)(scope, receive, send)

@@ -13,8 +13,7 @@ from fastapi.responses import JSONResponse
 from fastapi.testclient import TestClient
 
 from leaderboard.errors import UploadRefusedError
-from leaderboard.web.gradio_routes import JOIN, UPLOAD
-from leaderboard.web.page_calls import PageCalls
+from leaderboard.web.gradio_routes import JOIN, UPLOAD, PageCalls
 
 
 @pytest.fixture
