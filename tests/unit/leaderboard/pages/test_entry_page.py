@@ -133,7 +133,7 @@ def test_what_the_lists_show_is_what_the_file_holds(
         )
     assert html.count('<svg class="plot"') == 1
     heads = re.findall("<h2>(.*?)</h2>", html)
-    assert heads[:4] == ["Where targets stand", "By aspect", "Method", "All metrics"]
+    assert heads[:4] == ["Where targets stand", "By aspect", "All metrics", "Method"]
     assert heads[4:] == ["Protocol check", "Signature", "File", "History", "Cite"]
 
 
