@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from cir_datasets.common.counts import counted
 from leaderboard.boards import Board, Column
+from leaderboard.pages.board_head import ranked_by
 from leaderboard.pages.board_rows import (
     KINDS,
     PAGE_ROWS,
@@ -25,9 +26,13 @@ from leaderboard.pages.figures import Unit, number
 _WIDTH, _MARGIN = 100, 5
 """Of the picture of an interval, in pixels."""
 _STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50)
-_GROUPS = (
-    "Methods of one group do not differ significantly from its first; inside a group the order says nothing."
-)
+_GROUPS = "Methods with the same group number do not differ significantly from the best of them."
+_OUTSIDE = {
+    "baseline": "baselines",
+    "oracle": "oracles, which are told what no user's query says",
+    "published": "published rows",
+    "apart": "rows that do not compare",
+}
 _CHIPS = {"zero-shot": "Zero-shot", "trained": "Trained"}
 _FILTERS = (("encoder", "Encoder"), ("trained_on", "Trained on"), ("caption_rule", "Caption rule"))
 
@@ -71,7 +76,7 @@ def table_values(
         "filters": _filters(lines, shown.choices),
         "pages": _pages(shown),
         "said": _said(shown),
-        "lead": _lead(lines),
+        "lead": _lead(lines, ranked_by(board)),
         "note": _note(board, view, lines),
         "legend": _legend(board, view, lines),
         "width": "many" if len(columns) > 5 else "",
@@ -145,7 +150,8 @@ def _rows(
 ) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     group = None
-    for line in shown.lines:
+    last = {line.place: at for at, line in enumerate(shown.lines) if line.place}
+    for at, line in enumerate(shown.lines):
         opens = bool(ruled and line.place and group is not None and line.place != group)
         group = line.place or group
         found.append(
@@ -157,6 +163,7 @@ def _rows(
                 "received": line.received[:10],
                 "moment": _moment(board, line),
                 "opens": opens,
+                "closes": ruled and last.get(line.place) == at and at + 1 < len(shown.lines),
                 "marked": bool(line.id) and line.id == shown.choices.entry,
             }
         )
@@ -283,8 +290,11 @@ def _said(shown: Shown) -> str:
     return f"{shown.first:,} to {last:,} of {among}"
 
 
-def _lead(lines: Sequence[Line]) -> str:
-    """What a reader of a table of published rows alone must know first; empty of other tables."""
+def _lead(lines: Sequence[Line], main: str) -> str:
+    """What a reader of a table of published rows alone must know first; empty of other tables.
+
+    `main` is what ranks, in words.
+    """
     if not _all_published(lines):
         return ""
     others = Counter(line.other_split.partition(",")[0] for line in lines if line.other_split)
@@ -292,7 +302,15 @@ def _lead(lines: Sequence[Line]) -> str:
         f"{count:,} of the {len(lines):,} are of the {split}, which does not compare with this board."
         for split, count in others.items()
     ]
-    return " ".join(["No entry yet. All rows are numbers of papers and lists.", *said])
+    own = [line for line in lines if not line.other_split]
+    if others and own and all(line.main is None for line in own):
+        first = (
+            "The row of this split stands first, and has"
+            if not own[1:]
+            else "Rows of this split stand first, and have"
+        )
+        said.append(f"{first} no {main}.")
+    return " ".join(["No entry yet. All rows are numbers that papers and lists print.", *said])
 
 
 def _note(board: Board, view: Mapping[str, Any], lines: Sequence[Line]) -> str:
@@ -304,17 +322,13 @@ def _note(board: Board, view: Mapping[str, Any], lines: Sequence[Line]) -> str:
         said = ["Rank groups and intervals are being computed; until then ranks stand here."]
     else:
         said = [_GROUPS] if kinds - {"published"} else []
-    outside = _outside(kinds)
+    outside = [words for kind, words in _OUTSIDE.items() if kind in kinds]
     if outside and kinds - {"published"}:
-        said.append(f"{outside} have none.")
+        said.append(f"Rows in italics have none (–): {'; '.join(outside)}.")
+    of_test = sum(bool(line.other_split) for line in lines)
+    if of_test and kinds - {"published"}:
+        said.append(f"{of_test:,} published rows are of another split and stand last.")
     return " ".join(said)
-
-
-def _outside(kinds: Collection[str]) -> str:
-    """The kinds of rows here that have no group, to begin a sentence with; empty where there is none."""
-    named = [KINDS[kind] for kind in ("baseline", "oracle", "published") if kind in kinds]
-    listed = ", ".join(named[:-1]) + f" and {named[-1]}" if named[1:] else "".join(named)
-    return f"{listed[:1].upper()}{listed[1:]}"
 
 
 def _legend(board: Board, view: Mapping[str, Any], lines: Sequence[Line]) -> str:
@@ -323,10 +337,8 @@ def _legend(board: Board, view: Mapping[str, Any], lines: Sequence[Line]) -> str
     said = []
     if has_groups(board, view) and kinds - {"published"}:
         said.append("Groups come from paired tests on the queries.")
-    if outside := _outside(kinds):
-        said.append(f"{outside} stand in italics, in the order of their value.")
-    if "oracle" in kinds:
-        said.append("An oracle is told what no user's query says, so it may stand above the first group.")
+    if kinds - {"method"}:
+        said.append("Rows in italics stand in the order of their value, beside the groups.")
     if "published" in kinds:
         said.append("Published rows are as reported: not scored here, and they do not compare with entries.")
     if any(line.derived for line in lines):

@@ -221,7 +221,7 @@ def _aspects(board: Board, found: Sequence[tuple[str, EntryNumbers]], asked: str
     metrics = list(board.spec.card.report.by_aspect)
     metric = asked if asked in metrics else board.primary if board.primary in metrics else metrics[0]
     label = _label(board, metric)
-    about = f"{label} by aspect, of all queries that have it."
+    about = f"{label} by aspect: what the sentence of a query is about. A query may have several."
     shown: dict[str, Any] = {"about": about, "metric": metric, "plot": "", "tables": []}
     shown["metrics"] = [(each, _label(board, each)) for each in metrics]
     groupings = [(name, each.first.aspects) for name, each in found if each.first.aspects is not None]

@@ -15,6 +15,7 @@ from leaderboard.identity import NOBODY
 from leaderboard.inspection.differences import MOST, Differences, MetricDifference, PairDifferences
 from leaderboard.inspection.lists import KeptLists
 from leaderboard.inspection.numbers import EntryNumbers, main_cutoff
+from leaderboard.pages.board_head import ranked_by
 from leaderboard.pages.entry_page import curve_plot, metric_label
 from leaderboard.pages.figures import number
 from leaderboard.pages.findings import sentence
@@ -167,6 +168,7 @@ def _compared(
         "waits": len(numbers) < len(submissions) and all(map(site.server.lists.shown, submissions)),
         "hit": _hit(board),
         "subset_hit": SUBSET_HIT,
+        "by": _by(board, board.primary),
     }
     first = pairs[0]
     return Page(
@@ -220,7 +222,7 @@ def _pair(
 
 def _words(board: Board, names: tuple[str, str], main: MetricDifference, tests: int) -> str:
     """A sentence on a difference."""
-    by = f"by {metric_label(board, main.metric)}"
+    by = f"by {_by(board, main.metric)}"
     chance = f"p {_p_words(main.p)}"
     if tests > 1:
         adjusted = _p_words(main.adjusted)
@@ -232,6 +234,12 @@ def _words(board: Board, names: tuple[str, str], main: MetricDifference, tests: 
         return said
     ahead, behind = names if is_better(main.metric, main.difference, 0.0) else names[::-1]
     return f"{chance}: {ahead} is significantly better than {behind} {by}."
+
+
+def _by(board: Board, metric: str) -> str:
+    """A metric in a sentence: a mean of several is named by them."""
+    several = metric == board.primary and len(board.primary_terms) > 1
+    return f"the {ranked_by(board)}" if several else metric_label(board, metric)
 
 
 def _verdict(main: MetricDifference) -> str:

@@ -13,9 +13,9 @@ from submissions.rank_file.words import words_of as listed_words
 
 ACTS: dict[Action, str] = {
     "publish": "Publish",
-    "correct": "Save the words",
+    "correct": "Save",
     "unpublish": "Take it off the board",
-    "withdraw": "Withdraw",
+    "withdraw": "Withdraw for good",
 }
 """The acts that the page offers; programs have more. `submission.js` knows them by name."""
 

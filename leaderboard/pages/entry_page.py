@@ -14,7 +14,7 @@ from leaderboard.identity import NOBODY
 from leaderboard.inspection.alike import entries_alike
 from leaderboard.inspection.numbers import MemberNumbers, TurnPoint
 from leaderboard.inspection.protocol import protocol_check
-from leaderboard.pages.board_head import file_word, in_short
+from leaderboard.pages.board_head import file_word, in_short, ranked_by
 from leaderboard.pages.board_rows import lines_of
 from leaderboard.pages.citation import citation
 from leaderboard.pages.figures import number
@@ -26,7 +26,7 @@ from leaderboard.pages.site import Page, Site
 from leaderboard.submission import Event, Submission
 from leaderboard.views import results_from, submission_view, why_not_listed
 from submissions.report.grouping import Grouping
-from submissions.scoring.score_report import shown_value
+from submissions.scoring.score_report import is_rank, shown_value
 
 _MOST_METRICS = 16
 """Of an entry with more metrics those of the board are shown, the others on a click."""
@@ -83,6 +83,7 @@ def page(site: Site, submission_id: str) -> Page:
             "signature": signature_parts(submission, board),
             "happened": [_happened(event) for event in submission.events],
             "leader": _leader(rows, row),
+            "has_ranks": any(is_rank(name) for name in row["metrics"]),
             "names": {each["submission"]: each["method"].get("name") for each in rows},
             "query": first_query(site, board),
             **_looked_at(site, board, submission),
@@ -129,7 +130,8 @@ def score_line(board: Board, row: Mapping[str, Any], rows: list[Mapping[str, Any
     if row["interval"] is not None:
         low, high = (number(end, board.primary_unit) for end in row["interval"])
         value = f"{value} [{low}, {high}]"
-    return f"{board.primary_label} {value}, {_place(row, rows)} on {board.title}"
+    metric = ranked_by(board) if len(board.primary_terms) > 1 else board.primary_label
+    return f"{metric[:1].upper()}{metric[1:]} {value}, {_place(row, rows)} on {board.title}"
 
 
 def _place(row: Mapping[str, Any], rows: list[Mapping[str, Any]]) -> str:

@@ -63,6 +63,7 @@ class BoardCard:
         last: day of the newest entry, or empty.
         is_open: whether files sent now are judged.
         state: `open`, or what is missing, in a few words.
+        lacks_data: whether it is not open for want of its publisher's files.
         best: the best published number, where no entry stands or none is taken.
     """
 
@@ -74,6 +75,7 @@ class BoardCard:
     last: str
     is_open: bool
     state: str
+    lacks_data: bool
     best: PublishedLine | None
 
 
@@ -84,10 +86,10 @@ def page(site: Site, track: str = "") -> Page:
         site: of the server.
         track: `open` or `sealed` shows the boards of that track; anything else shows all.
     """
-    shown = [board for board in boards.boards() if track not in _TRACKS or board.track == track]
-    cards = [card(board, site.server.tables.of(board)) for board in shown]
+    cards = [card(board, site.server.tables.of(board)) for board in boards.boards()]
+    shown = [one for one in cards if track not in _TRACKS or one.board.track == track]
     kinds: dict[str, list[BoardCard]] = {}
-    for one in cards:
+    for one in shown:
         kinds.setdefault(one.board.group, []).append(one)
     example = task_example()
     return Page(
@@ -99,8 +101,8 @@ def page(site: Site, track: str = "") -> Page:
             "example": example,
             "kinds": kinds,
             "tracks": _tracks(track),
-            "entries": sum(card.entries for card in cards),
-            "count": len(boards.boards()),
+            "count": len(cards),
+            "takes": sum(one.is_open for one in cards),
             "reported": (len(published()), len({row.source for row in published()})),
         },
         image=example["target"]["path"],
@@ -141,6 +143,7 @@ def _card(board: Board, view: Mapping[str, Any]) -> BoardCard:
         last=max((row["published_at"] or "" for row in view["rows"]), default="")[:10],
         is_open=state == "open",
         state=state,
+        lacks_data=state.startswith("no data"),
         best=best,
     )
 

@@ -627,11 +627,11 @@ def hit_words(board: Board, k: int, where: str = "") -> str:
     hit = f"a hit has {answer_words(board)} among its first {k}{where}"
     if board.dialogue is not None or board.spec.kind == "multi_turn":
         return hit
-    return (
-        f"{hit}; other right pictures do not count"
-        if _counts_target(board)
-        else f"{hit}; all positives are targets here"
-    )
+    if not _counts_target(board):
+        return f"{hit}; each positive is marked as a target here"
+    # Where a query has one right picture, there is no other.
+    several = any(metric.startswith(("map@", "pnr_map@")) for metric in board.spec.metrics)
+    return f"{hit}; other right pictures do not count" if several else hit
 
 
 def default_turn(board: Board) -> str:

@@ -74,7 +74,7 @@ def test_rank_groups_have_a_column_that_says_what_they_are(page: Any, server: An
     opens = page.eval_on_selector_all("tr.opens td.place", "cells => cells.map(cell => cell.innerText)")
     assert opens == [str(group) for group in sorted(set(groups) - {None})[1:]]
     assert page.eval_on_selector("tr.opens td", "cell => getComputedStyle(cell).borderTopWidth") == "2px"
-    assert "Methods of one group do not differ significantly" in page.inner_text("main")
+    assert "Methods with the same group number do not differ significantly" in page.inner_text("main")
 
 
 def test_the_status_page_says_what_health_says(page: Any, server: Any) -> None:

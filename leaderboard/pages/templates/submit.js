@@ -5,7 +5,7 @@
 (() => {
   const CHOSEN = "#field-file .file-preview", ZONE = "#field-file button.upload-container";
   const part = (selector) => document.querySelector(selector);
-  let was = false, checking = 0;
+  let was = false, checking = 0, goes = "";
 
   function say(words) {
     const box = part("#drop-said");
@@ -48,6 +48,13 @@
     input.dispatchEvent(new Event("change", { bubbles: true }));
   }
 
+  // Where what had the focus is gone, the focus goes on to what comes next.
+  function follow() {
+    if (!goes || document.activeElement !== document.body || !part(goes)) return;
+    part(goes).focus();
+    goes = "";
+  }
+
   function patch() {
     for (const zone of document.querySelectorAll(ZONE)) {
       zone.setAttribute("aria-label", `Rank file, bundle or transcript: ${zone.innerText.replace(/\s+/g, " ").trim()}`);
@@ -59,12 +66,15 @@
     const is = Boolean(part(CHOSEN));
     if (is !== was) {
       was = is;
-      // What had the focus is gone: it goes on to what comes next.
-      setTimeout(() => { if (document.activeElement === document.body) part(is ? "#send" : ZONE)?.focus(); }, 50);
+      goes = is ? "#send" : ZONE;
     }
+    follow();
     if (part("#outcome .outcome")) checking = 0;
   }
 
+  // A reader who has gone on is left there.
+  document.addEventListener("focusin", (event) => { if (!event.target.closest("#field-file")) goes = ""; });
+  document.addEventListener("focusout", () => { setTimeout(follow); });
   document.addEventListener("change", (event) => {
     if (event.target.matches("#field-file input[type=file]") && refused(event, [...event.target.files])) event.target.value = "";
   }, true);

@@ -83,7 +83,10 @@ def test_rows_stand_by_value_and_share_groups_but_for_baselines_and_oracles(mixe
         "not stated",
     ]
     assert column(page, "encoder") == ["–", "CLIP ViT-B/32", "shapes", "–", "CLIP ViT-L/14"]
-    assert "Methods of one group do not differ significantly" in words(page.select_one("main"))
+    assert "Methods with the same group number do not differ significantly" in words(page.select_one("main"))
+    assert "baselines; oracles, which are told what no user's query says." in words(page.select_one("main"))
+    # A rule closes a group behind its last row, so that a baseline between two groups belongs to neither.
+    assert [words(row.select_one(".name")) for row in page.select("tr.closes")] == ["Method 2"]
 
 
 def test_a_row_says_its_number_and_interval_as_the_table_has_them(mixed: Server) -> None:
@@ -567,11 +570,11 @@ def test_a_table_of_published_rows_alone_says_first_that_nobody_has_entered(serv
     of_test = sum(bool(line.other_split) for line in lines)
     assert 0 < of_test < len(lines)
     assert said == (
-        "No entry yet. All rows are numbers of papers and lists. "
+        "No entry yet. All rows are numbers that papers and lists print. "
         f"{of_test} of the {len(lines)} are of the test split (cirr/test1), which does not compare with this "
-        "board."
+        "board. Rows of this split stand first, and have no mean of R@5 and Rs@1."
     )
-    assert words(read(server, "b/fashioniq/dress_val").select_one("p.about strong")).endswith("and lists.")
+    assert words(read(server, "b/fashioniq/dress_val").select_one("p.about strong")).endswith("lists print.")
     # Numbers of another split are another question's, and stand last however the table is sorted.
     for query in ({}, {"sort": "name"}, {"sort": "recall@10", "order": "asc"}):
         page = read(server, "b/cirr/val", page="all", **query)

@@ -115,7 +115,7 @@ def test_more_than_two_entries_are_a_table_of_pairs(
             better if main["significant"] else "not significant",
             str(said["won"]),
             str(said["lost"]),
-            "alone",
+            "this pair",
         ]
     assert html.count("<details><summary>") == 3, "every metric of a pair is a click away"
 

@@ -102,9 +102,7 @@ def test_what_a_board_lacks_is_said_in_words(site: Site) -> None:
     site.server.store.pause(BOARD, "we move house.")
     found = cards(site)
     assert "paused: we move house" in found[BOARD]
-    assert (
-        "no data: the publisher's file data/cirr_val.json is not on this server" in found["circled/cirr_val"]
-    )
+    assert "not open here: the publisher's files are missing" in found["circled/cirr_val"]
 
 
 def test_what_strangers_wrote_stays_text(site: Site) -> None:

@@ -80,7 +80,7 @@ def test_both_numbers_stand_side_by_side_with_the_difference_named(
     assert [each for each in numbers if each not in section] == []
     why = next(one.why for one in differences() if (one.method, one.benchmark) == (method, benchmark))
     assert why in unescape(section)
-    assert "apart by" in section
+    assert '<th scope="row">difference</th>' in section
     anchor = re.search(r'<section class="panel" id="(several-[^"]+)"', html)
     assert anchor is not None
     rows = html[html.index('class="of-benchmark"') :]

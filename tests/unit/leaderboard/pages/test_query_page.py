@@ -138,7 +138,7 @@ def test_all_positives_are_right_where_what_ranks_counts_them_all(tmp_path: Path
         page, html = opened(Site(server), "shapes/map", rows[0]["query_id"], e=entry.id)
         count = sum(map(bool, hits))
         assert f"<h1>{count} hit, {300 - count} missed at Hits@10</h1>" in html
-        assert "A hit has a positive among its first 10; all positives are targets here." in html
+        assert "A hit has a positive among its first 10; each positive is marked as a target here." in html
         assert page.data is not None
         assert {*page.data["right_answers"]} == {*rows[0]["positive_image_ids"]}
     finally:
