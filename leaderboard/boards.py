@@ -248,6 +248,25 @@ class Board(BaseModel):
         """The metrics that the ranking value is made of."""
         return main_metric_terms(self.primary)
 
+    @property
+    def labels(self) -> dict[str, str]:
+        """What tables call each metric that the board shows: what ranks first, then the columns."""
+        return self._of_columns("label")
+
+    @property
+    def units(self) -> dict[str, Literal["percent", "rank"]]:
+        """The unit of each metric that the board shows, in the same order."""
+        return self._of_columns("unit")
+
+    @property
+    def directions(self) -> dict[str, Literal["higher", "lower"]]:
+        """Which values of each metric are better, in the same order."""
+        return self._of_columns("direction")
+
+    def _of_columns(self, name: str) -> dict[str, Any]:
+        own = {self.primary: getattr(self, f"primary_{name}")}
+        return own | {each.metric: getattr(each, name) for each in self.columns if each.metric not in own}
+
     def primary_value(self, metrics: Mapping[str, float]) -> float:
         """The value that ranks, from a submission's metrics.
 

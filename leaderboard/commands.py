@@ -175,7 +175,8 @@ def add(
     from leaderboard.server import Server
 
     with closing(Server.open(settings.read(home))) as server:
-        outcomes = [_added(server, path, board, baseline, quiet=as_json) for path in files]
+        put = _added if len(files) == 1 else _tried
+        outcomes = [put(server, path, board, baseline, quiet=as_json) for path in files]
     if as_json:
         echo(json.dumps(outcomes, indent=2))
     refused = [path for path, one in zip(files, outcomes, strict=True) if one["state"] != "published"]
@@ -657,6 +658,19 @@ def _benchmark_of(file: Path, boards_there: Callable[[], str]) -> str:
             f"{file}: its board is not clear: {said} Fix: choose one with --board{boards_there()}."
         ) from error
     return found.suite if isinstance(found, submissions.RankBundle) else found.benchmark
+
+
+def _tried(server: Server, path: Path, board_id: str | None, baseline: bool, *, quiet: bool) -> Outcome:
+    """As `_added`; a file that is refused before it is judged does not keep the others away."""
+    from cir_metrics.errors import UnknownNameError
+    from leaderboard.errors import UploadRefusedError
+    from submissions.rank_file.findings import RefusedError
+
+    try:
+        return _added(server, path, board_id, baseline, quiet=quiet)
+    except (RefusedError, UnknownNameError, UploadRefusedError) as error:
+        echo(f"{path}: {error}", err=True)
+        return {"path": str(path), "new": False, "state": "refused", "message": str(error)}
 
 
 def _added(server: Server, path: Path, board_id: str | None, baseline: bool, *, quiet: bool) -> Outcome:

@@ -41,7 +41,7 @@ from leaderboard.views import Tested, table_view
 
 log = logging.getLogger("leaderboard.tables")
 
-_VERSION = 4
+_VERSION = 5
 """Goes up whenever a table would be written otherwise from the same entries."""
 _DATA_SECONDS = 30.0
 """How long what the server has of a board's data is taken to be as it was: looking reads whole files."""

@@ -123,6 +123,56 @@ def held_back_words(view: Mapping[str, Any]) -> str:
     return f"{count} {'entry' if count == 1 else 'entries'}, shown from {moment:%Y-%m-%d at %H:%M} UTC."
 
 
+def state_words(view: Mapping[str, Any]) -> str:
+    """`open`, or why files sent to a board now are not judged, in a few words.
+
+    Args:
+        view: from `table_view`, or its three parts alone.
+
+    Example:
+        >>> state_words({"closed": None, "paused": None, "unavailable": "a.json is not here. Its ..."})
+        'no data: a.json is not here'
+    """
+    if view["closed"]:
+        return f"closed: {view['closed'].rstrip('.')}"
+    if view["paused"]:
+        return f"paused: {view['paused'].rstrip('.')}"
+    if view["unavailable"]:
+        return f"no data: {view['unavailable'].partition('. ')[0].rstrip('.')}"
+    return "open"
+
+
+def takes_files(view: Mapping[str, Any]) -> bool:
+    """Whether files sent to a board now are judged.
+
+    Args:
+        view: as for `state_words`.
+    """
+    return state_words(view) == "open"
+
+
+def method_name(row: Mapping[str, Any]) -> str:
+    """The name of a row's method, `unnamed` where it has none.
+
+    Args:
+        row: of a board's table.
+    """
+    return str(row["method"].get("name", "unnamed"))
+
+
+def group_leaders(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The first row of each rank group, in the order of the groups.
+
+    Args:
+        rows: of a board's table.
+    """
+    found: dict[int, Mapping[str, Any]] = {}
+    for row in rows:
+        if row["group"] is not None:
+            found.setdefault(row["group"], row)
+    return [found[number] for number in sorted(found)]
+
+
 def groups_of(view: Mapping[str, Any]) -> dict[str, int]:
     """The rank group by submission of a table's rows; rows without one are left out.
 

@@ -7,14 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cir_datasets.browse import (
-    ShownRanking,
-    check_page,
-    page_name,
-    right_answers,
-    right_by,
-    write_browser,
-)
+from cir_datasets.browse import ShownRanking, check_page, page_name, write_browser
+from cir_datasets.browse.right import right_answers, right_by
+from cir_datasets.registry.schema import main_metric_terms
 from cir_metrics.errors import CallError, did_you_mean
 from submissions.errors import SubmissionError
 from submissions.formats.budget import MAX_BYTES
@@ -131,7 +126,7 @@ def _run(file: FileLike, known: Benchmarks, benchmark: BenchmarkLike) -> RankFil
 
 def _rankings(benchmark: Benchmark, runs: Sequence[RankFile], k: int) -> Mapping[str, Any]:
     known, depth = not benchmark.ground_truth_withheld, board_depth(benchmark).used
-    metrics = right_by(benchmark.spec.main_metric, benchmark.spec.metrics)
+    metrics = right_by(main_metric_terms(benchmark.spec.main_metric), benchmark.spec.metrics)
     found = {}
     for name, row in zip(benchmark.query_ids, benchmark.rows(), strict=True):
         targets = set(right_answers(row, metrics))

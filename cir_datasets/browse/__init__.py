@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cir_datasets.browse.pictures import PREFIX, page_pictures
+from cir_datasets.browse.right import right_answers, right_by
 from cir_datasets.common.counts import counted_rows
 from cir_datasets.errors import DatasetError
 from cir_datasets.pages import part, render
@@ -109,42 +110,6 @@ def browse_queries(
     return write_browser(benchmark, out, images=images, pictures=pictures)
 
 
-def right_by(main_metric: str, metrics: Sequence[str]) -> tuple[str, ...]:
-    """The metrics that `right_answers` goes by: what ranks, where that counts all positives, else all.
-
-    Args:
-        main_metric: printed name of what ranks; a mean names several.
-        metrics: printed names of all metrics.
-
-    Example:
-        >>> right_by("map@5", ["map@5", "recall@10"]), right_by("recall@10", ["map@5", "recall@10"])
-        (('map@5',), ('map@5', 'recall@10'))
-    """
-    ranked = main_metric_terms(main_metric)
-    counts_all = all(metric.startswith(("map@", "pnr_map@")) for metric in ranked)
-    return tuple(ranked if counts_all else metrics)
-
-
-def right_answers(row: Row, metrics: Sequence[str]) -> list[str]:
-    """The images that make a hit: the target where recall is scored, else every positive.
-
-    Args:
-        row: a query or session.
-        metrics: printed names of metrics, from `right_by`.
-
-    Example:
-        >>> row = {"target_image_id": "a", "positive_image_ids": ["a", "b"]}
-        >>> right_answers(row, ["recall@10"]), right_answers(row, ["map@5"])
-        (['a'], ['a', 'b'])
-    """
-    if "turns" in row:
-        return list(row["ground_truth_ids"])
-    target = row["target_image_id"]
-    if target is not None and any(metric.startswith("recall@") for metric in metrics):
-        return [target]
-    return list(row["positive_image_ids"])
-
-
 def check_page(out: str | Path) -> Path:
     """The absolute path of a page that is to be written.
 
@@ -188,7 +153,7 @@ def write_browser(
         DatasetError: as for `browse_queries`.
     """
     target = check_page(out)
-    metrics = right_by(benchmark.spec.main_metric, benchmark.spec.metrics)
+    metrics = right_by(main_metric_terms(benchmark.spec.main_metric), benchmark.spec.metrics)
     cards = [query_card(row, rankings, k, metrics, len(runs)) for row in benchmark.rows()]
     wanted = dict.fromkeys(image for card in cards for image in images_of(card))
     src, said = page_pictures(benchmark.spec, wanted, target.parent, images, pictures)

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cir_datasets.browse import images_of, query_card, right_by
+from cir_datasets.browse import images_of, query_card
 from cir_datasets.browse.pictures import page_pictures
+from cir_datasets.browse.right import right_by
 from cir_datasets.pages import render
+from cir_datasets.registry.schema import main_metric_terms
 from cir_metrics.errors import CirError
 
 if TYPE_CHECKING:
@@ -35,7 +37,7 @@ def queries_html(spec: BenchmarkSpec, rows: Sequence[Row]) -> str:
         >>> queries_html(benchmark.spec, benchmark.rows()).count("<figcaption>reference")
         5
     """
-    metrics = right_by(spec.main_metric, spec.metrics)
+    metrics = right_by(main_metric_terms(spec.main_metric), spec.metrics)
     shown = [_few(query_card(row, None, 0, metrics)) for row in rows[:_FIRST]]
     wanted = dict.fromkeys(image for card in shown for image in images_of(card))
     try:

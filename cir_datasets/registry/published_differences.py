@@ -57,8 +57,8 @@ class SeveralNumbers:
     why: str
 
     @property
-    def apart(self) -> Decimal:
-        """The largest distance between two of the numbers, as they are shown."""
+    def largest(self) -> Decimal:
+        """The largest difference of two of the numbers, as they are shown."""
         return Decimal(self.numbers[0][1].text) - Decimal(self.numbers[-1][1].text)
 
 
@@ -165,10 +165,13 @@ def _backbone(row: Reported) -> str:
 
 def _is_same(one: Number, other: Number) -> bool:
     """Whether two numbers may be one that was rounded."""
-    if one.is_derived or other.is_derived:
-        return abs(one.value - other.value) <= _MEAN_ERROR
-    unit = max(Decimal(1).scaleb(int(each.value.as_tuple().exponent)) for each in (one, other))
-    return abs(one.value - other.value) <= unit / 2
+    errors = (_MEAN_ERROR if each.is_derived else _half_unit(each.value) for each in (one, other))
+    return abs(one.value - other.value) <= max(errors)
+
+
+def _half_unit(printed: Decimal) -> Decimal:
+    """Half of the last digit's unit, which is how far rounding moves a printed number."""
+    return Decimal(1).scaleb(int(printed.as_tuple().exponent)) / 2
 
 
 @functools.cache

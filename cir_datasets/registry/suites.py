@@ -42,6 +42,8 @@ class Suite(BaseModel):
     """`macro` comes first; it is what the main metric is made of."""
     main_metric: str
     source: str
+    note: str = ""
+    """A sentence on what its source prints, where a reader would miss it."""
 
     @model_validator(mode="after")
     def _names_exist(self) -> Suite:

@@ -29,16 +29,15 @@ from cir_metrics.signature import package_version
 from leaderboard import boards
 from leaderboard.boards import Board
 from leaderboard.pages.addresses import page_at
-from leaderboard.pages.board_queries import benchmark_here
+from leaderboard.pages.queries import queries_of, why_hidden
 from leaderboard.pages.site import Links, Site, assets
 from leaderboard.server import Server
+from leaderboard.views import group_leaders
 from leaderboard.web import api, site_routes
 from leaderboard.web.reading import SUFFIXES
 
 MARKER = "mirror.json"
 """Says that a folder is a mirror, and of what; a folder with others' files has none."""
-QUERIES = 300
-"""Query pages of a board."""
 _PARTIAL = ".cir-mirror-"
 _LONGEST = 120
 """Characters of a part of a file's name; systems take 255 bytes."""
@@ -112,6 +111,7 @@ class _Crawl:
     rows: dict[str, str] = field(default_factory=dict)
     refused: set[Address] = field(default_factory=set)
     unsure: set[str] = field(default_factory=set)
+    folded: set[str] = field(default_factory=set)
 
 
 class Mirror:
@@ -150,11 +150,7 @@ class Mirror:
             submission = server.store.submission(row["submission"])
             if submission is not None:
                 server.lists.make(submission)
-        groups: dict[int, str] = {}
-        for row in rows:
-            if row["group"] is not None:
-                groups.setdefault(row["group"], row["submission"])
-        self._leaders |= set(groups.values())
+        self._leaders |= {row["submission"] for row in group_leaders(rows)}
         known = query_ids(self.site, board)
         self._queries[board.id] = set(known[:queries])
         if len(known) > queries:
@@ -250,12 +246,12 @@ class Mirror:
 
     def _free(self, file: str) -> str:
         """A name that no other file has where capitals do not count."""
-        taken = {name.casefold() for name in self._crawl.files}
         stem, dot, ending = file.rpartition(".")
         number = 1
-        while file.casefold() in taken:
+        while file.casefold() in self._crawl.folded:
             number += 1
             file = f"{stem}~{number}{dot}{ending}"
+        self._crawl.folded.add(file.casefold())
         return file
 
     def _has(self, path: str, query: Mapping[str, str]) -> bool:
@@ -351,11 +347,10 @@ def query_ids(site: Site, board: Board) -> list[str]:
         site: of the server.
         board: the board.
     """
-    if board.sealed or site.server.tables.problem(board) is not None:
-        return []
     # Only what was prepared already: a mirror is no reason to download or to make anything.
-    here = [benchmark_here(spec) for spec in board.specs]
-    return [name for benchmark in here if benchmark is not None for name in benchmark.query_ids]
+    if why_hidden(site, board):
+        return []
+    return [name for benchmark in board.benchmarks for name in queries_of(benchmark).rows]
 
 
 def write_mirror(

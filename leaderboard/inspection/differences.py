@@ -11,6 +11,7 @@ import hashlib
 import json
 import logging
 import threading
+import time
 import zlib
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -23,7 +24,7 @@ import sqlalchemy as sa
 from cir_metrics.errors import CallError
 from cir_metrics.signature import package_version
 from leaderboard import boards
-from leaderboard.inspection.lists import KeptLists, outcomes
+from leaderboard.errors import PassingError
 from leaderboard.inspection.numbers import GroupedNumbers
 from leaderboard.inspection.reports import report_head
 from leaderboard.store import Store
@@ -36,11 +37,16 @@ from submissions.scoring.score_report import ScoreReport
 log = logging.getLogger("leaderboard.inspection")
 
 _VERSION = 1
-"""Goes up whenever the same entries would be compared otherwise."""
+"""Goes up whenever a comparison of the same entries would give another result."""
 MOST = 4
 """Entries that are compared at once."""
 _WAIT_SECONDS = 2.0
 """How long a reader waits for a comparison that is not kept yet."""
+_AT_ONCE = 16
+"""Comparisons that wait to be made; a request for one more is refused."""
+_KEPT = 1000
+"""Comparisons that the store keeps, those made last."""
+_PREFIX = "compare:"
 
 
 @dataclass(frozen=True)
@@ -97,7 +103,7 @@ class Differences:
 
     Args:
         submissions: their ids, in the order in which they were given.
-        names: theirs, with more where two are called alike.
+        names: names of their methods; the id is added where two are the same.
         groups: the rank group of each within this comparison, from 1.
         leading: the metric that groups are made by.
         unit: what was resampled, `queries` or `sessions`.
@@ -120,28 +126,6 @@ class Differences:
     tests: int
     pairs: tuple[PairDifferences, ...]
     notes: tuple[str, ...] = ()
-
-    def pair(self, first: int, second: int) -> PairDifferences:
-        """Two of the entries by their places, the one that was given earlier in front."""
-        return next(each for each in self.pairs if (each.first, each.second) == (first, second))
-
-
-@dataclass(frozen=True)
-class Outcomes:
-    """What became of each query under two entries.
-
-    Args:
-        k: a hit has a right answer among the first k, of a session's last turn.
-        queries: by `won`, `lost`, `both hit`, `both miss` the benchmark and id of the queries, in its order.
-    """
-
-    k: int
-    queries: Mapping[str, tuple[tuple[str, str], ...]]
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """How many there are of each."""
-        return {name: len(each) for name, each in self.queries.items()}
 
 
 class Compared:
@@ -171,8 +155,9 @@ class Compared:
             seconds: how long to wait for what is not kept yet; it goes on in the background.
 
         Raises:
-            CallError: there are fewer than two or more than four, or one stands there twice.
+            CallError: there are fewer than two or more than four, or one is named twice.
             ComparisonError: they cannot be compared; the message says why.
+            PassingError: too many comparisons wait to be made.
         """
         _refuse(submissions)
         etag = _etag(submissions)
@@ -182,6 +167,11 @@ class Compared:
         with self._lock:
             future = self._running.get(etag)
             if future is None:
+                if len(self._running) >= _AT_ONCE:
+                    raise PassingError(
+                        f"{len(self._running)} comparisons wait to be made on this server. "
+                        "Fix: load the page again in a minute."
+                    )
                 future = self._running[etag] = self._lane.submit(self._make_later, submissions, etag)
         try:
             return future.result(seconds)
@@ -189,7 +179,7 @@ class Compared:
             return None
 
     def make(self, submissions: Sequence[Submission]) -> Differences | None:
-        """The differences, made now; None where lists or values of an entry are not to be had.
+        """The differences, made now; None where lists or values of an entry are not available.
 
         Raises:
             CallError: as for `of`.
@@ -217,9 +207,13 @@ class Compared:
 
         found = compare(whole)
         body = gzip.compress(json.dumps(found.to_dict()).encode(), mtime=0)
-        row = {"changed": 0, "etag": etag, "body": body}
+        row = {"changed": int(time.time()), "etag": etag, "body": body}
         with self._store.database.write() as connection:
             upsert(connection, views, {"name": _name(submissions), **row}, **row)
+            mine = views.c.name.startswith(_PREFIX)
+            latest = sa.select(views.c.name).where(mine).order_by(views.c.changed.desc(), views.c.name)
+            names = connection.scalars(latest.offset(_KEPT)).all()
+            connection.execute(views.delete().where(views.c.name.in_(names)))
         return _read(submissions, body)
 
     def _kept(self, submissions: Sequence[Submission], etag: str) -> Differences | None:
@@ -229,34 +223,11 @@ class Compared:
         return None if body is None else _read(submissions, body)
 
 
-def query_outcomes(one: KeptLists, other: KeptLists, k: int) -> Outcomes:
-    """What became of each query under two entries of one board.
-
-    Args:
-        one: lists of the entry that `won` and `lost` are said of.
-        other: lists of the other.
-        k: a hit has a right answer among the first k.
-
-    Raises:
-        ComparisonError: the two do not answer the same queries.
-    """
-    found: dict[str, list[tuple[str, str]]] = {"won": [], "lost": [], "both hit": [], "both miss": []}
-    for mine, theirs in zip(one.members, other.members, strict=False):
-        if (mine.benchmark, mine.names) != (theirs.benchmark, theirs.names):
-            raise ComparisonError(
-                f"the two entries do not answer the same queries of {mine.benchmark}. "
-                "Fix: choose entries of one board whose numbers compare."
-            )
-        for name, outcome in zip(mine.names, outcomes(mine.hits(k), theirs.hits(k)), strict=True):
-            found[outcome].append((mine.benchmark, name))
-    return Outcomes(k, {name: tuple(each) for name, each in found.items()})
-
-
 def _refuse(submissions: Sequence[Submission]) -> None:
     """Refuse what cannot be compared, before anything is computed.
 
     Raises:
-        CallError: there are fewer than two or more than four, or one stands there twice.
+        CallError: there are fewer than two or more than four, or one is named twice.
         ComparisonError: they are of several boards or a sealed one, or their comparability keys differ.
     """
     from submissions.comparison.keys import check_comparable
@@ -287,14 +258,15 @@ def _head(submission: Submission) -> ScoreReport:
 
 
 def _name(submissions: Sequence[Submission]) -> str:
-    return f"compare:{','.join(each.id for each in submissions)}"
+    """One for the same entries in any order: the store keeps the order that was asked for last."""
+    return f"{_PREFIX}{','.join(sorted(each.id for each in submissions))}"
 
 
 def _etag(submissions: Sequence[Submission]) -> str:
     """Names the scores that are compared."""
     scored = [each.last("scored", "rescored") for each in submissions]
-    names = [(each.method or {}).get("name") for each in submissions]
-    said = [_VERSION, package_version(), names, [event and event.id for event in scored]]
+    named = [(each.id, (each.method or {}).get("name")) for each in submissions]
+    said = [_VERSION, package_version(), named, [event and event.id for event in scored]]
     return hashlib.sha256(json.dumps(said).encode()).hexdigest()
 
 

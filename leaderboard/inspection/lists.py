@@ -14,7 +14,7 @@ import threading
 import time
 import zipfile
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -30,7 +30,8 @@ from cir_metrics.signature import package_version
 from leaderboard import boards
 from leaderboard.boards import Board
 from leaderboard.errors import FileStoreError, LostFileError, PassingError
-from leaderboard.inspection.making import SHOWN, UNLISTED, made_lists, right_by
+from leaderboard.inspection.hits import ANY, LAST, right_by
+from leaderboard.inspection.making import SHOWN, UNLISTED, made_lists
 from leaderboard.queue.child import Limits
 from leaderboard.store import Store
 from leaderboard.store.database import upsert
@@ -49,7 +50,7 @@ _VERSION = 3
 _DATA_SECONDS = 30.0
 """As for tables: how long what was prepared is taken to be as it was."""
 _AGAIN_SECONDS = 600.0
-"""After so long a file whose lists could not be made is tried again."""
+"""Seconds before lists that could not be made are tried again."""
 _PREFIX = "lists:"
 _HELD = 24
 """Entries whose lists are kept in memory."""
@@ -159,21 +160,34 @@ class MemberLists:
         captions, references = self.about["captions"], self.about["references"]
         return tuple(DialogueRound(captions[each], references[each], self._ranking(each)) for each in span)
 
-    @property
-    def subset_ranks(self) -> NDArray[np.int32] | None:
-        """Rank of each query's target in its subset ranking, 0 where it is not listed; None without."""
-        return self._subset_ranks
-
     @cached_property
     def final_ranks(self) -> NDArray[np.int32]:
         """Rank of the best right answer in each query's last list, 0 where it is not listed."""
         found: NDArray[np.int32] = self.ranks[self.starts[1:] - 1]
         return found
 
-    def hits(self, k: int) -> NDArray[np.bool_]:
-        """Whether each query's last list holds a right answer among its first `k`, shape (queries,)."""
-        found: NDArray[np.bool_] = (self.final_ranks != UNLISTED) & (self.final_ranks <= k)
+    def hits(self, k: int, turn: str = "") -> NDArray[np.bool_]:
+        """Whether each query is hit, shape (queries,).
+
+        Args:
+            k: a hit has a right answer among the first k.
+            turn: `any`, `last`, or the number of a turn: a hit at this turn or before counts, as in Hits@K;
+                empty for single queries.
+        """
+        hits = (self.ranks != UNLISTED) & (self.ranks <= k)
+        if turn == LAST:
+            last: NDArray[np.bool_] = hits[self.starts[1:] - 1]
+            return last
+        if turn not in ("", ANY):
+            numbers = np.arange(len(hits)) - np.repeat(self.starts[:-1], np.diff(self.starts))
+            hits &= numbers < int(turn)
+        found: NDArray[np.bool_] = np.logical_or.reduceat(hits, self.starts[:-1])
         return found
+
+    @property
+    def subset_hits(self) -> NDArray[np.bool_] | None:
+        """Whether the target is the first of each query's subset, shape (queries,); None without subsets."""
+        return None if self._subset_ranks is None else self._subset_ranks == 1
 
     def alike(self, other: MemberLists) -> int:
         """How many lists begin with the same images in the same order as those of another entry.
@@ -273,7 +287,7 @@ class Lists:
         self._stop = threading.Event()
 
     def close(self) -> None:
-        """End the work in the background at once; what is not made then is made when asked for again."""
+        """End the work in the background at once. Unfinished lists are made at the next request."""
         self._stop.set()
         self._lane.shutdown(cancel_futures=True)
 
@@ -282,11 +296,24 @@ class Lists:
         return self._basis_of(submission) is not None
 
     def of(self, submission: Submission) -> KeptLists | None:
-        """An entry's lists, or None where they are not made yet, which is then begun, or never shown."""
+        """An entry's lists; None if they are not ready, when their making is started, or must not be shown.
+
+        Args:
+            submission: the entry.
+        """
         found = self._kept(submission)
         if found is None and self._may_begin(submission):
             self._lane.submit(self._make_later, submission)
         return found
+
+    def waits(self, submission: Submission) -> bool:
+        """Whether an entry's lists are being made: they may be shown, are not ready, and have not failed.
+
+        Args:
+            submission: the entry.
+        """
+        etag = self.etag(submission)
+        return etag is not None and not self._has_failed(etag) and self._kept(submission) is None
 
     def make(self, submission: Submission, stopped: threading.Event | None = None) -> KeptLists | None:
         """An entry's lists, made now where they are not kept; None where they are not shown or not made.
@@ -296,7 +323,7 @@ class Lists:
             stopped: ends the making when it is set; None is this object's own, which `close` sets.
         """
         found = self._kept(submission)
-        etag = self._etag(submission)
+        etag = self.etag(submission)
         if found is not None or etag is None:
             return found
         board, stop = boards.board(submission.board), stopped or self._stop
@@ -343,13 +370,13 @@ class Lists:
         except Exception:
             # Whatever it is, pages stand without lists, and a later reader has it tried again.
             log.exception("the lists of submission %s could not be made", submission.id)
-            self._failed[self._etag(submission) or ""] = time.monotonic()
+            self._failed[self.etag(submission) or ""] = time.monotonic()
         finally:
             self._queued.discard(submission.id)
 
     def _may_begin(self, submission: Submission) -> bool:
-        etag = self._etag(submission)
-        if etag is None or time.monotonic() - self._failed.get(etag, -_AGAIN_SECONDS) < _AGAIN_SECONDS:
+        etag = self.etag(submission)
+        if etag is None or self._has_failed(etag):
             return False
         with self._lock:
             if submission.id in self._queued:
@@ -357,8 +384,11 @@ class Lists:
             self._queued.add(submission.id)
         return True
 
+    def _has_failed(self, etag: str) -> bool:
+        return time.monotonic() - self._failed.get(etag, -_AGAIN_SECONDS) < _AGAIN_SECONDS
+
     def _kept(self, submission: Submission) -> KeptLists | None:
-        etag = self._etag(submission)
+        etag = self.etag(submission)
         if etag is None:
             return None
         held = self._held.get(submission.id)
@@ -379,8 +409,12 @@ class Lists:
             while len(self._held) > _HELD:
                 self._held.popitem(last=False)
 
-    def _etag(self, submission: Submission) -> str | None:
-        """Names what an entry's lists depend on; None where they are never shown."""
+    def etag(self, submission: Submission) -> str | None:
+        """Names what an entry's lists depend on; None where they must not be shown.
+
+        Args:
+            submission: the entry.
+        """
         basis = self._basis_of(submission)
         if basis is None:
             return None
@@ -413,23 +447,3 @@ class Lists:
 
 def _name(submission: Submission) -> str:
     return f"{_PREFIX}{submission.id}"
-
-
-def outcomes(one: Sequence[bool] | NDArray[np.bool_], other: Sequence[bool] | NDArray[np.bool_]) -> list[str]:
-    """What is said of each query by the hits of two methods: won, lost, both hit, both miss.
-
-    Args:
-        one: hits of the method that won queries are counted for.
-        other: hits of the other, of the same queries.
-
-    Example:
-        >>> outcomes([True, False, True, False], [False, True, True, False])
-        ['won', 'lost', 'both hit', 'both miss']
-    """
-    names = {
-        (True, False): "won",
-        (False, True): "lost",
-        (True, True): "both hit",
-        (False, False): "both miss",
-    }
-    return [names[bool(a), bool(b)] for a, b in zip(one, other, strict=True)]

@@ -11,7 +11,7 @@ import json
 import logging
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leaderboard.boards import Board
+from leaderboard.inspection.hits import right_by
 from leaderboard.queue.child import Limits, main, run
 
 if TYPE_CHECKING:
@@ -35,36 +36,8 @@ log = logging.getLogger("leaderboard.inspection")
 
 SHOWN = 10
 """Images of each ranking that readers are shown."""
-SUBSET = 5
-"""Images of a subset besides the reference."""
 UNLISTED = 0
 """Stands for the rank of a right answer that no list holds."""
-
-
-def right_by(board: Board) -> tuple[str, ...]:
-    """The metrics that `cir_datasets.browse.right_answers` goes by.
-
-    They are what ranks, where that counts all positives, else all metrics of the benchmark. A dialogue ends
-    at any right picture, but for one that starts at random, which has its target alone.
-
-    Args:
-        board: the board.
-
-    Returns:
-        Printed names of metrics; none where every right picture counts.
-
-    Example:
-        >>> from leaderboard import boards
-        >>> right_by(boards.board("circo/val"))
-        ('map@5',)
-    """
-    from cir_datasets import browse
-    from submissions.scoring.score_report import member_metric
-
-    if board.dialogue is not None:
-        return () if board.dialogue.choices.start == "published" else tuple(board.spec.metrics)
-    ranked = f"mean({', '.join(map(member_metric, board.primary_terms))})"
-    return browse.right_by(ranked, board.spec.metrics)
 
 
 def made_lists(
@@ -153,7 +126,7 @@ def _arrays(
     right_by: Sequence[str],
 ) -> dict[str, NDArray[Any]]:
     """One rank file against its benchmark; of a transcript with its rounds by session."""
-    from cir_datasets.browse import right_answers
+    from cir_datasets.browse.right import right_answers
     from submissions.rank_file.benchmarks import board_depth
     from submissions.scoring.coding import as_columns
     from submissions.transcripts.transcript import SILENT
@@ -196,8 +169,12 @@ def _arrays(
     }
     shown = [codes[:, :SHOWN]]
     if rank_file.subset_rankings:
-        subsets = _subset_codes([rank_file.subset_rankings[name] for name in names], images, places)
-        about |= _subset_facts(codes, subsets, _left_out(rows, rank_file.subset_rankings, places))
+        ranked = rank_file.subset_rankings
+        others = [_others(row) for row in rows]
+        width = max(map(len, others))
+        subsets = _subset_codes([ranked[name] for name in names], width, images, places)
+        left_out = [other.difference(ranked[name]) for other, name in zip(others, names, strict=True)]
+        about |= _subset_facts(codes, subsets, _known_codes(left_out, width, places))
         arrays["subset_rank"] = _best_ranks(subsets, np.arange(len(names)), right, places)
         shown.append(subsets)
     # Of the images that are named only those that are shown.
@@ -262,13 +239,18 @@ def _gallery_facts(benchmark: Benchmark, codes: NDArray[np.int32], images: Seque
     }
 
 
+def _others(row: Row) -> set[str]:
+    """The images of a query's subset but its reference."""
+    return {*row["subset_image_ids"]} - {row["reference_image_id"]}
+
+
 def _subset_codes(
-    rankings: Sequence[Sequence[str]], images: list[str], places: dict[str, int]
+    rankings: Sequence[Sequence[str]], width: int, images: list[str], places: dict[str, int]
 ) -> NDArray[np.int32]:
-    """Subset rankings as codes, -1 behind the end, shape (queries, SUBSET); new images are put behind."""
-    codes = np.full((len(rankings), SUBSET), -1, dtype=np.int32)
+    """Subset rankings as codes, -1 behind the end, shape (queries, width); new images are put behind."""
+    codes = np.full((len(rankings), width), -1, dtype=np.int32)
     for row, ranking in zip(codes, rankings, strict=True):
-        for place, image in enumerate(ranking[:SUBSET]):
+        for place, image in enumerate(ranking):
             if image not in places:
                 places[image] = len(images)
                 images.append(image)
@@ -276,15 +258,14 @@ def _subset_codes(
     return codes
 
 
-def _left_out(
-    rows: Sequence[Row], rankings: Mapping[str, Sequence[str]], places: Mapping[str, int]
+def _known_codes(
+    images: Sequence[Collection[str]], width: int, places: Mapping[str, int]
 ) -> NDArray[np.int32]:
-    """Codes of the images of each subset that its ranking leaves out, as `_subset_codes` has the others."""
-    codes = np.full((len(rows), SUBSET), -1, dtype=np.int32)
-    for line, row in zip(codes, rows, strict=True):
-        others = {*row["subset_image_ids"]} - {row["reference_image_id"], *rankings[row["query_id"]]}
-        known = [places[image] for image in others if image in places]
-        line[: len(known)] = known
+    """Codes of some images of each query, as `_subset_codes` has them; those without one are left out."""
+    codes = np.full((len(images), width), -1, dtype=np.int32)
+    for row, each in zip(codes, images, strict=True):
+        known = [places[image] for image in each if image in places]
+        row[: len(known)] = known
     return codes
 
 
@@ -294,7 +275,7 @@ def _subset_facts(
     """Of how many queries the gallery's list orders the subset, and of how many as the subset ranking does.
 
     An image that the list does not hold stands behind all that it holds, and one that the subset ranking
-    leaves out behind all that this ranks; of two that a list does not hold nothing is known.
+    leaves out behind all that this ranks. The order of two images that a list does not hold is unknown.
     """
     ranked = subsets >= 0
     places, others = _places_in(codes, subsets), _places_in(codes, left_out)

@@ -1,4 +1,4 @@
-"""Numbers of entries by aspect, turn and length of session, and where their right answers stand.
+"""Numbers of entries by aspect, turn and length of session, and the ranks of their right answers.
 
 Tables by group are those of `cir score` for the same files (`submissions.report`).
 """
@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from cir_metrics.catalogue import parse_metric
 from cir_metrics.measures import hits_at_k
 from cir_metrics.resampling import bootstrap_means, percentile_interval
 from cir_metrics.sums import exact_means
 from leaderboard import boards
 from leaderboard.boards import Board
+from leaderboard.inspection.hits import main_cutoff
 from leaderboard.inspection.lists import KeptLists, Lists
 from leaderboard.inspection.making import UNLISTED
 from leaderboard.inspection.reports import entry_report
@@ -118,7 +118,7 @@ class GroupedNumbers:
     def __init__(self, store: Store, lists: Lists) -> None:
         """Nothing is computed before it is asked for."""
         self._store, self._lists = store, lists
-        self._held: OrderedDict[tuple[str, int], EntryNumbers] = OrderedDict()
+        self._held: OrderedDict[tuple[str, int, str | None], EntryNumbers] = OrderedDict()
         self._lock = threading.Lock()
 
     def report(self, submission: Submission, *, make: bool = False) -> ScoreReport | None:
@@ -150,17 +150,18 @@ class GroupedNumbers:
         scored = submission.last("scored", "rescored")
         if lists is None or scored is None:
             return None
-        key = submission.id, scored.sequence
+        key = submission.id, scored.sequence, self._lists.etag(submission)
         found = self._held.get(key)
         if found is None:
             report = self._report(submission, lists)
             if report is None:
                 return None
             found = _numbers(boards.board(submission.board), report, lists)
-            with self._lock:
-                self._held[key] = found
-                while len(self._held) > _HELD:
-                    self._held.popitem(last=False)
+        with self._lock:
+            self._held[key] = found
+            self._held.move_to_end(key)
+            while len(self._held) > _HELD:
+                self._held.popitem(last=False)
         return found
 
     def side_by_side(
@@ -173,17 +174,6 @@ class GroupedNumbers:
     def _report(self, submission: Submission, lists: KeptLists | None) -> ScoreReport | None:
         board = boards.board(submission.board)
         return entry_report(board, submission, self._store.kept_values(submission.id), lists)
-
-
-def main_cutoff(board: Board) -> int:
-    """K of what ranks on a board, 10 where that has none.
-
-    Example:
-        >>> main_cutoff(boards.board("cirr/val")), main_cutoff(boards.board("shapes/dialogue_val"))
-        (5, 10)
-    """
-    _, k = parse_metric(board.primary_terms[0].partition("@turn")[0].removesuffix("@micro"))
-    return 10 if k is None else k
 
 
 def rank_shares(ranks: NDArray[np.int32], deepest: int) -> tuple[RankShare, ...]:

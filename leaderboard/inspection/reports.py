@@ -7,12 +7,14 @@ code as on the command line, and no rank file is read for it.
 from __future__ import annotations
 
 import functools
+import logging
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import cir_datasets
 from cir_datasets import registry
+from cir_datasets.errors import DatasetError
 from cir_datasets.prepared.folder import last_prepared
 from cir_metrics.signature import Signature
 from leaderboard.boards import Board
@@ -25,6 +27,9 @@ from submissions.scoring.suite_signature import SuiteSignature
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
     from cir_metrics.sums import FloatArray
+
+
+log = logging.getLogger("leaderboard.inspection")
 
 
 def entry_report(
@@ -40,14 +45,22 @@ def entry_report(
             dialogue.
 
     Returns:
-        The report, or None where values are not kept, or are not of the rows that the benchmark has here now.
+        The report, or None where values are not kept, or are not of the rows that the benchmark has here now,
+        and where these cannot be read, which the log says.
     """
     scores, kept = submission.scores, opened(packed)
     if scores is None or not kept:
         return None
+    try:
+        benchmarks = [prepared_benchmark(each) for each in board.benchmarks]
+    except DatasetError as error:
+        log.warning("no values a query for the pages of %s: %s", board.id, error)
+        return None
     said = list(scores.get("runs", ())) or [scores]
     runs = []
-    for number, (benchmark_id, document) in enumerate(zip(board.benchmarks, said, strict=False)):
+    if len(said) != len(benchmarks):
+        return None
+    for number, (benchmark, document) in enumerate(zip(benchmarks, said, strict=True)):
         own = None if lists is None or number >= len(lists.members) else lists.members[number]
         names = {name for name in kept if "/" not in name} if board.suite is None else {*document["metrics"]}
         values = {}
@@ -55,12 +68,10 @@ def entry_report(
             parts = member_values(board, kept, scores, name)
             if parts is not None:
                 values[name] = parts[number]
-        evidence = _evidence(board, benchmark_id, document, values, own)
+        evidence = _evidence(board, benchmark, document, values, own)
         if evidence is None:
             return None
         runs.append(_report(document, evidence))
-    if len(runs) != len(board.benchmarks):
-        return None
     whole = runs[0] if board.suite is None else _report(scores, None, tuple(runs))
     # As its owner calls it now; messages and two of one name are distinguished by the id.
     return replace(whole, method=str((submission.method or {}).get("name", "unnamed")), file=submission.id)
@@ -79,7 +90,7 @@ def report_head(scores: Mapping[str, Any], name: str) -> ScoreReport:
     return replace(_report(scores, None, suite=bool(scores.get("runs"))), file=name)
 
 
-def benchmark_here(benchmark_id: str) -> Benchmark:
+def prepared_benchmark(benchmark_id: str) -> Benchmark:
     """A prepared benchmark; it is read once while its data stays as it is.
 
     Raises:
@@ -96,12 +107,11 @@ def _loaded(benchmark_id: str, _folder: str) -> Benchmark:
 
 def _evidence(
     board: Board,
-    benchmark_id: str,
+    benchmark: Benchmark,
     document: Mapping[str, Any],
     values: dict[str, FloatArray],
     lists: MemberLists | None,
 ) -> Evidence | None:
-    benchmark = benchmark_here(benchmark_id)
     if any(each["data_hash"] != benchmark.data_hash for each in document["signatures"].values()):
         return None
     dialogue = board.dialogue is not None

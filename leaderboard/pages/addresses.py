@@ -29,19 +29,19 @@ def _home(site: Site, query: Query) -> Page:
 
 
 def _board(site: Site, query: Query, board_id: str) -> Page:
-    from leaderboard.pages import board_page, board_tabs
+    from leaderboard.pages.board import page, tabs
 
     board = boards.board(board_id)
-    return board_tabs.page(site, board, query) or board_page.page(site, board, query)
+    return tabs.page(site, board, query) or page.page(site, board, query)
 
 
 def _plot(site: Site, query: Query, board_id: str) -> Page:
-    from leaderboard.pages import board_tabs
+    from leaderboard.pages.board import tabs
 
     # A board may have an id that looks like this.
     if f"{board_id}/plot" in boards.ids():
         return _board(site, query, f"{board_id}/plot")
-    return board_tabs.plot_page(site, boards.board(board_id), query)
+    return tabs.plot_page(site, boards.board(board_id), query)
 
 
 def _query(site: Site, query: Query, board_id: str, query_id: str) -> Page:
@@ -61,7 +61,7 @@ def _entry(site: Site, _query: Query, submission_id: str) -> Page:
     except UploadRefusedError:
         return missing_page(
             "No such entry",
-            f"There is no entry {submission_id[:_LONGEST]} here that everybody may read.",
+            f"There is no entry {_shortened(submission_id)} here that everybody may read.",
             "It may have been withdrawn, or its owner keeps it private. Each board lists its entries.",
         )
 
@@ -151,7 +151,7 @@ def _unknown(path: str, error: UnknownNameError) -> Page:
         "suite": (
             "suite",
             {name: name for name in suite_ids()},
-            "The home page links to every suite, next to the boards that are its members.",
+            "The home page links to every suite, beside the boards of its members.",
         ),
     }.get(first, ("", {}, ""))
     name = _NOT_SHOWN.sub("\ufffd", unquote(re.sub("/(q/[^/]+|plot)$", "", rest)))
@@ -159,8 +159,11 @@ def _unknown(path: str, error: UnknownNameError) -> Page:
         return missing_page("Not found", sentence(str(error)))
     like = difflib.get_close_matches(name.partition("@")[0][:_LONGEST], known, 3, 0.5)
     near = dict.fromkeys((f"{first}/{quote(known[each])}", known[each]) for each in like)
-    shown = name if len(name) <= _LONGEST else f"{name[:_LONGEST]}…"
-    return missing_page("Not found", f"There is no {kind} {shown} here.", fix, tuple(near))
+    return missing_page("Not found", f"There is no {kind} {_shortened(name)} here.", fix, tuple(near))
+
+
+def _shortened(name: str) -> str:
+    return name if len(name) <= _LONGEST else f"{name[:_LONGEST]}…"
 
 
 def page_at(site: Site, path: str, query: Query) -> Page:

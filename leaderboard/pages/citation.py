@@ -9,6 +9,7 @@ from typing import Any
 
 from leaderboard.boards import Board
 from leaderboard.pages.figures import number
+from leaderboard.views import method_name
 from submissions.rank_file.texts import is_link
 
 _BIBTEX = {
@@ -40,7 +41,7 @@ def citation(board: Board, row: Mapping[str, Any], site: str, server: str) -> di
     Returns:
         `bibtex`, and a `line` of text.
     """
-    name, id_ = str(row["method"].get("name", "unnamed")), row["submission"]
+    name, id_ = method_name(row), row["submission"]
     when = datetime.fromisoformat(row["published_at"] or row["received_at"])
     value = f"{board.primary_label} {number(row['main'], board.primary_unit)}"
     address = f"{server}/e/{id_}" if server else ""

@@ -10,30 +10,31 @@ from cir_metrics.errors import CirError, UnknownNameError
 from leaderboard import boards
 from leaderboard.boards import Board
 from leaderboard.callers import readable
-from leaderboard.errors import UploadRefusedError
+from leaderboard.errors import PassingError, UploadRefusedError
 from leaderboard.identity import NOBODY
 from leaderboard.inspection.differences import MOST, Differences, MetricDifference, PairDifferences
-from leaderboard.inspection.lists import KeptLists
-from leaderboard.inspection.numbers import EntryNumbers, main_cutoff
-from leaderboard.pages.board_head import ranked_by
-from leaderboard.pages.entry_page import curve_plot, metric_label
-from leaderboard.pages.figures import number
-from leaderboard.pages.findings import sentence
-from leaderboard.pages.plots import Bars, bars_svg
-from leaderboard.pages.query_page import (
+from leaderboard.inspection.hits import (
     LAST,
-    SUBSET,
     SUBSET_HIT,
     default_turn,
     hit_words,
-    hits_by,
-    subset_hits,
+    main_cutoff,
+    ranks_by_subset,
+    turn_word,
 )
-from leaderboard.pages.site import Page, Site
+from leaderboard.inspection.lists import KeptLists
+from leaderboard.inspection.numbers import EntryNumbers, TurnPoint
+from leaderboard.pages.board.groups import leading_metric
+from leaderboard.pages.figures import metric_label, metric_value, ranked_by, with_interval
+from leaderboard.pages.findings import sentence
+from leaderboard.pages.plots import Bars, bars_svg, hits_svg
+from leaderboard.pages.query_page import SUBSET
+from leaderboard.pages.site import UNREAD, Page, Site
 from leaderboard.submission import Submission
+from leaderboard.views import method_name
 from submissions.report.grouping import Grouping
 from submissions.scoring.samples import is_better
-from submissions.scoring.score_report import is_rank, shown_value
+from submissions.scoring.score_report import is_rank
 
 _FLIPS = 50
 """Queries of each pair that are listed; the query browser has all."""
@@ -62,18 +63,20 @@ def page(site: Site, query: Mapping[str, str]) -> Page:
     if board is None and query.get("board"):
         board = boards.board(query["board"])
     if board is not None and board.sealed:
-        said = f"{board.title} is sealed: it gives out no values a query, so that nothing can be compared."
+        said = f"{board.title} is sealed: it publishes no values per query, so that nothing can be compared."
         return _form(site, None, [], said, 400 if found else 200)
     if not 2 <= len(found) <= MOST:
         said = f"{counted(len(found), 'entry', 'entries')} chosen: a comparison takes 2 to {MOST}."
         return _form(site, board, ids, said if found else "", 200)
     others = sorted({each.id for _, each, _ in found})
     if board is None or len(others) > 1:
-        where = "; ".join(f"{_name(row)} on {each.id}" for _, each, row in found)
-        return _form(site, board, ids[:1], f"These entries stand on different boards: {where}.", 400)
+        where = "; ".join(f"{method_name(row)} on {each.id}" for _, each, row in found)
+        return _form(site, board, ids[:1], f"These entries are on different boards: {where}.", 400)
     submissions = [submission for submission, _, _ in found]
     try:
         differences = site.server.compared.of(submissions)
+    except PassingError as error:
+        return _form(site, board, ids, str(error), 503)
     except CirError as error:
         return _form(site, board, ids, f"They cannot be compared: {error}", 400)
     rows = [row for _, _, row in found]
@@ -97,7 +100,7 @@ def _listed(site: Site, submission_id: str) -> tuple[Submission, Board, Mapping[
 
     Raises:
         UploadRefusedError: there is no such submission, or not everybody may read it.
-        UnknownNameError: it has no line on a board.
+        UnknownNameError: it is not listed on a board.
     """
     submission = readable(site.server, NOBODY, submission_id)
     board = boards.board(submission.board)
@@ -105,12 +108,8 @@ def _listed(site: Site, submission_id: str) -> tuple[Submission, Board, Mapping[
         if row["submission"] == submission.id:
             return submission, board, row
     raise UnknownNameError(
-        f"Submission {submission.id} has no line on {board.title}. Fix: choose entries of its table."
+        f"Submission {submission.id} is not listed on {board.title}. Fix: choose entries of its table."
     )
-
-
-def _name(row: Mapping[str, Any]) -> str:
-    return str(row["method"].get("name", "unnamed"))
 
 
 def _form(site: Site, board: Board | None, ids: Sequence[str], said: str, status: int) -> Page:
@@ -126,7 +125,7 @@ def _form(site: Site, board: Board | None, ids: Sequence[str], said: str, status
             "board": board,
             "said": said,
             "ids": [*ids, *[""] * MOST][:MOST],
-            "choices": [(row["submission"], _name(row)) for row in rows[:_CHOICES]],
+            "choices": [(row["submission"], method_name(row)) for row in rows[:_CHOICES]],
             "boards": [] if board is not None else listed,
         },
         status=status,
@@ -134,7 +133,7 @@ def _form(site: Site, board: Board | None, ids: Sequence[str], said: str, status
 
 
 def _waiting(board: Board, rows: Sequence[Mapping[str, Any]]) -> Page:
-    names = " and ".join(map(_name, rows))
+    names = " and ".join(map(method_name, rows))
     return Page(
         "compare_waiting.html",
         f"Comparing {names}",
@@ -163,9 +162,12 @@ def _compared(
         "found": found,
         "pairs": pairs,
         "columns": _columns(board, rows, found.names),
-        "turns": _turns(submissions, found, numbers),
+        "turns": _turns(board, submissions, found, numbers),
         "aspects": _aspects(board, submissions, found, numbers),
-        "waits": len(numbers) < len(submissions) and all(map(site.server.lists.shown, submissions)),
+        "waits": any(map(site.server.lists.waits, submissions)),
+        "unread": _unread(site, submissions, found.names),
+        "unread_words": UNREAD,
+        "turn": turn_word(board),
         "hit": _hit(board),
         "subset_hit": SUBSET_HIT,
         "by": _by(board, board.primary),
@@ -180,13 +182,22 @@ def _compared(
     )
 
 
+def _unread(site: Site, submissions: Sequence[Submission], names: Sequence[str]) -> list[str]:
+    """Names of the entries whose lists may be shown and could not be read."""
+    lists = site.server.lists
+    return [
+        name
+        for submission, name in zip(submissions, names, strict=True)
+        if lists.of(submission) is None and lists.shown(submission) and not lists.waits(submission)
+    ]
+
+
 def _hit(board: Board) -> str:
     """What a hit is."""
     where = ""
-    if board.dialogue is not None:
-        where = ", at any round"
-    elif board.spec.kind == "multi_turn":
-        where = ", at the last turn" if default_turn(board) == LAST else ", at any turn"
+    if board.dialogue is not None or board.spec.kind == "multi_turn":
+        at = "the last" if default_turn(board) == LAST else "any"
+        where = f", at {at} {turn_word(board)}"
     return hit_words(board, main_cutoff(board), where)
 
 
@@ -215,7 +226,7 @@ def _pair(
         "low": signed(board, main.metric, main.low),
         "high": signed(board, main.metric, main.high),
         "flips": _flips(board, *lists),
-        "subset_flips": _flips(board, *lists, by=SUBSET) if _ranks_by_subset(board) else None,
+        "subset_flips": _flips(board, *lists, by=SUBSET) if ranks_by_subset(board) else None,
         "rows": [_row(board, each) for each in sorted(pair.metrics, key=lambda each: each is not main)],
     }
 
@@ -230,7 +241,7 @@ def _words(board: Board, names: tuple[str, str], main: MetricDifference, tests: 
     if not main.significant:
         said = f"{chance}: no significant difference between {names[0]} and {names[1]} {by}."
         if tests > 1 and (main.low > 0 or main.high < 0):
-            said += " The interval, which leaves 0 out, is not corrected for the number of tests."
+            said += " The interval excludes 0, but is not corrected for the number of tests."
         return said
     ahead, behind = names if is_better(main.metric, main.difference, 0.0) else names[::-1]
     return f"{chance}: {ahead} is significantly better than {behind} {by}."
@@ -253,8 +264,8 @@ def _row(board: Board, each: MetricDifference) -> dict[str, Any]:
     return {
         "metric": each.metric,
         "label": metric_label(board, each.metric),
-        "first": shown(board, each.metric, each.first),
-        "second": shown(board, each.metric, each.second),
+        "first": metric_value(board, each.metric, each.first),
+        "second": metric_value(board, each.metric, each.second),
         "difference": signed(board, each.metric, each.difference),
         "interval": f"[{signed(board, each.metric, each.low)}, {signed(board, each.metric, each.high)}]",
         "p": p_value(each.p),
@@ -264,31 +275,15 @@ def _row(board: Board, each: MetricDifference) -> dict[str, Any]:
     }
 
 
-def _units(board: Board) -> dict[str, Any]:
-    return {column.metric: column.unit for column in board.columns} | {board.primary: board.primary_unit}
-
-
-def shown(board: Board, metric: str, value: float | None) -> str:
-    """A metric's value as its board shows it.
-
-    Args:
-        board: the board.
-        metric: its printed name.
-        value: a fraction, or a rank.
-    """
-    units = _units(board)
-    return number(value, units[metric]) if metric in units else shown_value(metric, value).strip()
-
-
 def signed(board: Board, metric: str, value: float) -> str:
-    """A difference with its sign, as `shown`.
+    """A difference with its sign, as `metric_value`.
 
     Args:
         board: the board.
         metric: its printed name.
         value: a difference of fractions, or of ranks.
     """
-    text = shown(board, metric, value).replace("-", "−")
+    text = metric_value(board, metric, value).replace("-", "−")
     return text if text.startswith("−") else f"+{text}"
 
 
@@ -306,11 +301,6 @@ def p_value(p: float) -> str:
     return f"{p:.4f}" if p >= _SMALLEST else f"<{_SMALLEST}"
 
 
-def _ranks_by_subset(board: Board) -> bool:
-    """Whether a term of what ranks is recall in the subset, as on CIRR's boards."""
-    return any(term.startswith("recall_subset") for term in board.primary_terms)
-
-
 def _flips(
     board: Board, first: KeptLists | None, second: KeptLists | None, by: str = ""
 ) -> dict[str, Any] | None:
@@ -323,9 +313,8 @@ def _flips(
     for mine, theirs in zip(first.members, second.members, strict=True):
         if mine.names != theirs.names:
             return None
-        both = mine, theirs
-        hits, others = (subset_hits(each) if by else hits_by(each, k, turn) for each in both)
-        if len(hits) != len(mine.names):
+        hits, others = (each.subset_hits if by else each.hits(k, turn) for each in (mine, theirs))
+        if hits is None or others is None:
             return None
         same += int((hits == others).sum())
         for name, hit, other_hit in zip(mine.names, hits.tolist(), others.tolist(), strict=True):
@@ -355,14 +344,14 @@ def _columns(board: Board, rows: Sequence[Mapping[str, Any]], names: Sequence[st
     return {
         "heads": [metric_label(board, metric) for metric in metrics],
         "rows": [
-            (name, [shown(board, metric, each.get(metric)) for metric in metrics])
+            (name, [metric_value(board, metric, each.get(metric)) for metric in metrics])
             for name, each in zip(names, own, strict=True)
         ],
     }
 
 
 def _turns(
-    submissions: Sequence[Submission], found: Differences, numbers: Mapping[str, EntryNumbers]
+    board: Board, submissions: Sequence[Submission], found: Differences, numbers: Mapping[str, EntryNumbers]
 ) -> list[dict[str, Any]]:
     """Hits by turn of each entry with intervals, a table a benchmark."""
     if len(numbers) < len(submissions):
@@ -376,13 +365,7 @@ def _turns(
         rows = [
             (
                 turn + 1,
-                [
-                    f"{number(curve[turn].value, 'percent')} [{number(curve[turn].low, 'percent')}, "
-                    f"{number(curve[turn].high, 'percent')}]"
-                    if turn < len(curve)
-                    else "–"
-                    for curve in curves
-                ],
+                [_hits(curve[turn]) if turn < len(curve) else "–" for curve in curves],
             )
             for turn in range(longest)
         ]
@@ -392,10 +375,14 @@ def _turns(
                 "k": member.k,
                 "rows": rows,
                 "heads": found.names,
-                "plot": curve_plot(list(zip(found.names, curves, strict=True)), member.k),
+                "plot": hits_svg(list(zip(found.names, curves, strict=True)), member.k, turn_word(board)),
             }
         )
     return tables
+
+
+def _hits(point: TurnPoint) -> str:
+    return with_interval(point.value, (point.low, point.high), "percent")
 
 
 def _aspects(
@@ -413,9 +400,13 @@ def _aspects(
             {group.key: group.values for group in each.groups} for each in groupings if each is not None
         ]
         known = member.aspects.groups[0].values if member.aspects.groups else {}
-        metric = next((term for term in board.primary_terms if term in known), next(iter(known), ""))
+        metric = leading_metric(board, known)
         rows = [
-            (group.name, group.n, [shown(board, metric, each[group.key].get(metric)) for each in values])
+            (
+                group.name,
+                group.n,
+                [metric_value(board, metric, each[group.key].get(metric)) for each in values],
+            )
             for group in member.aspects.groups
         ]
         tables.append(

@@ -2,52 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from cir_datasets.registry.published import published
 from leaderboard import boards
 from leaderboard.boards import Board
-from leaderboard.pages.board_head import ranked_by
-from leaderboard.pages.figures import Unit, number
+from leaderboard.pages.board.leaders import Leaders, leaders
 from leaderboard.pages.pictures import task_example
-from leaderboard.pages.published_page import column_of
 from leaderboard.pages.published_rows import PublishedLine, best_for
+from leaderboard.pages.published_tables import column_of
 from leaderboard.pages.site import Page, Site
 from leaderboard.tables import KeptTable
+from leaderboard.views import state_words
 
 _TRACKS = {
     "open": "Open: the ground truth is public",
     "sealed": "Sealed: the organisers keep the ground truth",
 }
-_NAMED = 3
-"""How many methods of the leading group a card names."""
-
-
-@dataclass(frozen=True)
-class Leaders:
-    """What leads a board.
-
-    Args:
-        words: what they are: `Leading group`, `First` or `Best baseline`.
-        metric: what ranks.
-        methods: names of the first few, each with its value as tables show it and its interval, where it has
-            one.
-        more: how many are not named.
-    """
-
-    words: str
-    metric: str
-    methods: tuple[tuple[str, str], ...]
-    more: int
-
-    @property
-    def said(self) -> str:
-        """All of it in one line."""
-        listed = "; ".join(f"{name} {score}" for name, score in self.methods)
-        more = f"; and {self.more} more" if self.more else ""
-        return f"{self.words} by {self.metric}: {listed}{more}"
 
 
 @dataclass(frozen=True)
@@ -101,12 +74,20 @@ def page(site: Site, track: str = "") -> Page:
             "example": example,
             "kinds": kinds,
             "tracks": _tracks(track),
+            "remark": _remark(track),
             "count": len(cards),
             "takes": sum(one.is_open for one in cards),
             "reported": (len(published()), len({row.source for row in published()})),
         },
         image=example["target"]["path"],
     )
+
+
+def _remark(track: str) -> str:
+    """What is said of a track that there is not."""
+    if track in ("", *_TRACKS):
+        return ""
+    return f"There is no track {track[:40]}; all boards are shown. Tracks: {', '.join(_TRACKS)}."
 
 
 def _tracks(chosen: str) -> list[dict[str, Any]]:
@@ -148,59 +129,9 @@ def _card(board: Board, view: Mapping[str, Any]) -> BoardCard:
     )
 
 
-def state_words(view: Mapping[str, Any]) -> str:
-    """`open`, or why files sent to a board now are not judged, in a few words.
-
-    Args:
-        view: from `table_view`.
-
-    Example:
-        >>> state_words({"closed": None, "paused": None, "unavailable": "a.json is not here. Its ..."})
-        'no data: a.json is not here'
-    """
-    if view["closed"]:
-        return f"closed: {view['closed'].rstrip('.')}"
-    if view["paused"]:
-        return f"paused: {view['paused'].rstrip('.')}"
-    if view["unavailable"]:
-        return f"no data: {view['unavailable'].partition('. ')[0].rstrip('.')}"
-    return "open"
-
-
 def _over(board: Board) -> str:
     """How many queries are ranked, and among how many images, where that is known."""
     unit = "sessions" if board.spec.kind == "multi_turn" else "queries"
     found = [f"{board.queries:,} {unit}"] if board.queries is not None else []
     found += [f"{board.gallery:,} images"] if board.gallery is not None else []
     return " over ".join(found)
-
-
-def leaders(board: Board, rows: Sequence[Mapping[str, Any]]) -> Leaders | None:
-    """What leads a board, or None where nothing has been entered.
-
-    Args:
-        board: the board.
-        rows: of its table.
-    """
-    first = [row for row in rows if row["group"] == 1]
-    words = "Leading group"
-    if not first:
-        ranked = [row for row in rows if row["rank"] is not None]
-        entered = [row for row in ranked if not row["baseline"]]
-        first = [row for row in (entered or ranked) if row["rank"] == (entered or ranked)[0]["rank"]]
-        words = "First" if entered else "Best baseline"
-    if not first:
-        return None
-    methods = tuple(
-        (str(row["method"].get("name", "unnamed")), _score(row, board.primary_unit)) for row in first[:_NAMED]
-    )
-    metric = f"the {ranked_by(board)}" if len(board.primary_terms) > 1 else board.primary_label
-    return Leaders(words, metric, methods, len(first[_NAMED:]))
-
-
-def _score(row: Mapping[str, Any], unit: Unit) -> str:
-    score = number(row["main"], unit)
-    if row["interval"] is None:
-        return score
-    low, high = (number(end, unit) for end in row["interval"])
-    return f"{score} [{low}, {high}]"

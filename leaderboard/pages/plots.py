@@ -15,6 +15,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import accumulate
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from leaderboard.inspection.numbers import TurnPoint
 
 _WIDTH = 760
 _LEFT, _RIGHT, _BOTTOM = 52, 16, 46
@@ -269,6 +273,27 @@ def _named(frame: _Frame, best: Sequence[Dated]) -> Iterator[str]:
         if all(abs(x - at) >= half + wide or abs(y - height) >= _LINE for at, wide, height in taken):
             taken.append((x, half, y))
             yield _words(x, y, words, "middle", 12, title=each.name)
+
+
+def hits_svg(curves: Sequence[tuple[str, Sequence[TurnPoint]]], k: int, turn: str) -> str:
+    """Hits@K by turn of one method or several, with their intervals as bands.
+
+    Args:
+        curves: names, and the numbers by turn.
+        k: the cutoff.
+        turn: what a step is called, `turn` or `round`.
+    """
+    drawn = [
+        Curve(name, tuple(Point(each.turn, each.value, each.low, each.high) for each in points))
+        for name, points in curves
+    ]
+    return curve_svg(
+        drawn,
+        title=f"Hits@{k} by {turn}",
+        description="Bands are 95 % intervals. The table below has the numbers.",
+        x_label=turn,
+        y_label=f"Hits@{k}, %",
+    )
 
 
 def histogram_svg(

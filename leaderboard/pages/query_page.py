@@ -7,7 +7,6 @@ a turn of the session. All choices are in the address.
 from __future__ import annotations
 
 import difflib
-import functools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -16,19 +15,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cir_datasets.browse import ShownRanking, images_of, query_card
-from cir_metrics.catalogue import parse_metric
 from leaderboard.boards import Board
-from leaderboard.inspection.making import right_by
-from leaderboard.inspection.numbers import main_cutoff
-from leaderboard.inspection.reports import benchmark_here
-from leaderboard.pages.board_queries import are_prepared
+from leaderboard.inspection.hits import (
+    ANY,
+    LAST,
+    SUBSET_HIT,
+    counts_target,
+    default_turn,
+    hit_words,
+    main_cutoff,
+    right_by,
+    turn_word,
+)
 from leaderboard.pages.pictures import picture_path
-from leaderboard.pages.site import Page, Site, missing_page, query_path
-from submissions.scoring.score_report import member_metric
+from leaderboard.pages.queries import QueryRows, hidden_pictures, queries_of, why_hidden
+from leaderboard.pages.site import UNREAD, Page, Site, missing_page
+from leaderboard.views import group_leaders, method_name
 
 if TYPE_CHECKING:
-    from cir_datasets.registry import BenchmarkSpec
-    from cir_datasets.rows.records import Row
     from leaderboard.inspection.lists import MemberLists
 
 _METHODS = 4
@@ -36,8 +40,7 @@ _METHODS = 4
 _CHOICES = 200
 """Rows of a board that the form lists."""
 _NEAR = 5
-_BENCHMARKS = 8
-"""Benchmarks whose rows are kept in memory."""
+"""Ids that are named where an address has one that is not there."""
 _OUTCOMES: dict[int, dict[str, tuple[bool, ...]]] = {
     1: {"hit": (True,), "miss": (False,)},
     2: {
@@ -58,8 +61,6 @@ _WORDS = {
 }
 SUBSET = "subset"
 """What decides in the place of the list of the gallery: the first of the subset's ranking."""
-ANY, LAST = "any", "last"
-"""Turns that decide, besides a number: a hit at any turn counts, or one at the last turn alone."""
 
 
 @dataclass(frozen=True)
@@ -77,47 +78,6 @@ class _ShownMethod:
     lists: MemberLists | None
 
 
-@dataclass(frozen=True)
-class _QueryRows:
-    """The rows of a benchmark by id, in its order."""
-
-    spec: BenchmarkSpec
-    rows: Mapping[str, Row]
-
-    @functools.cached_property
-    def aspects(self) -> Mapping[str, NDArray[np.bool_]]:
-        """By aspect which queries have it, the most frequent first."""
-        named = [set(row.get("aspects") or ()) for row in self.rows.values()]
-        known = sorted(set().union(*named))
-        found = {aspect: np.array([aspect in each for each in named]) for aspect in known}
-        return dict(sorted(found.items(), key=lambda item: -int(item[1].sum())))
-
-    @functools.cached_property
-    def places(self) -> Mapping[str, int]:
-        """The place of each id."""
-        return {name: place for place, name in enumerate(self.rows)}
-
-    @functools.cached_property
-    def longest(self) -> int:
-        """Turns of the longest session; 1 where there are none."""
-        return max((len(row.get("turns") or (1,)) for row in self.rows.values()), default=1)
-
-
-def queries_of(benchmark_id: str) -> _QueryRows:
-    """The queries of a benchmark that is prepared here.
-
-    Args:
-        benchmark_id: its id; nothing is fetched for it where `leaderboard.data.problem` says nothing.
-    """
-    return _rows_of(benchmark_id, benchmark_here(benchmark_id).data_hash)
-
-
-@functools.lru_cache(_BENCHMARKS)
-def _rows_of(benchmark_id: str, _data_hash: str) -> _QueryRows:
-    benchmark = benchmark_here(benchmark_id)
-    return _QueryRows(benchmark.spec, dict(zip(benchmark.query_ids, benchmark.rows(), strict=True)))
-
-
 def page(site: Site, board: Board, query_id: str, asked: Mapping[str, str]) -> Page:
     """The page.
 
@@ -128,47 +88,38 @@ def page(site: Site, board: Board, query_id: str, asked: Mapping[str, str]) -> P
         asked: what the address chooses: `e` (ids of entries, by commas), `outcome`, `aspect`, `turn`, and of
             a suite `member`; `by=subset` where the first of the subset's ranking decides.
     """
-    if board.sealed:
-        return missing_page(
-            "No queries to look at",
-            f"The board {board.title} is sealed: its queries and what is right for them are not shown.",
-        )
-    problem = site.server.tables.problem(board)
-    if problem is not None:
-        return missing_page(
-            "No queries to look at", f"The queries of {board.title} cannot be shown here: {problem}"
-        )
-    if not are_prepared(board):
-        return missing_page(
-            "No queries to look at",
-            f"The queries of {board.title} are not prepared on this server.",
-            f"Its organiser prepares them: cir datasets prepare {' '.join(board.benchmarks)}.",
-        )
+    if hidden := why_hidden(site, board):
+        return missing_page("No queries to look at", hidden)
     found = _find(board, query_id, asked.get("member", ""))
     if isinstance(found, list):
         return _unknown(board, query_id, found)
     return _Browser(site, board, found, query_id, asked).page()
 
 
-def _find(board: Board, query_id: str, member: str) -> _QueryRows | list[str]:
-    """The queries among which an id is, or the ids that are nearest to it."""
+def _find(board: Board, query_id: str, member: str) -> QueryRows | list[tuple[str, str]]:
+    """The queries among which an id is, or the ids that are nearest to it, each with its benchmark."""
     members = [each for each in board.benchmarks if member in ("", each)] or list(board.benchmarks)
-    near: list[str] = []
+    near: list[tuple[str, str]] = []
     for benchmark in members:
         queries = queries_of(benchmark)
         if query_id in queries.rows:
             return queries
-        near += difflib.get_close_matches(query_id, queries.rows, n=_NEAR)
-        near += list(queries.rows)[:1]
-    return list(dict.fromkeys(near))[:_NEAR]
+        near += [(each, benchmark) for each in difflib.get_close_matches(query_id, queries.rows, n=_NEAR)]
+    return near[:_NEAR]
 
 
-def _unknown(board: Board, query_id: str, near: Sequence[str]) -> Page:
+def _unknown(board: Board, query_id: str, near: Sequence[tuple[str, str]]) -> Page:
+    first = board.benchmarks[0]
     return Page(
         "query_missing.html",
         "No such query",
         f"{board.benchmark} has no query {query_id[:80]!r}.",
-        {"board": board, "id": query_id, "near": near},
+        {
+            "board": board,
+            "id": query_id,
+            "near": [(each, "" if benchmark == first else benchmark) for each, benchmark in near],
+            "first": next(iter(queries_of(first).rows)),
+        },
         status=404,
     )
 
@@ -181,7 +132,7 @@ class _Browser:
     """
 
     def __init__(
-        self, site: Site, board: Board, queries: _QueryRows, query_id: str, asked: Mapping[str, str]
+        self, site: Site, board: Board, queries: QueryRows, query_id: str, asked: Mapping[str, str]
     ) -> None:
         self.site, self.board, self.queries, self.id = site, board, queries, query_id
         self.rows = site.server.tables.of(board).view["rows"]
@@ -190,19 +141,35 @@ class _Browser:
         self.methods = [self._checked(each) for each in self._methods(asked.get("e"))]
         self.k = main_cutoff(board)
         self.several = board.dialogue is not None or queries.longest > 1
+        self.unit = "session" if self.several else "query"
         self.turn = self._turn(asked.get("turn", ""))
         self.by = SUBSET if asked.get("by") == SUBSET and self._have_subsets() else ""
-        self.hits = [self._hits(each.lists, self.by) for each in self.deciding]
+        self.hits = self._hits(self.by)
         outcomes = _OUTCOMES.get(len(self.hits), {})
         self.outcome = asked.get("outcome", "") if asked.get("outcome", "") in outcomes else ""
         self.aspect = asked.get("aspect", "") if asked.get("aspect", "") in queries.aspects else ""
+        self._say_unknown(asked)
         self.member = queries.spec.id if board.suite is not None else ""
         self.asked_member = asked.get("member") == self.member
+
+    def _say_unknown(self, asked: Mapping[str, str]) -> None:
+        """A note on each choice of the address that there is not."""
+        taken = {
+            "outcome": (self.outcome, "all queries are shown"),
+            "aspect": (self.aspect, "all aspects are shown"),
+            "turn": (self.turn, f"{self.turn} decides" if self.turn else "it has no turns"),
+            "by": (self.by, f"{self._metric(self.by)} decides"),
+            "member": (self.queries.spec.id, f"{self.queries.spec.id} is shown"),
+        }
+        for name, (value, instead) in taken.items():
+            wanted = asked.get(name, "")
+            if wanted not in ("", value):
+                self.notes.append(f"{name}={wanted[:40]} is not a choice here; {instead}.")
 
     def _methods(self, chosen: str | None) -> list[_ShownMethod]:
         by_id = {row["submission"]: row for row in self.rows}
         if chosen is None:
-            wanted = default_pair(self.rows)
+            wanted = _default_pair(self.rows)
         else:
             wanted = list(dict.fromkeys(filter(None, map(str.strip, chosen.split(",")))))
             unknown = [each for each in wanted if each not in by_id]
@@ -211,7 +178,7 @@ class _Browser:
             if len(wanted) > _METHODS:
                 self.notes.append(f"A page shows {_METHODS} methods; the others are left out.")
         wanted = wanted[:_METHODS]
-        names = [str(by_id[each]["method"].get("name", "unnamed")) for each in wanted]
+        names = [method_name(by_id[each]) for each in wanted]
         # Two of one name are distinguished by their ids.
         names = [
             f"{name} ({each})" if names.count(name) > 1 else name
@@ -223,12 +190,15 @@ class _Browser:
         submission = self.site.server.store.submission(submission_id)
         if submission is None:
             return _ShownMethod(submission_id, name, None)
-        kept = self.site.server.lists.of(submission)
+        lists = self.site.server.lists
+        kept = lists.of(submission)
         if kept is None:
-            self.waits = True
-            self.notes.append(
-                f"The lists of {name} are being read from its file. This page looks again in ten seconds."
-            )
+            if lists.waits(submission):
+                self.waits = True
+                said = "the lists are being read from the file. This page looks again in ten seconds."
+            else:
+                said = UNREAD
+            self.notes.append(f"{name}: {said}")
             return _ShownMethod(submission_id, name, None)
         return _ShownMethod(submission_id, name, kept.member(self.queries.spec.id))
 
@@ -239,7 +209,7 @@ class _Browser:
             return method
         rows = self.queries.rows
         if self.id in lists.names and not self.narrowed and all(name in rows for name in lists.names):
-            self.queries = _QueryRows(self.queries.spec, {name: rows[name] for name in lists.names})
+            self.queries = QueryRows(self.queries.spec, {name: rows[name] for name in lists.names})
             self.narrowed = True
             return method
         self.notes.append(f"{method.name} answers other queries, and is not shown.")
@@ -247,10 +217,14 @@ class _Browser:
 
     def _have_subsets(self) -> bool:
         lists = [each.lists for each in self.deciding]
-        return bool(lists) and all(each is not None and each.subset_ranks is not None for each in lists)
+        return bool(lists) and all(each is not None and each.subset_hits is not None for each in lists)
 
-    def _hits(self, lists: MemberLists | None, by: str) -> NDArray[np.bool_]:
-        return subset_hits(lists) if by == SUBSET else hits_by(lists, self.k, self.turn)
+    def _hits(self, by: str) -> list[NDArray[np.bool_]]:
+        """Which queries each deciding method hits."""
+        lists = [each.lists for each in self.deciding if each.lists is not None]
+        if by != SUBSET:
+            return [each.hits(self.k, self.turn) for each in lists]
+        return [each.subset_hits for each in lists if each.subset_hits is not None]
 
     @property
     def deciding(self) -> list[_ShownMethod]:
@@ -324,21 +298,20 @@ class _Browser:
         """Which turn decides; the count is of queries that the first method hits by then."""
         if not self.several or not self.hits:
             return
-        unit = "round" if self.board.dialogue is not None else "turn"
+        unit, lists = turn_word(self.board), self.deciding[0].lists
         named = {ANY: f"any {unit}", LAST: f"the last {unit} alone"}
         named |= {
             str(number): f"{unit} {number}" + (" or before" if number > 1 else "")
             for number in range(1, self._turns() + 1)
         }
         for turn, words in named.items():
-            hits = hits_by(self.deciding[0].lists, self.k, turn)
-            here = {
+            yield {
                 "words": words,
                 "chosen": turn == self.turn,
                 "changes": {"turn": turn},
-                "count": int(hits.sum()),
+                "count": 0 if lists is None else int(lists.hits(self.k, turn).sum()),
+                "first": self.id,
             }
-            yield {**here, "first": self.id}
 
     def _by_choices(self) -> Iterator[dict[str, Any]]:
         """What counts as a hit; the count is of queries that the first method hits."""
@@ -347,7 +320,7 @@ class _Browser:
                 "words": self._metric(by),
                 "chosen": by == self.by,
                 "changes": {"by": by},
-                "count": int(self._hits(self.deciding[0].lists, by).sum()),
+                "count": int(self._hits(by)[0].sum()),
                 "first": self.id,
             }
 
@@ -423,7 +396,7 @@ class _Browser:
         chosen = [each.id for each in self.methods]
         # What an address need not say is left out: a mirror has the pages without choices.
         asked_for = {
-            "e": "" if chosen == default_pair(self.rows) else ",".join(chosen),
+            "e": "" if chosen == _default_pair(self.rows) else ",".join(chosen),
             "outcome": self.outcome,
             "aspect": self.aspect,
             "turn": "" if self.turn in ("", default_turn(self.board)) else self.turn,
@@ -454,21 +427,18 @@ class _Browser:
             "following": following,
             "position": position,
             "came_out": self._came_out(here),
+            "unit": self.unit,
             "pair": chosen,
             "choices": self._choices(),
             "marks": _marks(query, card.get("methods", ())),
             "pictures": {image: picture_path(self.queries.spec, image) for image in images},
             "drawn": drawn,
-            "pictures_words": "Pictures are drawn by the package."
-            if drawn
-            else "Images are shown by their ids: the pictures are their publisher's.",
+            "pictures_words": "Pictures are drawn by the package." if drawn else hidden_pictures(self.board),
         }
         return Page(
             "query_browser.html",
             ", ".join([f"{self.id} on {self.board.title}", *self._filter_words()]),
-            f"A query of {self.board.title}, what is right for it, and what methods rank first: {self.id}"[
-                :160
-            ],
+            f"A {self.unit} of {self.board.title}, its targets, and what methods rank first: {self.id}"[:160],
             values,
             data=self._data(query, position, previous, following),
         )
@@ -488,12 +458,12 @@ class _Browser:
         if len(self.hits) == 1:
             hits = int(self.hits[0].sum())
             return f"{hits:,} hit, {len(self.hits[0]) - hits:,} missed {metric}"
-        return f"Query {self.id}"
+        return f"{self.unit.capitalize()} {self.id}"
 
     def _metric(self, by: str) -> str:
         if by == SUBSET:
             return "Rs@1"
-        recalled = not self.several and _counts_target(self.board)
+        recalled = not self.several and counts_target(self.board)
         return f"R@{self.k}" if recalled else f"Hits@{self.k}"
 
     def explained(self) -> str:
@@ -503,7 +473,7 @@ class _Browser:
             return ""
         if self.by == SUBSET:
             return f"{SUBSET_HIT.capitalize()}."
-        unit = "round" if self.board.dialogue is not None else "turn"
+        unit = turn_word(self.board)
         where = {ANY: f" at any {unit}", LAST: f" at the last {unit}"}.get(
             self.turn, f" at {unit} {self.turn}" + (" or before" if self.turn not in ("", "1") else "")
         )
@@ -512,7 +482,7 @@ class _Browser:
     def _choices(self) -> list[tuple[str, str]]:
         chosen = {each.id for each in self.methods}
         return [
-            (row["submission"], str(row["method"].get("name", "unnamed")))
+            (row["submission"], method_name(row))
             for place, row in enumerate(self.rows)
             if place < _CHOICES or row["submission"] in chosen
         ]
@@ -564,96 +534,7 @@ def _marks(query: Mapping[str, Any], methods: Sequence[Mapping[str, Any]]) -> se
     return found | ({"good"} if query["targets"] else set()) | ({"right"} if query["positives"] else set())
 
 
-def hits_by(lists: MemberLists | None, k: int, turn: str) -> NDArray[np.bool_]:
-    """Whether each query was hit, shape (queries,).
-
-    Args:
-        lists: of a method.
-        k: a hit has what `answer_words` names among the first k.
-        turn: `any`, `last`, or the number of a turn: a hit at this turn or before counts, as in Hits@K; empty
-            of single queries.
-    """
-    if lists is None:
-        return np.zeros(0, dtype=np.bool_)
-    if turn == LAST:
-        return lists.hits(k)
-    hits = (lists.ranks > 0) & (lists.ranks <= k)
-    if turn not in ("", ANY):
-        numbers = np.arange(len(hits)) - np.repeat(lists.starts[:-1], np.diff(lists.starts))
-        hits &= numbers < int(turn)
-    found: NDArray[np.bool_] = np.logical_or.reduceat(hits, lists.starts[:-1])
-    return found
-
-
-SUBSET_HIT = "a hit has the target first in its subset"
-
-
-def subset_hits(lists: MemberLists | None) -> NDArray[np.bool_]:
-    """Whether the target is the first of each query's subset, shape (queries,); empty without subsets.
-
-    Args:
-        lists: of a method.
-    """
-    ranks = None if lists is None else lists.subset_ranks
-    return np.zeros(0, dtype=np.bool_) if ranks is None else ranks == 1
-
-
-def _counts_target(board: Board) -> bool:
-    """Whether the target alone makes a hit of a single query, as in `right_answers`."""
-    return any(metric.startswith("recall@") for metric in right_by(board))
-
-
-def answer_words(board: Board) -> str:
-    """What counts as right on a board, as `right_answers` has it.
-
-    Args:
-        board: of single queries, sessions or dialogues.
-    """
-    if board.dialogue is not None:
-        return "the target" if right_by(board) else "a right picture"
-    if board.spec.kind == "multi_turn":
-        return "a target"
-    return "the target" if _counts_target(board) else "a positive"
-
-
-def hit_words(board: Board, k: int, where: str = "") -> str:
-    """What a hit is, in words.
-
-    Args:
-        board: the board.
-        k: the cutoff.
-        where: at which turn, in words.
-    """
-    hit = f"a hit has {answer_words(board)} among its first {k}{where}"
-    if board.dialogue is not None or board.spec.kind == "multi_turn":
-        return hit
-    if not _counts_target(board):
-        return f"{hit}; each positive is marked as a target here"
-    # Where a query has one right picture, there is no other.
-    several = any(metric.startswith(("map@", "pnr_map@")) for metric in board.spec.metrics)
-    return f"{hit}; other right pictures do not count" if several else hit
-
-
-def default_turn(board: Board) -> str:
-    """The turn that decides where the address names none, as what ranks says it."""
-    metric, _ = parse_metric(member_metric(board.primary_terms[0]))
-    return LAST if metric == "final_recall" else ANY
-
-
-def default_pair(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+def _default_pair(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """The leaders of the first two groups; where there are fewer groups, the first two rows."""
-    leaders: dict[int, str] = {}
-    for row in rows:
-        if row["group"] is not None:
-            leaders.setdefault(row["group"], row["submission"])
-    found = [leaders[number] for number in sorted(leaders)][:2]
-    if len(found) < 2:
-        found = [row["submission"] for row in rows][:2]
-    return found
-
-
-def first_query(site: Site, board: Board) -> str:
-    """Path of a board's first query, or empty where its queries cannot be shown here."""
-    if board.sealed or site.server.tables.problem(board) is not None or not are_prepared(board):
-        return ""
-    return query_path(board.id, next(iter(queries_of(board.benchmarks[0]).rows)))
+    leaders = [row["submission"] for row in group_leaders(rows)]
+    return leaders[:2] if len(leaders) > 1 else [row["submission"] for row in rows[:2]]

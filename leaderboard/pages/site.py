@@ -18,7 +18,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader
 
 from cir_datasets.pages import page_environment
 from cir_metrics.signature import package_version
-from leaderboard.pages.figures import number
+from leaderboard.pages.figures import chance, number
 from leaderboard.pages.findings import sentence, with_commands
 from leaderboard.server import Server
 from submissions.rank_file.texts import is_link
@@ -43,6 +43,9 @@ PLOT_POLICY = PAGE_POLICY.replace("style-src 'self'", "style-src 'self' 'unsafe-
 
 FRAMED_POLICY = PAGE_POLICY.replace("form-action 'self'", "form-action 'none'")
 """Of a page that other sites may show in a frame."""
+
+UNREAD = "the lists of the file could not be read; the server's log says why."
+"""What is said where an entry's lists may be shown and could not be made."""
 
 _NAVIGATION = (
     ("", "Boards"),
@@ -226,6 +229,7 @@ def environment() -> Environment:
         loader=ChoiceLoader([PackageLoader("leaderboard.pages"), PackageLoader("cir_datasets.pages")])
     )
     made.filters["value"] = number
+    made.filters["chance"] = chance
     made.filters["https"] = lambda url: url if isinstance(url, str) and is_link(url) else ""
     made.filters["addressed"] = _addressed
     made.filters["with_commands"] = with_commands

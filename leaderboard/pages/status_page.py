@@ -11,9 +11,10 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from leaderboard import boards
 from leaderboard.boards import Board
-from leaderboard.pages.home_page import state_words
+from leaderboard.pages.published_rows import as_sentence
 from leaderboard.pages.site import Page, Site, missing_page
 from leaderboard.queue.jobs import LEASE_SECONDS
+from leaderboard.views import state_words
 
 log = logging.getLogger("leaderboard.pages.status")
 
@@ -72,7 +73,7 @@ def board_states(site: Site, now: datetime) -> list[BoardState]:
             "unavailable": site.server.tables.problem(board),
         }
         state = state_words(view).partition(":")[0]
-        lacks = " ".join(_sentence(words) for words in view.values() if words)
+        lacks = " ".join(as_sentence(words) for words in view.values() if words)
         found.append(BoardState(board, state, lacks, counts.get(board.id, 0)))
     return sorted(found, key=lambda one: one.state == "open")
 
@@ -86,7 +87,7 @@ def problems(health: dict[str, Any], now: datetime) -> list[str]:
     """
     found = []
     if not any(now - one["seen_at"] < timedelta(seconds=LEASE_SECONDS) for one in health["workers"]):
-        found.append("No worker shows itself: what is sent is kept, and judged when one runs again.")
+        found.append("No worker is running. Files are kept, and judged when one starts.")
     if health["free_bytes"] < _LOW_BYTES:
         found.append("The disk is nearly full: uploads may be refused.")
     found.extend(
@@ -118,10 +119,6 @@ def lines(health: dict[str, Any], now: datetime) -> list[tuple[str, list[str]]]:
         ("Boards", [str(health["boards"])]),
         ("Version", [f"cir-benchmarks {health['version']}"]),
     ]
-
-
-def _sentence(words: str) -> str:
-    return f"{words[:1].upper()}{words[1:].rstrip('.')}."
 
 
 def _ago(passed: timedelta) -> str:

@@ -10,13 +10,15 @@ from cir_datasets.registry.ids import base_spec
 from cir_datasets.registry.published import Reported, published
 from cir_datasets.registry.published_differences import Number, numbers_of
 from cir_datasets.registry.schema import main_metric_terms
-from cir_datasets.registry.suites import Suite, suite, suite_ids
+from cir_datasets.registry.suites import MICRO_SUFFIX, Suite, suite, suite_ids
 from cir_metrics.errors import UnknownNameError, did_you_mean
-from leaderboard.pages.board_head import in_short
-from leaderboard.pages.board_rows import lines_of
-from leaderboard.pages.published_page import column_of, title_of
+from leaderboard.boards import Board
+from leaderboard.pages.board.head import in_short
+from leaderboard.pages.board.rows import lines_of
 from leaderboard.pages.published_rows import boards_of
+from leaderboard.pages.published_tables import column_of, title_of
 from leaderboard.pages.site import Page, Site
+from leaderboard.views import method_name
 
 
 @dataclass(frozen=True)
@@ -94,12 +96,29 @@ def page(site: Site, suite_id: str) -> Page:
             "board": board,
             "view": view,
             "metric": column_of(found.main_metric),
+            "of_member": _of_member(found),
+            "weighs": _weighs(board),
             **({} if board is None or view is None else in_short(board, view, lines_of(board, view))),
             "members": [_member(name) for name in found.benchmarks],
             "lines": [_line(found, row) for row in view["rows"]] if view is not None else [],
             "reported": _reported(found),
         },
     )
+
+
+def _of_member(found: Suite) -> str:
+    """What is taken of each member, in a sentence."""
+    heads = [column_of(term).head for term in main_metric_terms(found.main_metric)]
+    if len(heads) == 1:
+        return heads[0]
+    return f"mean of {', '.join(heads[:-1])} and {heads[-1]}"
+
+
+def _weighs(board: Board | None) -> str:
+    """What weighs the same in the mean that ranks: a member, or a query."""
+    if board is not None and any(term.endswith(MICRO_SUFFIX) for term in board.primary_terms):
+        return "query"
+    return "member"
 
 
 def _member(benchmark: str) -> Member:
@@ -116,7 +135,7 @@ def _line(found: Suite, row: Mapping[str, Any]) -> SuiteLine:
         values = [row["metrics"].get(f"{term}@{name}") for term in terms]
         known = [value for value in values if value is not None]
         members.append(sum(known) / len(terms) if len(known) == len(terms) else None)
-    return SuiteLine(row, str(row["method"].get("name", "unnamed")), tuple(members))
+    return SuiteLine(row, method_name(row), tuple(members))
 
 
 def _reported(found: Suite) -> list[ReportedLine]:

@@ -19,7 +19,7 @@ from typing import Any
 from leaderboard import data
 from leaderboard.boards import Board, all_metrics
 from leaderboard.errors import BoardError
-from leaderboard.submission import Submission
+from leaderboard.submission import EventKind, Submission
 from submissions.rank_file.words import is_oracle
 from submissions.scoring import SKIPPED_IMAGES
 from submissions.transcripts.settings import USER
@@ -31,6 +31,9 @@ Comparability = tuple[str, ...]
 
 _EQUAL_DIGITS = 12
 """Values that agree to so many digits after the point are one value: the exactness that scores promise."""
+
+_CHANGES: tuple[EventKind, ...] = ("corrected", "rescored", "verified", "unverified", "flagged", "unflagged")
+"""Events after which a row says something else."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,7 @@ class Entry:
             interval: low and high end of its main value's interval, or None where it has none.
         """
         listed = self.submission.last("published", "restored")
+        changed = self.submission.last("published", "restored", *_CHANGES)
         return {
             "rank": self.rank,
             "group": group,
@@ -95,6 +99,7 @@ class Entry:
             "flag": self.submission.flag,
             "received_at": self.received_at.isoformat(),
             "published_at": None if listed is None else listed.at.isoformat(),
+            "changed_at": None if changed is None else changed.at.isoformat(),
             "sha256": self.submission.sha256,
             "main": self.value,
             "interval": None if interval is None else list(interval),

@@ -232,7 +232,9 @@ class Store:
             _mark_changed(connection, submission.board, number)
         if any(kind == "erased" for kind, _ in happened):
             erase_texts(connection, submission.id)
-            connection.execute(views.delete().where(views.c.name == f"board:{submission.board}"))
+            # Names stand on the board, in comparisons, and beside the lists of a dialogue.
+            named = views.c.name.contains(submission.id, autoescape=True)
+            connection.execute(views.delete().where((views.c.name == f"board:{submission.board}") | named))
         if state in WAITING:
             upsert(connection, jobs, {"submission_id": submission.id})
         else:

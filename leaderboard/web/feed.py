@@ -46,14 +46,15 @@ def atom(
     feed = ElementTree.Element(f"{{{_ATOM}}}feed")
     _text(feed, "id", _urn(key, own))
     _text(feed, "title", title)
-    _text(feed, "updated", rows[0][0]["published_at"] if rows else _NO_DATE)
+    _text(feed, "updated", max((row["changed_at"] for row, _ in rows), default=_NO_DATE))
     _text(_child(feed, "author"), "name", name)
     _child(feed, "link", rel="self", type="application/atom+xml", href=address + own)
     for row, board in rows[:_LONGEST]:
         entry = _child(feed, "entry")
         _text(entry, "id", _urn(key, f"submission/{row['submission']}"))
         _text(entry, "title", f"{row['method'].get('name', 'unnamed')} on {board.title}")
-        _text(entry, "updated", row["published_at"])
+        _text(entry, "published", row["published_at"])
+        _text(entry, "updated", row["changed_at"])
         if row["submitter"]:
             _text(_child(entry, "author"), "name", row["submitter"])
         page = address + entry_page(board.id, row["submission"])

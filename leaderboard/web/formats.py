@@ -19,6 +19,7 @@ from leaderboard.boards import Board
 from leaderboard.pages.citation import citation
 from leaderboard.pages.figures import number
 from leaderboard.pages.published_rows import rows_for
+from leaderboard.views import method_name
 from submissions.rank_file.model import Method
 
 """What a spreadsheet takes for the beginning of a formula; the wide letters too."""
@@ -186,7 +187,7 @@ def as_bibtex(board: Board, view: Mapping[str, Any], site: str, server: str) -> 
 
 def _marked(row: Mapping[str, Any]) -> str:
     """A method's name, and that it is an oracle or a baseline where the name does not say it."""
-    name = str(row["method"].get("name", "unnamed"))
+    name = method_name(row)
     kind = "oracle" if row["is_oracle"] else "baseline" if row["baseline"] else ""
     is_said = not kind or re.search(rf"\b{kind}\b", name, re.IGNORECASE)
     return name if is_said else f"{name} ({kind})"

@@ -137,6 +137,9 @@ class RowAnswer(_StrictAnswer):
     flag: Annotated[str | None, Field(description="what the organisers warn of, or null")]
     received_at: str
     published_at: str | None
+    changed_at: Annotated[
+        str | None, Field(description="when it came onto the board, or its row was changed last")
+    ]
     sha256: str
     main: Fraction
     interval: Annotated[

@@ -11,8 +11,8 @@ from full_boards import START, a_submission
 
 from leaderboard import boards
 from leaderboard.commands import board_text
-from leaderboard.pages.board_head import facts
-from leaderboard.pages.board_rows import lines_of
+from leaderboard.pages.board.head import facts
+from leaderboard.pages.board.rows import lines_of
 from leaderboard.standings import Entry, checked_gallery, standings
 from leaderboard.submission import Event, Submission
 from leaderboard.views import table_view

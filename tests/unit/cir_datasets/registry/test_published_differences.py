@@ -8,7 +8,14 @@ import pytest
 
 from cir_datasets.common.yaml import own_yaml
 from cir_datasets.registry.published import published
-from cir_datasets.registry.published_differences import UNEXPLAINED, SeveralNumbers, differences, numbers_of
+from cir_datasets.registry.published_differences import (
+    UNEXPLAINED,
+    Number,
+    SeveralNumbers,
+    _is_same,
+    differences,
+    numbers_of,
+)
 
 FASHIONIQ_MEAN = ("fashioniq/val", "mean(recall@10, recall@50)")
 CIRR_MEAN = ("cirr/test1", "mean(recall@5, recall_subset@1)")
@@ -51,7 +58,7 @@ def test_versions_that_tables_tell_apart_are_not_differences(method: str) -> Non
 
 
 def test_only_numbers_that_differ_are_listed() -> None:
-    assert all(one.apart > Decimal() and len(one.numbers) > 1 for one in differences())
+    assert all(one.largest > Decimal() and len(one.numbers) > 1 for one in differences())
     assert len({(one.method, one.benchmark) for one in differences()}) == 17
 
 
@@ -72,3 +79,11 @@ def test_hugs_numbers_of_case_are_the_means_of_zerosights_categories() -> None:
         ]
         assert round(sum(members) / 3, 2) == case["hug"]["fashioniq/val", metric].value
         assert case["zerosight"]["fashioniq/val", metric].value != case["hug"]["fashioniq/val", metric].value
+
+
+def test_a_mean_and_a_printed_number_of_one_digit_may_be_one_number() -> None:
+    derived = Number(Decimal("62.135"), "62.135", True)
+    assert _is_same(Number(Decimal("62.1"), "62.1", False), derived)
+    assert _is_same(derived, Number(Decimal("62.13"), "62.13", False))
+    assert not _is_same(Number(Decimal("62.3"), "62.3", False), derived)
+    assert not _is_same(Number(Decimal("62.15"), "62.15", False), derived)

@@ -5,17 +5,20 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from inspected_entries import FILES
+from inspected_entries import FILES, handed_in
 
 from cir_metrics.errors import CallError
 from leaderboard import boards
+from leaderboard.errors import PassingError
 from leaderboard.inspection import differences as module
-from leaderboard.inspection.differences import Compared, query_outcomes
+from leaderboard.inspection.differences import Compared
 from leaderboard.server import Server
+from leaderboard.settings import Settings
 from leaderboard.store.schema import views
 from leaderboard.submission import Submission
 from submissions import compare
@@ -38,13 +41,13 @@ def test_differences_are_those_of_the_files(
     assert found is not None
     assert found.names == tuple(method.name for method in expected.methods)
     assert (found.n, found.unit, found.leading, found.tests) == (300, "queries", "recall@10", expected.tests)
-    for each in found.pair(0, 1).metrics:
+    for each in found.pairs[0].metrics:
         wanted = expected.pairs[0].differences[each.metric]
         assert (each.difference, each.p, each.adjusted) == (wanted.difference, wanted.test.p, wanted.adjusted)
         assert (each.low, each.high) == (wanted.interval.low, wanted.interval.high)
         assert (each.wins, each.ties, each.losses) == (wanted.wins, wanted.ties, wanted.losses)
         assert each.first - each.second == pytest.approx(each.difference)
-    assert [each.metric for each in found.pair(0, 1).metrics] == list(expected.metrics)
+    assert [each.metric for each in found.pairs[0].metrics] == list(expected.metrics)
     # What was kept says the same, without being computed.
     monkeypatch.setattr("submissions.comparison.comparing.compare", None)
     assert compared.of(both) == found
@@ -55,7 +58,7 @@ def test_a_comparison_that_is_damaged_is_made_anew(
 ) -> None:
     both = [entries["random"], entries["sum"]]
     found = compared.make(both)
-    name = f"compare:{entries['random'].id},{entries['sum'].id}"
+    name = module._name(both)
     with server.store.database.write() as connection:
         assert connection.execute(sa.select(views.c.etag).where(views.c.name == name)).scalar()
         connection.execute(views.update().where(views.c.name == name).values(body=b"damaged"))
@@ -82,20 +85,52 @@ def test_a_reader_waits_no_longer_than_told(
     assert started == [2]
 
 
-def test_outcomes_name_every_query_once(server: Server, entries: dict[str, Submission]) -> None:
-    one, other = (server.lists.make(entries[name]) for name in ("sum", "random"))
+def test_the_store_keeps_one_comparison_of_the_same_entries_and_not_all_for_ever(
+    server: Server, compared: Compared, entries: dict[str, Submission], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = (
+        compared.make([entries["sum"], entries["random"]]),
+        compared.make([entries["random"], entries["sum"]]),
+    )
     assert one is not None
     assert other is not None
-    found = query_outcomes(one, other, 10)
-    flips = compare([FILES["sum"], FILES["random"]], metrics=["recall@10"], draws=10).pairs[0].flips[0]
-    assert found.queries["won"] == flips.hit_to_miss
-    assert found.queries["lost"] == flips.miss_to_hit
-    assert sum(found.counts.values()) == 300
-    assert query_outcomes(other, one, 10).queries["won"] == found.queries["lost"]
-    third = server.lists.make(entries["tirg"])
-    assert third is not None
-    with pytest.raises(ComparisonError, match=r"do not answer the same queries of shapes/val"):
-        query_outcomes(one, third, 10)
+    assert (one.names, one.pairs[0].metrics[0].difference) == (
+        other.names[::-1],
+        -other.pairs[0].metrics[0].difference,
+    )
+    assert [each for each in _comparisons(server) if one.submissions[0] in each] == [
+        module._name([entries["sum"], entries["random"]])
+    ]
+    monkeypatch.setattr(module, "_KEPT", 0)
+    compared.make([entries["sum"], entries["random"]])
+    assert _comparisons(server) == []
+
+
+def test_more_comparisons_than_are_made_soon_are_refused(
+    compared: Compared, entries: dict[str, Submission], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_AT_ONCE", 0)
+    monkeypatch.setattr(module, "_name", lambda submissions: "compare:no such")
+    with pytest.raises(PassingError, match=r"0 comparisons wait .* Fix: load the page again in a minute."):
+        compared.of([entries["sum"], entries["random"]])
+
+
+def test_erasing_an_entry_erases_the_comparisons_that_name_it(tmp_path: Path) -> None:
+    server = Server.open(Settings(tmp_path / "home"))
+    both = [handed_in(server, FILES[name].read_bytes(), name) for name in ("sum", "random")]
+    assert server.compared.make(both) is not None
+    server.lists.make(both[0])
+    server.store.append(both[0], [("erased", {})], by="organiser")
+    with server.store.database.read() as connection:
+        names = connection.scalars(sa.select(views.c.name)).all()
+    assert [name for name in names if both[0].id in name] == []
+    server.close()
+
+
+def _comparisons(server: Server) -> list[str]:
+    with server.store.database.read() as connection:
+        query = sa.select(views.c.name).where(views.c.name.startswith("compare:"))
+        return list(connection.scalars(query))
 
 
 def test_what_cannot_be_compared_is_refused_in_words(

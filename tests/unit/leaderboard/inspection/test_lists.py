@@ -15,11 +15,12 @@ import sqlalchemy as sa
 from inspected_entries import FILES
 
 import cir_datasets
-from cir_datasets.browse import right_answers
+from cir_datasets.browse.right import right_answers
 from cir_metrics.errors import UnknownNameError
 from leaderboard import boards
 from leaderboard.inspection import lists as module
-from leaderboard.inspection.lists import KeptLists, Lists, outcomes
+from leaderboard.inspection.hits import LAST
+from leaderboard.inspection.lists import KeptLists, Lists
 from leaderboard.queue.worker import Worker
 from leaderboard.server import Server
 from leaderboard.store.schema import views
@@ -46,7 +47,7 @@ def test_lists_of_queries_are_those_of_the_file(server: Server, entries: dict[st
         assert (beside.top, beside.rank) == (tuple(subset), first(subset, right))
         assert own.rounds(name) == ()
     hits = [first(file.rankings[row["query_id"]], {row["target_image_id"]}) for row in benchmark.rows()]
-    assert own.hits(10).tolist() == [rank is not None and rank <= 10 for rank in hits]
+    assert own.hits(10, LAST).tolist() == [rank is not None and rank <= 10 for rank in hits]
 
 
 def first(listed: Sequence[str], right: set[str]) -> int | None:
@@ -231,11 +232,6 @@ def test_nothing_but_arrays_is_read() -> None:
     written = io.BytesIO()
     np.savez(written, **{"0/about": np.array([{"a": 1}], dtype=object)})
     assert KeptLists.read(written.getvalue()) is None
-
-
-def test_outcomes_of_lists_of_other_lengths_are_refused() -> None:
-    with pytest.raises(ValueError, match="zip"):
-        outcomes([True], [True, False])
 
 
 def _cover() -> Any:

@@ -14,8 +14,9 @@ from full_boards import a_submission
 from inspected_entries import FILES
 
 from leaderboard import boards
+from leaderboard.inspection.hits import LAST, right_by
 from leaderboard.inspection.lists import KeptLists
-from leaderboard.inspection.making import packed_lists, right_by
+from leaderboard.inspection.making import packed_lists
 from leaderboard.inspection.numbers import main_cutoff
 from leaderboard.inspection.reports import entry_report
 from leaderboard.queue.judging import Validated, judge_file, score_file, write_values
@@ -119,7 +120,7 @@ def test_a_suites_members_have_their_own_numbers(tmp_path: Path, monkeypatch: py
     lists = KeptLists.read(packed.getvalue())
     assert lists is not None
     assert [member.benchmark for member in lists.members] == list(board.benchmarks)
-    assert [int(member.hits(10).sum()) for member in lists.members] == [5, 5, 3]
+    assert [int(member.hits(10, LAST).sum()) for member in lists.members] == [5, 5, 3]
     report: dict[str, Any] = orjson.loads(orjson.dumps(expected.to_dict()))
     scored = Event(1, "scored", suite_world.MOMENT, {"report": report})
     one = a_submission("a", board=board.id, method=judged.method, events=(scored,))

@@ -7,6 +7,7 @@ import itertools
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import orjson
 from inspected_entries import FILES, handed_in
 from shapes_dialogues import as_lines, shapes_dialogue
@@ -14,6 +15,7 @@ from shapes_dialogues import as_lines, shapes_dialogue
 import cir_datasets
 from leaderboard import boards
 from leaderboard.inspection.alike import Alike, AlikeSearch, entries_alike
+from leaderboard.inspection.making import _known_codes, _subset_codes, _subset_facts
 from leaderboard.inspection.protocol import ProtocolCheck, protocol_check
 from leaderboard.server import Server
 from leaderboard.settings import Settings
@@ -218,3 +220,16 @@ def test_equal_rankings_are_named(server: Server, entries: dict[str, Submission]
     board = boards.board("shapes/val")
     assert protocol_check(board, lists, ["b", "a"]).findings()[-2].entries == (("b", ""), ("a", ""))
     assert protocol_check(board, lists).findings()[-2].value == "none"
+
+
+def test_subsets_of_any_size_are_read_whole() -> None:
+    images, places = ["a", "b"], {"a": 0, "b": 1}
+    subsets = _subset_codes([list("cabdefg"), list("b")], 7, images, places)
+    assert [[images[code] for code in row if code >= 0] for row in subsets.tolist()] == [
+        list("cabdefg"),
+        ["b"],
+    ]
+    left_out = _known_codes([set(), set("acdefgz")], 7, places)
+    assert sorted(images[code] for code in left_out[1].tolist() if code >= 0) == list("acdefg")
+    facts = _subset_facts(np.array([[2, 0, 1], [1, 0, -1]], dtype=np.int32), subsets, left_out)
+    assert (facts["subsets_compared"], facts["subsets_consistent"]) == (2, 2)

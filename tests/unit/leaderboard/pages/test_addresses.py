@@ -79,7 +79,7 @@ def test_an_entry_that_is_not_there_is_answered_alike_and_not_linked_to(client: 
     assert missing.status_code == 404
     assert "It may have been withdrawn, or its owner keeps it private." in missing.text
     board = client.get("/b/shapes/val?entry=nothing").text
-    assert "The entry nothing does not stand on this board." in board
+    assert "The entry nothing is not on this board." in board
     assert "/s/nothing" not in board
 
 

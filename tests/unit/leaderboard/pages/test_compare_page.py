@@ -208,7 +208,7 @@ def test_entries_of_other_boards_or_unknown_ones_are_refused_in_a_sentence(few: 
     assert (page.status, "a reason" in html) == (404, False)
     waits, _ = store.receive(board="shapes/val", sha256="b" * 64, size=1, file_name="run.json")
     page, html = opened(few, e=f"{one.id},{waits.id}")
-    assert (page.status, "has no line on" in html) == (404, True)
+    assert (page.status, "is not listed on" in html) == (404, True)
     page, html = opened(few, e=f"{one.id},{other.id}")
     assert page.status == 400
     assert "different boards: &lt;b&gt;One&lt;/b&gt; on shapes/val; Method 2 on shapes/again" in html

@@ -14,8 +14,8 @@ from cir_datasets.registry.published import published
 from cir_datasets.registry.published_differences import Number, differences, numbers_of
 from leaderboard import boards
 from leaderboard.pages.addresses import page_at
-from leaderboard.pages.published_page import several_numbers, tables_of
 from leaderboard.pages.published_rows import rows_for
+from leaderboard.pages.published_tables import several_numbers, tables_of
 from leaderboard.pages.site import Links, Site
 from leaderboard.server import Server
 from leaderboard.settings import Settings

@@ -21,7 +21,7 @@ import cir_datasets
 import submissions
 from leaderboard import boards
 from leaderboard.pages.addresses import page_at
-from leaderboard.pages.query_page import default_pair
+from leaderboard.pages.query_page import _default_pair
 from leaderboard.pages.site import Links, Page, Site, query_path
 from leaderboard.server import Server
 from leaderboard.settings import Settings
@@ -158,9 +158,9 @@ def test_aspects_filter_and_count(shown_site: Site, shown_entries: dict[str, Sub
 
 def test_the_leaders_of_two_groups_are_shown_where_nobody_chooses() -> None:
     rows = [{"submission": name, "group": group} for name, group in zip("abcd", (None, 1, 1, 2), strict=True)]
-    assert default_pair(rows) == ["b", "d"]
-    assert default_pair(rows[:3]) == ["a", "b"]
-    assert default_pair([]) == []
+    assert _default_pair(rows) == ["b", "d"]
+    assert _default_pair(rows[:3]) == ["a", "b"]
+    assert _default_pair([]) == []
 
 
 def test_sessions_show_every_turn_and_the_turn_that_decides_is_chosen(

@@ -64,7 +64,7 @@ def test_it_warns_where_nobody_judges_where_the_disk_is_full_and_of_wrong_boards
     late = [{"version": "1.0", "seen_at": NOW - timedelta(minutes=2)}]
     said = problems(health(workers=late, free_bytes=2**20, wrong_boards=["own.yaml"]), NOW)
     assert len(said) == 3
-    assert "No worker shows itself" in said[0]
+    assert "No worker is running" in said[0]
     assert "nearly full" in said[1]
     assert "own.yaml is wrong" in said[2]
 

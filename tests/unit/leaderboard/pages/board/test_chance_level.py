@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from leaderboard.pages.chance_level import dialogue_values
+from leaderboard.pages.board.chance_level import dialogue_values
 from submissions.report.floors import Chance
 from submissions.transcripts.settings import RoundSettings
 

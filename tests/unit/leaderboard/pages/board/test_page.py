@@ -22,7 +22,7 @@ from leaderboard import boards
 from leaderboard.challenge.making import Rules, default_phase, make
 from leaderboard.challenge.material import Material
 from leaderboard.pages.addresses import page_at
-from leaderboard.pages.board_rows import PAGE_ROWS, lines_of, read_choices, shown
+from leaderboard.pages.board.rows import PAGE_ROWS, lines_of, read_choices, shown
 from leaderboard.pages.published_rows import rows_for
 from leaderboard.pages.site import Links, Site
 from leaderboard.server import Server
@@ -203,7 +203,7 @@ def test_a_long_table_has_pages_and_a_permalink_opens_the_one_that_holds_it(serv
 def test_an_entry_that_is_not_on_the_board_is_said_and_no_row_is_marked(mixed: Server) -> None:
     page = read(mixed, PATH, entry=EVIL)
     assert page.select("tr.marked, main script, [onerror]") == []
-    assert f"The entry {EVIL[:100]} does not stand on this board" in words(page.select_one(".notice"))
+    assert f"The entry {EVIL[:100]} is not on this board" in words(page.select_one(".notice"))
 
 
 @pytest.mark.parametrize("board", [BOARD, "fashioniq/val", "shapes/dialogue_val", "circled"])
@@ -278,7 +278,7 @@ def test_until_groups_are_made_ranks_stand_in_their_place(server: Server) -> Non
 
 def test_a_board_without_entries_says_so(server: Server) -> None:
     page = read(server, "b/shapes/multiturn_val")
-    assert "No entry stands on this board yet." in words(page.select_one("main"))
+    assert "This board has no entry yet." in words(page.select_one("main"))
     assert page.select(".standings, form.choices") == []
 
 
@@ -400,7 +400,7 @@ def test_chance_needs_no_data_where_queries_have_one_target(
 
 def test_data_that_is_here_is_not_called_missing(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("leaderboard.data.problem", lambda _board: None)
-    monkeypatch.setattr("leaderboard.pages.board_queries.last_prepared", lambda _spec: None)
+    monkeypatch.setattr("leaderboard.pages.queries.last_prepared", lambda _spec: None)
     example = words(read(server, "b/cirr/val").select_one(".example"))
     assert "real queries stand here once a file has come" in example
 

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from leaderboard.boards import Board
-from leaderboard.pages.board_queries import are_prepared, caption_of
-from leaderboard.pages.board_table import linked_pages
+from leaderboard.pages.board.table import linked_pages
 from leaderboard.pages.pictures import picture_path
-from leaderboard.pages.query_page import queries_of
+from leaderboard.pages.queries import caption_of, queries_of
 from leaderboard.pages.site import Page, Site
 
 if TYPE_CHECKING:
@@ -23,26 +22,14 @@ _LONGEST = 100
 """Characters of a search."""
 
 
-def can_list(site: Site, board: Board) -> bool:
-    """Whether the queries of a board are here and may be shown.
-
-    Args:
-        site: of the server.
-        board: which board; of a suite every member must be here.
-    """
-    if board.sealed or site.server.tables.problem(board) is not None:
-        return False
-    return are_prepared(board)
-
-
 def page(site: Site, board: Board, query: Mapping[str, str], tabs: Mapping[str, str]) -> Page:
     """The page of the tab.
 
     Args:
         site: of the server.
-        board: one whose queries `can_list` finds here.
+        board: one for which `leaderboard.pages.queries.why_hidden` says nothing.
         query: of the address: `q` (text or id), `aspect`, `member` (of a suite) and `page`.
-        tabs: the board's, from `board_tabs.tabs_here`.
+        tabs: the board's, from `leaderboard.pages.board.tabs.tabs_here`.
     """
     wanted_member, wanted_aspect = query.get("member", ""), query.get("aspect", "")
     member = wanted_member if wanted_member in board.benchmarks else board.benchmarks[0]
@@ -93,7 +80,7 @@ def page(site: Site, board: Board, query: Mapping[str, str], tabs: Mapping[str, 
     chosen = [kept["member"], aspect, f"“{asked}”" if asked else "", f"page {here}" if here > 1 else ""]
     title = ", ".join([f"{board.title}: {several}", *filter(None, chosen)])
     about = f"The {several} of {board.title}, each with what methods rank first for it."
-    return Page("board_queries.html", title, about, values)
+    return Page("board/queries.html", title, about, values)
 
 
 def _says(name: str, row: Row, asked: str) -> bool:

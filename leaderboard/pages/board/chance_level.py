@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cir_datasets import registry
+from cir_datasets.browse.right import counts_all_positives
+from cir_datasets.registry.suites import MICRO_SUFFIX
 from cir_metrics.catalogue import parse_metric
 from cir_metrics.sums import FloatArray, exact_mean
 from leaderboard.boards import Board
-from leaderboard.pages.board_queries import benchmark_here
+from leaderboard.pages.queries import benchmark_here
 
 if TYPE_CHECKING:
     from cir_datasets.registry.cards import BenchmarkSpec
@@ -31,17 +33,30 @@ def chance_level(board: Board) -> float | None:
         board: the board.
 
     Returns:
-        A fraction, of a suite the mean over its members, of a dialogue as `dialogue_values` says; None where
-        it needs data that is not here, or has no closed form.
+        A fraction, of a suite the mean over its members as what ranks takes it, of a dialogue as
+        `dialogue_values` says; None where it needs data that is not here, or has no closed form.
 
     Example:
         >>> from leaderboard import boards
         >>> round(chance_level(boards.board("cirr/val")), 6)  # mean(5/2296, 1/5)
         0.101089
     """
-    found = [_of(board, spec, term) for spec in board.specs for term in board.primary_terms]
+    found = [_over_members(board, term) for term in board.primary_terms]
     known = [value for value in found if value is not None]
     return math.fsum(known) / len(known) if len(known) == len(found) else None
+
+
+def _over_members(board: Board, term: str) -> float | None:
+    """One term: the mean over the members, in which a micro mean weighs each query the same."""
+    metric = term.removesuffix(MICRO_SUFFIX)
+    values = [_of(board, spec, metric) for spec in board.specs]
+    weights = [spec.config.queries if metric != term else 1 for spec in board.specs]
+    parts = [
+        value * weight
+        for value, weight in zip(values, weights, strict=True)
+        if value is not None and weight is not None
+    ]
+    return math.fsum(parts) / sum(filter(None, weights)) if len(parts) == len(values) else None
 
 
 def _of(board: Board, spec: BenchmarkSpec, metric: str) -> float | None:
@@ -58,7 +73,7 @@ def _of(board: Board, spec: BenchmarkSpec, metric: str) -> float | None:
 
 def _has_one_target(spec: BenchmarkSpec) -> bool:
     """Whether each query has one right picture alone: no metric of the card counts several."""
-    return not any(name.startswith(("map@", "pnr_map@")) for name in spec.metrics)
+    return not any(map(counts_all_positives, spec.metrics))
 
 
 @functools.lru_cache(256)

@@ -1,36 +1,22 @@
-"""The queries of a board as this server has them, and the one that stands as an example on its page.
-
-Nothing is fetched and nothing is prepared for a reader: what an organiser has prepared is shown. A sealed
-board shows none of it, so that no answer of the server holds a word about its pictures.
-"""
+"""The query that stands as an example on a board's page: of its own data, else an invented one in words."""
 
 from __future__ import annotations
 
-import functools
-import logging
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from cir_datasets.browse import right_answers
+from cir_datasets.browse.right import right_answers
 from cir_datasets.common.yaml import own_yaml
-from cir_datasets.errors import DatasetError
-from cir_datasets.prepared.folder import last_prepared
 from leaderboard import data
 from leaderboard.boards import Board
-from leaderboard.inspection import reports
-from leaderboard.inspection.making import right_by
+from leaderboard.inspection.hits import right_by
 from leaderboard.pages.pictures import picture_path
+from leaderboard.pages.queries import benchmark_here, caption_of, hidden_pictures, queries_of
 
 if TYPE_CHECKING:
     from cir_datasets.registry.cards import BenchmarkSpec
-    from cir_datasets.rows.benchmark import Benchmark
     from cir_datasets.rows.records import Row
 
-log = logging.getLogger("leaderboard.pages")
-
-_KEPT = 16
-"""Benchmarks that a process keeps."""
 _SHORT = 60
 """Characters of a caption that an example likes to have at most."""
 
@@ -71,37 +57,6 @@ class BoardExample:
     id: str = ""
 
 
-def benchmark_here(spec: BenchmarkSpec) -> Benchmark | None:
-    """A benchmark that was prepared on this server, or None; it is read once while its data stays as it is.
-
-    Args:
-        spec: the benchmark.
-    """
-    last = last_prepared(spec)
-    if last is None:
-        return None
-    try:
-        return reports.benchmark_here(spec.id)
-    except DatasetError as error:
-        log.warning("%s cannot be read for the board's page: %s", spec.id, error)
-        return None
-
-
-def are_prepared(board: Board) -> bool:
-    """Whether every benchmark of a board was prepared on this server.
-
-    Args:
-        board: the board.
-    """
-    return all(benchmark_here(spec) is not None for spec in board.specs)
-
-
-def queries_here(spec: BenchmarkSpec) -> Sequence[Row] | None:
-    """Its queries or sessions in their order, or None where it was not prepared here."""
-    benchmark = benchmark_here(spec)
-    return None if benchmark is None else _rows(benchmark.id, benchmark.data_hash)
-
-
 def example_of(board: Board) -> BoardExample:
     """An example of what a board asks: of its own data where that is here, else an invented one in words.
 
@@ -113,9 +68,9 @@ def example_of(board: Board) -> BoardExample:
         >>> example_of(boards.board("circled")).source
         'An invented example: the queries were not prepared on this server.'
     """
-    rows = None if board.sealed else queries_here(board.spec)
-    if not rows:
+    if board.sealed or benchmark_here(board.spec) is None:
         return _invented(board)
+    rows = [*queries_of(board.spec.id).rows.values()]
     row = next((row for row in rows if _fits(row)), rows[0])
     targets = right_answers(row, right_by(board))
     if row.get("target_image_id") in targets:  # the annotated one is shown
@@ -130,16 +85,9 @@ def example_of(board: Board) -> BoardExample:
         target,
         len(positives),
         len(targets),
-        "" if target.path else "Images are shown by their ids: the pictures are their publisher's.",
+        "" if target.path else hidden_pictures(board),
         row.get("query_id") or row["session_id"],
     )
-
-
-@functools.lru_cache(_KEPT)
-def _rows(benchmark_id: str, _data_hash: str) -> Sequence[Row]:
-    import cir_datasets
-
-    return cir_datasets.load(benchmark_id).rows()
 
 
 def _fits(row: Row) -> bool:
@@ -154,19 +102,6 @@ def _fits(row: Row) -> bool:
 
 def _is_short(turn: Any) -> bool:
     return 0 < len(caption_of(turn)) <= _SHORT
-
-
-def caption_of(turn: Any) -> str:
-    """What a turn, or a query of one turn, says; empty where it has no words.
-
-    Args:
-        turn: a row of single queries, or one of the turns of a session.
-
-    Example:
-        >>> caption_of({"captions": ["is red", "has dots"], "relative_caption": "is red"})
-        'is red, and has dots'
-    """
-    return ", and ".join(turn.get("captions") or filter(None, [turn["relative_caption"]]))
 
 
 def _picture(spec: BenchmarkSpec, image_id: str | None) -> ShownPicture:

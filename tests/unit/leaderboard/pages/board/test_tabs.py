@@ -14,9 +14,8 @@ from inspected_entries import FILES, all_entries
 from read_pages import column, read, words
 
 from leaderboard import boards
-from leaderboard.pages import board_tabs
 from leaderboard.pages.addresses import page_at
-from leaderboard.pages.board_tabs import tabs_of
+from leaderboard.pages.board import groups, tabs
 from leaderboard.pages.site import PAGE_POLICY, PLOT_POLICY, Site
 from leaderboard.server import Server
 from leaderboard.settings import Settings
@@ -93,7 +92,7 @@ def test_turns_are_those_of_the_score_with_intervals(server: Server, entries: di
 def test_the_address_chooses_the_entries(server: Server, entries: dict[str, Submission]) -> None:
     page = read(server, VAL, tab="aspects", e=f"{entries['random'].id},nobody")
     assert tables(page)[0][0] == ["aspect", "queries", "Random", "random order"]
-    assert words(page.select_one(".notice")) == "Entries that do not stand on this board are left out."
+    assert words(page.select_one(".notice")) == "nobody is not an entry of this board and is left out."
     boxes = {box["value"]: box.has_attr("checked") for box in page.select(".picked input[type=checkbox]")}
     assert boxes == {entries["sum"].id: False, entries["random"].id: True}
 
@@ -102,11 +101,21 @@ def test_numbers_that_are_not_there_yet_are_named(
     server: Server, entries: dict[str, Submission], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(type(server.numbers), "of", lambda self, submission: None)
+    monkeypatch.setattr(type(server.lists), "waits", lambda self, submission: True)
     page = read(server, VAL, tab="aspects")
     said = words(page.select_one(".notice"))
-    assert said.startswith("Not there yet: Image + text, sum (shapes encoder), Random. Their lists are read")
+    assert said.startswith(
+        "Still being read: Image + text, sum (shapes encoder), Random. Load this page again"
+    )
     assert tables(page) == []
     assert page.select_one("svg.plot") is None
+
+
+def test_a_metric_that_is_not_reported_by_aspect_is_said(
+    server: Server, entries: dict[str, Submission]
+) -> None:
+    said = words(read(server, VAL, tab="aspects", metric="nothing@1").select_one(".notice"))
+    assert said.startswith("nothing@1 is not reported by aspect; R@10 is shown. There are: recall@10, ")
 
 
 def test_a_tab_that_a_board_has_not_shows_its_table(server: Server, entries: dict[str, Submission]) -> None:
@@ -118,7 +127,7 @@ def test_a_tab_that_a_board_has_not_shows_its_table(server: Server, entries: dic
 
 
 @pytest.mark.parametrize(
-    ("board", "tabs"),
+    ("board", "known"),
     [
         ("shapes/val", ["", "aspects", "trend"]),
         ("cirr/val", ["", "trend"]),
@@ -129,13 +138,13 @@ def test_a_tab_that_a_board_has_not_shows_its_table(server: Server, entries: dic
         ("circled/cirr_val", ["", "turns", "trend"]),
     ],
 )
-def test_boards_have_the_tabs_that_fit(board: str, tabs: list[str]) -> None:
-    assert list(tabs_of(boards.board(board))) == [*tabs, "about"]
+def test_boards_have_the_tabs_that_fit(board: str, known: list[str]) -> None:
+    assert list(tabs.tabs_of(boards.board(board))) == [*known, "about"]
 
 
 def test_a_sealed_board_shows_no_numbers_by_query() -> None:
     sealed = boards.board("shapes/val").model_copy(update={"track": "sealed", "ground_truth": "/t"})
-    assert list(tabs_of(sealed)) == ["", "trend", "about"]
+    assert list(tabs.tabs_of(sealed)) == ["", "trend", "about"]
 
 
 def test_the_trend_has_entries_and_published_rows_of_the_same_split(server: Server) -> None:
@@ -192,14 +201,14 @@ def test_a_suites_members_stand_side_by_side() -> None:
         for k in (10, 50)
     }
     row = {"submission": "a", "method": {"name": "Ours"}, "metrics": metrics}
-    shown = board_tabs._members(board, [row])
+    shown = groups.members_of(board, [row])
     (table,) = shown["tables"]
     cells = [[cell.text for cell in line] for line in table["rows"]]
     assert cells == [
         [member, f"{value * 6:.2f}"] for member, value in zip(board.benchmarks, (1, 2, 3), strict=True)
     ]
     assert "Ours, fashioniq/toptee_val: 18.00" in shown["plot"]
-    assert board_tabs._members(board, [])["plot"] == ""
+    assert groups.members_of(board, [])["plot"] == ""
 
 
 def test_the_interactive_plot_has_the_numbers_of_the_tab(
@@ -243,7 +252,7 @@ def test_names_stay_text_in_the_interactive_plot(tmp_path: Any) -> None:
 
 def test_no_more_methods_are_drawn_than_can_be_told_apart() -> None:
     rows = [{"submission": str(number), "rank": number, "method": {}} for number in range(1, 10)]
-    chosen, remarks = board_tabs._chosen(rows, ",".join(str(number) for number in range(1, 10)))
+    chosen, remarks = tabs._chosen(rows, ",".join(str(number) for number in range(1, 10)))
     assert [row["submission"] for row in chosen] == list("1234567")
     assert remarks == ["The first 7 of 9 methods are shown."]
-    assert len(board_tabs._chosen(rows, "")[0]) == 5
+    assert len(tabs._chosen(rows, "")[0]) == 5

@@ -13,8 +13,9 @@ from read_pages import followed, read, words
 import cir_datasets
 from leaderboard import boards
 from leaderboard.export.html import MirrorLinks, file_name
-from leaderboard.pages import queries_tab
 from leaderboard.pages.addresses import page_at
+from leaderboard.pages.board.queries import PAGE_QUERIES
+from leaderboard.pages.queries import why_hidden
 from leaderboard.pages.site import Site
 from leaderboard.server import Server
 from leaderboard.settings import Settings
@@ -46,7 +47,7 @@ def test_the_pages_have_every_query_once_in_order(server: Server) -> None:
     assert [link["href"] for link in links] == [f"../../{VAL}/q/{row['query_id']}" for row in rows]
     captions = [words(cell) for page in pages for cell in page.select(".asked-for .caption")]
     assert captions == [row["relative_caption"] for row in rows]
-    assert {len(page.select(".asked-for tbody tr")) for page in pages} == {queries_tab.PAGE_QUERIES}
+    assert {len(page.select(".asked-for tbody tr")) for page in pages} == {PAGE_QUERIES}
     assert words(pages[1].select_one("main p.note")) == "51 to 100 of 300 queries."
     assert words(pages[1].select_one(".pages [aria-current]")) == "2"
     assert [followed(link["href"]).get("page", "1") for link in pages[0].select(".pages a")] == [
@@ -104,13 +105,13 @@ def test_a_search_finds_captions_and_ids(server: Server) -> None:
 def test_an_aspect_leaves_the_queries_that_have_it(server: Server) -> None:
     rows = cir_datasets.load("shapes/val").rows()
     having = [row["query_id"] for row in rows if "negation" in row["aspects"]]
-    assert [row[1] for row in listed(server, VAL, aspect="negation")] == having[: queries_tab.PAGE_QUERIES]
+    assert [row[1] for row in listed(server, VAL, aspect="negation")] == having[:PAGE_QUERIES]
     page = read(server, VAL, tab="queries", aspect="negation")
     assert words(page.select_one("select option[selected]")) == f"negation ({len(having)})"
     assert all(
         followed(link["href"])["aspect"] == "negation" for link in page.select(".asked-for tbody th a")
     )
-    assert len(listed(server, VAL, aspect="nothing")) == queries_tab.PAGE_QUERIES
+    assert len(listed(server, VAL, aspect="nothing")) == PAGE_QUERIES
 
 
 def test_sessions_show_their_first_turn_and_are_found_by_the_others(server: Server) -> None:
@@ -133,8 +134,8 @@ def test_a_sealed_board_and_one_without_data_have_no_such_tab(
     assert page.select_one(".asked-for") is None
     monkeypatch.undo()
     sealed = boards.board("shapes/val").model_copy(update={"track": "sealed", "ground_truth": "/nowhere"})
-    assert queries_tab.can_list(Site(server), boards.board("shapes/val"))
-    assert not queries_tab.can_list(Site(server), sealed)
+    assert not why_hidden(Site(server), boards.board("shapes/val"))
+    assert why_hidden(Site(server), sealed)
     monkeypatch.setattr(boards, "board", lambda name: sealed)
     page = read(server, VAL, tab="queries")
     assert "Queries" not in [words(each) for each in page.select(".tabs a")]

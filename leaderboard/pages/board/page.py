@@ -11,14 +11,15 @@ from leaderboard.boards import Board
 from leaderboard.callers import readable
 from leaderboard.errors import UploadRefusedError
 from leaderboard.identity import NOBODY
-from leaderboard.pages import board_head
-from leaderboard.pages.board_queries import example_of
-from leaderboard.pages.board_rows import Line, choice_words, lines_of, published_lines, read_choices, shown
-from leaderboard.pages.board_table import table_values
-from leaderboard.pages.board_tabs import asked_tab, tabs_here
-from leaderboard.pages.home_page import leaders
+from leaderboard.pages.board import head
+from leaderboard.pages.board.example import example_of
+from leaderboard.pages.board.leaders import leaders
+from leaderboard.pages.board.rows import Line, choice_words, lines_of, published_lines, read_choices, shown
+from leaderboard.pages.board.steps import meanwhile, steps
+from leaderboard.pages.board.table import table_values
+from leaderboard.pages.board.tabs import asked_tab, tabs_here
 from leaderboard.pages.site import FRAMED_POLICY, Page, Site
-from leaderboard.views import held_back_words
+from leaderboard.views import held_back_words, takes_files
 
 _LONGEST_TAB = 40
 """Characters of an unknown tab's name that are shown."""
@@ -26,7 +27,7 @@ _LONGEST_TAB = 40
 
 @dataclass(frozen=True)
 class Notice:
-    """What must be known before all else; `organiser` is for who runs the server."""
+    """A notice above the page's content; `organiser` is for who runs the server."""
 
     said: str
     organiser: str = ""
@@ -38,7 +39,7 @@ def page(site: Site, board: Board, query: Mapping[str, str]) -> Page:
     Args:
         site: of the server.
         board: which one.
-        query: of the address; `leaderboard.pages.board_rows.Choices` says what it may choose.
+        query: of the address; `leaderboard.pages.board.rows.Choices` says what it may choose.
     """
     view = site.server.tables.of(board).view
     choices, remarks = read_choices(board, query)
@@ -55,7 +56,7 @@ def page(site: Site, board: Board, query: Mapping[str, str]) -> Page:
         "address": site.server.settings.url or "URL",
         "choices": found.choices,
         "total": len(lines),
-        "open": view["paused"] is None and view["closed"] is None and view["unavailable"] is None,
+        "open": takes_files(view),
         "example": example_of(board),
         "head": _head(site, board, view, lines),
         "table": table_values(board, view, lines, found),
@@ -66,21 +67,21 @@ def page(site: Site, board: Board, query: Mapping[str, str]) -> Page:
     }
     title = ", ".join([board.title, *choice_words(board, found.choices)])
     if embed:
-        return Page("board_embed.html", f"{title}, to embed", board.description, values, policy=FRAMED_POLICY)
-    return Page("board.html", title, board.description, values)
+        return Page("board/embed.html", f"{title}, to embed", board.description, values, policy=FRAMED_POLICY)
+    return Page("board/page.html", title, board.description, values)
 
 
 def _head(site: Site, board: Board, view: Mapping[str, Any], lines: Sequence[Line]) -> dict[str, Any]:
     baselines = [line.name for line in lines if line.kind == "baseline"]
     first = leaders(board, view["rows"])
     return {
-        "badges": board_head.badges(board, view["unavailable"]),
-        "task": board_head.task(board),
-        "asker": board_head.asker(board),
-        "facts": board_head.facts(board, view, lines),
-        "steps": board_head.steps(board, baselines, with_tokens=site.server.settings.accounts == "tokens"),
-        "word": board_head.file_word(board),
-        "lacks": board_head.meanwhile(board, view),
+        "badges": head.badges(board, view["unavailable"]),
+        "task": head.task(board),
+        "user": head.dialogue_user(board),
+        "facts": head.facts(board, view, lines),
+        "steps": steps(board, baselines, with_tokens=site.server.settings.accounts == "tokens"),
+        "word": head.file_word(board),
+        "lacks": meanwhile(board, view),
         "leads": "" if first is None else f"{first.said}.",
     }
 
@@ -110,7 +111,7 @@ def _notices(view: Mapping[str, Any]) -> list[Notice]:
 def _empty_words(board: Board) -> str:
     better = "lowest" if board.primary_direction == "lower" else "highest"
     return (
-        "No entry stands on this board yet. Published entries will stand here, "
+        "This board has no entry yet. Published entries appear here, "
         f"the {better} {board.primary_label} first, with rank groups and intervals."
     )
 
@@ -127,4 +128,4 @@ def _missing_entry(view: Mapping[str, Any], entry: str) -> str:
     """What is said of an entry that the address names and the board has not."""
     if not entry or any(row["submission"] == entry for row in view["rows"]):
         return ""
-    return f"The entry {entry} does not stand on this board."
+    return f"The entry {entry} is not on this board."

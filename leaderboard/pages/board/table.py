@@ -10,8 +10,7 @@ from typing import Any
 
 from cir_datasets.common.counts import counted
 from leaderboard.boards import Board, Column
-from leaderboard.pages.board_head import ranked_by
-from leaderboard.pages.board_rows import (
+from leaderboard.pages.board.rows import (
     KINDS,
     PAGE_ROWS,
     Choices,
@@ -21,7 +20,7 @@ from leaderboard.pages.board_rows import (
     filter_words,
     has_groups,
 )
-from leaderboard.pages.figures import Unit, number
+from leaderboard.pages.figures import Unit, number, ranked_by
 
 _WIDTH, _MARGIN = 100, 5
 """Of the picture of an interval, in pixels."""

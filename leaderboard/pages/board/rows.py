@@ -250,17 +250,18 @@ def shown(board: Board, lines: Sequence[Line], choices: Choices, remarks: Sequen
     """
     left = _sorted(board, [line for line in lines if _is_wanted(line, choices)], choices)
     pages = max(1, -(-len(left) // PAGE_ROWS))
+    place = next((at for at, line in enumerate(left) if line.id and line.id == choices.entry), None)
+    own_page = None if place is None else place // PAGE_ROWS + 1
     page, said = choices.page, list(remarks)
     if page is None:
-        place = next((at for at, line in enumerate(left) if line.id and line.id == choices.entry), 0)
-        page = place // PAGE_ROWS + 1
+        page = own_page or 1
     elif page > pages:
         said.append(f"There is no page {page}: this is the last.")
         page = pages
-    if any(line.id == choices.entry for line in lines if line.id) and all(
-        line.id != choices.entry for line in left
-    ):
-        said.append(f"The entry {choices.entry} stands on this board, and does not fit these choices.")
+    if own_page is None and any(line.id and line.id == choices.entry for line in lines):
+        said.append(f"The entry {choices.entry} is on this board, but these filters hide it.")
+    elif own_page not in (None, page) and page:
+        said.append(f"The entry {choices.entry} is on page {own_page}.")
     start = max(0, page - 1) * PAGE_ROWS
     part = left if page == 0 else left[start : start + PAGE_ROWS]
     return Shown(

@@ -10,22 +10,22 @@ from cir_datasets.registry.suites import suite as suite_of
 from cir_datasets.registry.suites import suite_ids
 from cir_metrics.catalogue import parse_metric
 from leaderboard.boards import Board
-from leaderboard.pages.board_head import asker, phase_words
-from leaderboard.pages.entry_page import part_meaning
+from leaderboard.pages.board.head import dialogue_user, phase_words
 from leaderboard.pages.figures import number
+from leaderboard.pages.signature import part_meaning
 from leaderboard.pages.site import Page, Site
 from submissions.report.floors import FLOOR_NAMES
 from submissions.scoring.score_report import member_metric
 
+_ORDER = "A rank file has no ties: its order is final. "
+
 _TIES = (
-    "Ranks are places in the lists that were handed in: whoever wrote a list has broken its ties. The "
-    "board shows rank groups: methods that paired tests on the queries cannot tell from the group's first "
-    "share one. Of equal values the earlier entry stands first."
+    f"{_ORDER}Methods share a rank group if paired tests on the queries find no significant difference "
+    "from the best of the group. Of equal values the earlier entry stands first."
 )
 
 _TIES_OF_SEALED = (
-    "Ranks are places in the lists that were handed in: whoever wrote a list has broken its ties. On the "
-    "board equal values share a rank; inside a tie the earlier entry stands first."
+    f"{_ORDER}On the board equal values share a rank; of two such entries the earlier one stands first."
 )
 
 
@@ -35,7 +35,7 @@ def page(site: Site, board: Board, tabs: Mapping[str, str]) -> Page:
     Args:
         site: of the server.
         board: which one.
-        tabs: the board's, from `board_tabs.tabs_here`.
+        tabs: the board's, from `leaderboard.pages.board.tabs.tabs_here`.
     """
     rows = site.server.tables.of(board).view["rows"]
     signature = next((row["signature"] for row in rows if row["rank"] is not None), "")
@@ -46,7 +46,7 @@ def page(site: Site, board: Board, tabs: Mapping[str, str]) -> Page:
         "tab": "about",
         "tabs": tabs,
         "card": card,
-        "asker": asker(board, with_settings=True),
+        "user": dialogue_user(board, with_settings=True),
         "unit": "Sessions" if board.spec.kind == "multi_turn" else "Queries",
         "members": [_member(spec.id, spec.config) for spec in board.specs],
         "metrics": _metrics(board),
@@ -64,8 +64,8 @@ def page(site: Site, board: Board, tabs: Mapping[str, str]) -> Page:
         "phases": [phase_words(phase) for phase in board.phases],
         "ties": _TIES_OF_SEALED if board.sealed else _TIES,
     }
-    about = f"The protocol of {board.title}: data, licence, metrics, signature, and what does not compare."
-    return Page("board_about.html", f"{board.title}: about", about, values)
+    about = f"The protocol of {board.title}: data, licence, metrics and signature."
+    return Page("board/about.html", f"{board.title}: about", about, values)
 
 
 def _member(name: str, config: Any) -> dict[str, Any]:

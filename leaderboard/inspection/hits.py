@@ -1,0 +1,125 @@
+"""What counts as a hit on a board."""
+
+from __future__ import annotations
+
+from cir_datasets.browse import right
+from cir_metrics.catalogue import METRICS, parse_metric
+from leaderboard.boards import Board
+from submissions.scoring.score_report import member_metric
+
+ANY, LAST = "any", "last"
+"""Turns that decide, besides a number: a hit at any turn counts, or one at the last turn alone."""
+SUBSET_HIT = "a hit has the target first in its subset"
+
+
+def right_by(board: Board) -> tuple[str, ...]:
+    """The metrics that `cir_datasets.browse.right.right_answers` goes by.
+
+    They are those that rank if they count all positives, else all metrics of the benchmark. In a dialogue
+    every right picture counts; in one that starts at a random picture the target alone does.
+
+    Args:
+        board: the board.
+
+    Returns:
+        Printed names of metrics; none where every right picture counts.
+
+    Example:
+        >>> from leaderboard import boards
+        >>> right_by(boards.board("circo/val"))
+        ('map@5',)
+    """
+    if board.dialogue is not None:
+        return () if board.dialogue.choices.start == "published" else tuple(board.spec.metrics)
+    return right.right_by([*map(member_metric, board.primary_terms)], board.spec.metrics)
+
+
+def main_cutoff(board: Board) -> int:
+    """K of what ranks on a board, 10 where that has none.
+
+    Example:
+        >>> from leaderboard import boards
+        >>> main_cutoff(boards.board("cirr/val")), main_cutoff(boards.board("shapes/dialogue_val"))
+        (5, 10)
+    """
+    _, k = parse_metric(board.primary_terms[0].partition("@turn")[0].removesuffix("@micro"))
+    return 10 if k is None else k
+
+
+def default_turn(board: Board) -> str:
+    """The turn that decides, `any` or `last`, as what ranks says it.
+
+    Args:
+        board: the board.
+    """
+    metric, _ = parse_metric(member_metric(board.primary_terms[0]))
+    return LAST if metric == "final_recall" else ANY
+
+
+def turn_word(board: Board) -> str:
+    """What a step of a board's sessions is called: `round` in a dialogue, else `turn`.
+
+    Args:
+        board: the board.
+    """
+    return "turn" if board.dialogue is None else "round"
+
+
+def ranks_by_subset(board: Board) -> bool:
+    """Whether a metric that ranks reads the ranking of the query's subset, as on CIRR's boards.
+
+    Args:
+        board: the board.
+    """
+    names = (parse_metric(member_metric(term))[0] for term in board.primary_terms)
+    return any(METRICS[name].reads_subset for name in names)
+
+
+def counts_target(board: Board) -> bool:
+    """Whether the target alone makes a hit of a single query.
+
+    Args:
+        board: the board.
+    """
+    return right.counts_target(right_by(board))
+
+
+def answer_words(board: Board) -> str:
+    """What counts as right on a board, as `right_answers` has it.
+
+    Args:
+        board: of single queries, sessions or dialogues.
+
+    Example:
+        >>> from leaderboard import boards
+        >>> answer_words(boards.board("circo/val")), answer_words(boards.board("cirr/val"))
+        ('a positive', 'the target')
+    """
+    if board.dialogue is not None:
+        return "the target" if right_by(board) else "a right picture"
+    if board.spec.kind == "multi_turn":
+        return "a target"
+    return "the target" if counts_target(board) else "a positive"
+
+
+def hit_words(board: Board, k: int, where: str = "") -> str:
+    """What a hit is, in words.
+
+    Args:
+        board: the board.
+        k: the cutoff.
+        where: at which turn, in words.
+
+    Example:
+        >>> from leaderboard import boards
+        >>> hit_words(boards.board("cirr/val"), 5)
+        'a hit has the target among its first 5'
+    """
+    hit = f"a hit has {answer_words(board)} among its first {k}{where}"
+    if board.dialogue is not None or board.spec.kind == "multi_turn":
+        return hit
+    if not counts_target(board):
+        return f"{hit}; every positive counts as a target"
+    # Where a query has one right picture, there is no other.
+    several = any(map(right.counts_all_positives, board.spec.metrics))
+    return f"{hit}; other right pictures do not count" if several else hit

@@ -1,0 +1,1 @@
+"""The page of a board: its head, its table, and its tabs."""

@@ -1,0 +1,254 @@
+"""An entry's numbers by aspect, by turn, and by member of a suite, as plots and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from typing import Any
+
+from cir_datasets.common.tables import Cell, Table
+from cir_datasets.pages import table_values
+from leaderboard.boards import Board
+from leaderboard.inspection.hits import main_cutoff, turn_word
+from leaderboard.inspection.numbers import EntryNumbers, MemberNumbers
+from leaderboard.pages.figures import chance, metric_label, ranked_by_heading, with_interval
+from leaderboard.pages.plots import Bars, Curve, Point, bars_svg, curve_svg
+from leaderboard.views import method_name
+from submissions.scoring.score_report import is_rank, main_value, shown_value
+
+
+def aspects(board: Board, found: Sequence[tuple[str, EntryNumbers]], asked: str) -> dict[str, Any]:
+    """Numbers by aspect.
+
+    Args:
+        board: of single queries.
+        found: names of methods, and their numbers.
+        asked: the metric that the address names, or empty.
+    """
+    metrics = list(board.spec.card.report.by_aspect)
+    metric = asked if asked in metrics else leading_metric(board, metrics)
+    label = metric_label(board, metric)
+    about = f"{label} by aspect: what the sentence of a query is about. A query may have several."
+    shown: dict[str, Any] = {"about": about, "metric": metric, "plot": "", "tables": []}
+    if asked not in ("", *metrics):
+        known = ", ".join(metrics)
+        shown["remarks"] = [f"{asked[:60]} is not reported by aspect; {label} is shown. There are: {known}."]
+    shown["metrics"] = [(each, metric_label(board, each)) for each in metrics]
+    groupings = [(name, each.first.aspects) for name, each in found if each.first.aspects is not None]
+    if not groupings:
+        return shown
+    groups = groupings[0][1].groups
+    bars = [
+        Bars(name, tuple(group.values.get(metric) for group in grouping.groups))
+        for name, grouping in groupings
+    ]
+    shown["plot"] = bars_svg(
+        [f"{group.name} ({group.n})" for group in groups],
+        bars,
+        title=f"{label} by aspect",
+        description=f"{about} The same numbers stand in the table below.",
+    )
+    shown["figure"] = _bar_figure([group.name for group in groups], bars, label)
+    means = groupings[0][1].means
+    rows = []
+    for place, group in enumerate((*groups, *means)):
+        line = [(*grouping.groups, *grouping.means)[place] for _, grouping in groupings]
+        expected = group.random.get(metric)
+        cells = [_cell(metric, each.values.get(metric)) for each in line]
+        rows.append((Cell(group.name), Cell(f"{group.n:,}", group.n), *cells, _expected(metric, expected)))
+    heads = ("aspect", "queries", *(name for name, _ in groupings), "random order")
+    notes = (f"{label} in per cent.", *groupings[0][1].notes)
+    shown["tables"] = [table_values(Table("", heads, tuple(rows), notes))]
+    return shown
+
+
+def turns(board: Board, found: Sequence[tuple[str, EntryNumbers]]) -> dict[str, Any]:
+    """Numbers by turn or round, and by length of session.
+
+    Args:
+        board: of sessions or dialogues.
+        found: names of methods, and their numbers.
+    """
+    k = main_cutoff(board)
+    each_round = turn_word(board)
+    about = (
+        f"Hits@{k} by {each_round}: share of all sessions that have found a target among the first {k} "
+        f"at that {each_round} or before, with 95 % intervals over sessions."
+    )
+    shown: dict[str, Any] = {"about": about, "plot": "", "tables": []}
+    curves = [(name, each.first) for name, each in found if each.first.curve]
+    if not curves:
+        return shown
+    drawn = [
+        Curve(name, tuple(Point(float(each.turn), each.value, each.low, each.high) for each in numbers.curve))
+        for name, numbers in curves
+    ]
+    shown["plot"] = curve_svg(
+        drawn,
+        title=f"Hits@{k} by {each_round}",
+        description=f"{about} The same numbers stand in the table below.",
+        x_label=each_round,
+        y_label=f"Hits@{k}, %",
+    )
+    shown["figure"] = _curve_figure(drawn, each_round, f"Hits@{k}, %")
+    names = tuple(name for name, _ in curves)
+    rows = []
+    for place, first in enumerate(curves[0][1].curve):
+        points = [numbers.curve[place] for _, numbers in curves]
+        ends = [with_interval(each.value, (each.low, each.high), "percent") for each in points]
+        rows.append((Cell(str(first.turn)), *(Cell(words) for words in ends)))
+    head = f"Hits@{k} with its 95 % interval, per cent"
+    shown["tables"] = [table_values(Table(head, (each_round, *names), tuple(rows)))]
+    shown["tables"] += [
+        table_values(each)
+        for each in (_ranks_by_turn([each for _, each in curves], names), _by_length(curves, k))
+        if each is not None
+    ]
+    return shown
+
+
+def _ranks_by_turn(numbers: Sequence[MemberNumbers], names: tuple[str, ...]) -> Table | None:
+    groupings = [each.turns for each in numbers if each.turns is not None]
+    if len(groupings) < len(numbers):
+        return None
+    rows = tuple(
+        (
+            Cell(group.name),
+            Cell(f"{group.n:,}", group.n),
+            *(_cell("mean_rank", each.groups[place].values.get("mean_rank")) for each in groupings),
+        )
+        for place, group in enumerate(groupings[0].groups)
+    )
+    note = "Over the sessions that still run; a target that is not listed has the length of the list + 1."
+    return Table("Mean rank at the turn itself", ("turn", "sessions", *names), rows, (note,))
+
+
+def _by_length(curves: Sequence[tuple[str, MemberNumbers]], k: int) -> Table | None:
+    groupings = [each.lengths for _, each in curves if each.lengths is not None]
+    if len(groupings) < len(curves):
+        return None
+    name = f"final_recall@{k}"
+    rows = tuple(
+        (
+            Cell(group.name),
+            Cell(f"{group.n:,}", group.n),
+            *(_cell(name, each.groups[place].values.get(name)) for each in groupings),
+        )
+        for place, group in enumerate(groupings[0].groups)
+    )
+    heads = ("turns", "sessions", *(name for name, _ in curves))
+    return Table(f"Recall@{k} at the last turn by number of turns, per cent", heads, rows)
+
+
+def members_of(board: Board, chosen: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Of a suite what ranks, member by member: the board's own numbers.
+
+    Args:
+        board: of a suite.
+        chosen: rows of its table.
+    """
+    members, label = board.benchmarks, ranked_by_heading(board)
+    about = f"{label} on each benchmark of the suite."
+    shown: dict[str, Any] = {"about": about, "plot": "", "tables": []}
+    if not chosen:
+        return shown
+    bars = []
+    for row in chosen:
+        values = []
+        for member in members:
+            suffix = f"@{member}"
+            own = {
+                name.removesuffix(suffix): each
+                for name, each in row["metrics"].items()
+                if name.endswith(suffix)
+            }
+            values.append(main_value(board.primary.replace("@micro", ""), own))
+        bars.append(Bars(method_name(row), tuple(values)))
+    shown["plot"] = bars_svg(
+        list(members),
+        bars,
+        title=f"{label} by benchmark",
+        description=f"{about} The same numbers stand in the table below.",
+    )
+    shown["figure"] = _bar_figure(list(members), bars, label)
+    rows = tuple(
+        (Cell(member), *(_cell(board.primary, each.values[place]) for each in bars))
+        for place, member in enumerate(members)
+    )
+    heads = ("benchmark", *(each.name for each in bars))
+    shown["tables"] = [table_values(Table("", heads, rows, (f"{label} in per cent.",)))]
+    return shown
+
+
+def leading_metric(board: Board, known: Iterable[str]) -> str:
+    """Which of some metrics a table by group shows: what ranks, else a term of it, else the first.
+
+    Args:
+        board: the board.
+        known: printed names of the metrics; empty for none.
+
+    Returns:
+        Its printed name, or empty.
+    """
+    names = list(known)
+    return next((name for name in (board.primary, *board.primary_terms) if name in names), (names or [""])[0])
+
+
+def _bar_figure(groups: Sequence[str], bars: Sequence[Bars], label: str) -> dict[str, Any]:
+    """What plotly draws; per cent. Colours are the style sheet's, which the page's script takes."""
+    data = [
+        {
+            "type": "bar",
+            "orientation": "h",
+            "name": escape(each.name),
+            "x": [None if value is None else 100 * value for value in each.values],
+            "y": list(groups),
+        }
+        for each in bars
+    ]
+    axes = {
+        "xaxis": {"title": {"text": f"{label}, %"}},
+        "yaxis": {"autorange": "reversed", "automargin": True},
+    }
+    return {
+        "data": data,
+        "layout": {"barmode": "group", "height": 120 + len(groups) * (22 * len(bars) + 14), **axes},
+    }
+
+
+def _curve_figure(curves: Sequence[Curve], x_label: str, y_label: str) -> dict[str, Any]:
+    data = []
+    for each in curves:
+        ends = [(point.y if p is None else p) for point in each.points for p in (point.low, point.high)]
+        data.append(
+            {
+                "type": "scatter",
+                "mode": "lines+markers",
+                "name": escape(each.name),
+                "x": [point.x for point in each.points],
+                "y": [100 * point.y for point in each.points],
+                "error_y": {
+                    "type": "data",
+                    "symmetric": False,
+                    "array": [
+                        100 * (high - point.y) for point, high in zip(each.points, ends[1::2], strict=True)
+                    ],
+                    "arrayminus": [
+                        100 * (point.y - low) for point, low in zip(each.points, ends[::2], strict=True)
+                    ],
+                },
+            }
+        )
+    axes = {
+        "xaxis": {"title": {"text": x_label}, "dtick": 1},
+        "yaxis": {"title": {"text": y_label}, "rangemode": "tozero"},
+    }
+    return {"data": data, "layout": {"height": 480, **axes}}
+
+
+def _expected(metric: str, value: float | None) -> Cell:
+    return Cell(chance(value, "rank" if is_rank(metric) else "percent"), value)
+
+
+def _cell(metric: str, value: float | None) -> Cell:
+    return Cell(shown_value(metric, value).strip(), value)

@@ -1,0 +1,142 @@
+"""The queries of a board as this server has them: nothing is fetched and nothing is prepared for a reader."""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cir_datasets.errors import DatasetError
+from cir_datasets.prepared.folder import last_prepared
+from leaderboard.boards import Board
+from leaderboard.inspection.reports import prepared_benchmark
+from leaderboard.pages.site import Site, query_path
+
+if TYPE_CHECKING:
+    from cir_datasets.registry.cards import BenchmarkSpec
+    from cir_datasets.rows.benchmark import Benchmark
+    from cir_datasets.rows.records import Row
+
+log = logging.getLogger("leaderboard.pages")
+
+_KEPT = 16
+"""Benchmarks whose rows are kept in memory."""
+
+
+def benchmark_here(spec: BenchmarkSpec) -> Benchmark | None:
+    """A benchmark that was prepared on this server, or None; it is read once while its data stays as it is.
+
+    Args:
+        spec: the benchmark.
+    """
+    last = last_prepared(spec)
+    if last is None:
+        return None
+    try:
+        return prepared_benchmark(spec.id)
+    except DatasetError as error:
+        log.warning("%s cannot be read for the pages: %s", spec.id, error)
+        return None
+
+
+def why_hidden(site: Site, board: Board) -> str:
+    """Why the queries of a board are not shown on this server, in a sentence; empty where they are.
+
+    Args:
+        site: of the server.
+        board: the board; of a suite every member must be here.
+    """
+    if board.sealed:
+        return f"The board {board.title} is sealed: its queries and their targets are not shown."
+    problem = site.server.tables.problem(board)
+    if problem is not None:
+        return f"The queries of {board.title} cannot be shown here: {problem}"
+    if any(benchmark_here(spec) is None for spec in board.specs):
+        said = f"The queries of {board.title} are not prepared on this server. Its organiser prepares them"
+        return f"{said}: cir datasets prepare {' '.join(board.benchmarks)}."
+    return ""
+
+
+@dataclass(frozen=True)
+class QueryRows:
+    """The queries or sessions of a benchmark by id, in its order."""
+
+    spec: BenchmarkSpec
+    rows: Mapping[str, Row]
+
+    @functools.cached_property
+    def aspects(self) -> Mapping[str, NDArray[np.bool_]]:
+        """By aspect which queries have it, the most frequent first."""
+        named = [set(row.get("aspects") or ()) for row in self.rows.values()]
+        known = sorted(set().union(*named))
+        found = {aspect: np.array([aspect in each for each in named]) for aspect in known}
+        return dict(sorted(found.items(), key=lambda item: -int(item[1].sum())))
+
+    @functools.cached_property
+    def places(self) -> Mapping[str, int]:
+        """The place of each id."""
+        return {name: place for place, name in enumerate(self.rows)}
+
+    @functools.cached_property
+    def longest(self) -> int:
+        """Turns of the longest session; 1 where there are none."""
+        return max((len(row.get("turns") or (1,)) for row in self.rows.values()), default=1)
+
+
+def queries_of(benchmark_id: str) -> QueryRows:
+    """The queries of a benchmark that is prepared here.
+
+    Args:
+        benchmark_id: of a board for which `why_hidden` says nothing.
+    """
+    return _rows_of(benchmark_id, prepared_benchmark(benchmark_id).data_hash)
+
+
+@functools.lru_cache(_KEPT)
+def _rows_of(benchmark_id: str, _data_hash: str) -> QueryRows:
+    benchmark = prepared_benchmark(benchmark_id)
+    return QueryRows(benchmark.spec, dict(zip(benchmark.query_ids, benchmark.rows(), strict=True)))
+
+
+def hidden_pictures(board: Board) -> str:
+    """Why pictures of a board's queries are shown by their ids.
+
+    Args:
+        board: one whose pictures the package does not draw.
+    """
+    if board.spec.card.status != "folder":
+        return "Images are shown by their ids: the pictures are their publisher's."
+    command = f"cir datasets browse {board.benchmarks[0]}"
+    return (
+        f"Images are shown by their ids: a server hands on no pictures. Where they lie, {command} shows them."
+    )
+
+
+def first_query(site: Site, board: Board) -> str:
+    """Path of a board's first query; empty where its queries are not shown.
+
+    Args:
+        site: of the server.
+        board: the board.
+    """
+    if why_hidden(site, board):
+        return ""
+    return query_path(board.id, next(iter(queries_of(board.benchmarks[0]).rows)))
+
+
+def caption_of(turn: Any) -> str:
+    """What a turn, or a query of one turn, says; empty where it has no words.
+
+    Args:
+        turn: a row of single queries, or one of the turns of a session.
+
+    Example:
+        >>> caption_of({"captions": ["is red", "has dots"], "relative_caption": "is red"})
+        'is red, and has dots'
+    """
+    return ", and ".join(turn.get("captions") or filter(None, [turn["relative_caption"]]))

@@ -1,0 +1,56 @@
+"""The signature of an entry, part by part, with what each part says."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from cir_datasets.common.yaml import own_yaml
+from leaderboard.boards import Board
+from leaderboard.submission import Submission
+
+
+@dataclass(frozen=True)
+class ShownSignature:
+    """A signature.
+
+    Args:
+        text: all of it.
+        parts: each part, and what it says.
+    """
+
+    text: str
+    parts: tuple[tuple[str, str], ...]
+
+
+def signature_of(submission: Submission, board: Board) -> ShownSignature:
+    """The signature of what ranks an entry.
+
+    Args:
+        submission: the entry, scored.
+        board: its board.
+    """
+    text = str((submission.scores or {})["signatures"][board.primary_terms[0]]["text"])
+    return ShownSignature(text, tuple((part, part_meaning(part)) for part in text.split(" | ")))
+
+
+def part_meaning(part: str) -> str:
+    """What a part of a signature says; empty where it is not known.
+
+    Args:
+        part: such as `ref:removed`.
+
+    Example:
+        >>> part_meaning("ref:removed")
+        'whether the reference image stays in the ranking or is removed'
+    """
+    name, colon, _ = part.partition(":")
+    if colon and name in _meanings():
+        return _meanings()[name]
+    return "the benchmark or suite, and its version" if "#" in part else ""
+
+
+@functools.cache
+def _meanings() -> Mapping[str, str]:
+    return dict(own_yaml("leaderboard", "pages/signature_meanings.yaml"))
