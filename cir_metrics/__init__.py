@@ -4,7 +4,7 @@
 imported) and loads nothing else; what is named below is imported when first used, and costs numpy alone.
 
 - `references(rows)`: the references that the metrics take, from a benchmark's rows
-- `evaluate_single_turn`, `evaluate_multi_turn`: several metrics at once, with one value a query -> `Results`
+- `evaluate_single_turn`, `evaluate_multi_turn`: several metrics at once, one value per query -> `Results`
 - `target_ranks`, `best_target_ranks`, `top_k`: from scores to ranks and rankings; `Gallery`: from embeddings
 - `METRICS`, `parse_metric`: the catalogue; `Signature`, `differences`: what a number may be compared with
 - `cir_metrics.measures`: the metrics as functions on arrays, each with its equation (they bear the names of

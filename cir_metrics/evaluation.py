@@ -62,7 +62,7 @@ class Results:
     Args:
         values: name -> mean over queries, a fraction (`mean_rank` and `median_rank`: ranks; `censored`: a
             count).
-        per_query: name -> one value a query or session, in the order given, where such a value exists.
+        per_query: name -> one value per query or session, in the order given, where such a value exists.
         n: number of queries or sessions.
         ranks: rank of the best target, `coding.UNLISTED` where none is listed: shape (n_queries,), or
             (n_sessions, max_turns), where what lies behind a session's last turn is not to be read. None

@@ -1,10 +1,10 @@
 """The metrics, one function each: definition, equation, source, and what other libraries call the same thing.
 
-A metric is written once, as one value a query, on rankings that are coded already (`cir_metrics.coding`):
+A metric is written once, as one value per query, on rankings that are coded already (`cir_metrics.coding`):
 ranks or masks, never scores, so that there is one tie rule in the code base (`cir_metrics.ranking`). Each
 function has two ways in:
 
-- `recall_at_k.per_query(ranks, k)` is the function as it stands here: one value a query, of arrays that are
+- `recall_at_k.per_query(ranks, k)` is the function as it stands here: one value per query, of arrays that are
   trusted. Boards, `cir score` and the evaluate modules run it, through `cir_metrics.evaluation`; their mean
   and median rank take the second way.
 - `recall_at_k(ranks, k)` checks its arrays first and takes the mean of those values over the queries.
@@ -41,7 +41,7 @@ class _Metric(Protocol[_P, _R_co]):
 def _metric(
     check: Callable[_P, tuple[Any, ...]], over_queries: Callable[[FloatArray], _R_co]
 ) -> Callable[[Callable[..., FloatArray]], _Metric[_P, _R_co]]:
-    """Make the public function of a metric from its values a query, which stay there as `per_query`."""
+    """Make the public function of a metric from its values per query, which stay there as `per_query`."""
 
     def decorate(per_query: Callable[..., FloatArray]) -> _Metric[_P, _R_co]:
         @functools.wraps(per_query)

@@ -66,7 +66,7 @@ def bootstrap_means(values: ArrayLike, *, draws: int = DRAWS, seed: int = SEED, 
     mean*_b = (1/n) * sum_i c_bi * v_i, where c_bi says how often draw b holds query i and sum_i c_bi = n
 
     Args:
-        values: one value a query and metric, shape (n, metrics) or (n,).
+        values: one value per query and metric, shape (n, metrics) or (n,).
         draws: number of draws, 1 or more.
         seed: 0 or more.
         key: see `generator`.
@@ -96,7 +96,7 @@ def bootstrap_medians(
     """Medians over the same draws as `bootstrap_means`; of an even number, the mean of the middle two.
 
     Args:
-        values: one value a query, shape (n,).
+        values: one value per query, shape (n,).
         draws: number of draws, 1 or more.
         seed: 0 or more.
         key: see `generator`.
@@ -113,7 +113,7 @@ def bootstrap_medians(
     """
     matrix = check_values(values, "values")
     if matrix.shape[1] != 1 or np.ndim(values) != 1:
-        raise InputError(f"values have shape {np.shape(values)}. Fix: pass one value a query, shape (n,).")
+        raise InputError(f"values have shape {np.shape(values)}. Fix: pass one value per query, shape (n,).")
     n = len(matrix)
     # Ranks are few: a draw is known by how often it holds each of them, in order.
     rising, codes = np.unique(matrix[:, 0], return_inverse=True)

@@ -26,10 +26,10 @@ _ENUMERATED = 16
 NEAR = 1e-12
 """Numbers that differ by no more than this share count as equal: what is left of a rounding.
 
-A value a query is a sum of at most 1,000 terms, none of them negative, each rounded a few times, and the sum
-once a term. Its relative error stays below 1,010 * 2^-53 = 1.2e-13, and two equal values differ by less than
-twice that. Values that differ in truth are further apart: two sums of three fractions with denominators up to
-50 by 50^-6 = 6e-11 at least.
+A value per query is a sum of at most 1,000 terms, none of them negative, each rounded a few times, and the
+sum once a term. Its relative error stays below 1,010 * 2^-53 = 1.2e-13, and two equal values differ by less
+than twice that. Values that differ in truth are further apart: two sums of three fractions with
+denominators up to 50 by 50^-6 = 6e-11 at least.
 """
 _CELLS = 2**20
 """Signs that are held at a time."""
@@ -65,7 +65,7 @@ def paired_differences(first: ArrayLike, second: ArrayLike) -> FloatArray:
     decided here and nowhere else, so that tests and counts of wins agree.
 
     Args:
-        first: one value a query and metric of the first method, shape (n, columns) or (n,).
+        first: one value per query and metric of the first method, shape (n, columns) or (n,).
         second: those of the second, of the same shape.
 
     Returns:
@@ -149,7 +149,7 @@ class PairedTests:
     count there, where the allowance for rounding is smaller: p is never the smaller of the two.
 
     Args:
-        values: one value a query and method, shape (n, methods).
+        values: one value per query and method, shape (n, methods).
         draws: random changes of sign, 1 or more.
         seed: 0 or more.
         key: see `cir_metrics.resampling.generator`.

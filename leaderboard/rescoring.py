@@ -31,7 +31,7 @@ class Rescored:
     Args:
         submission: as it was read.
         judged: what judging its file says now.
-        kept_values: its values a query now, an .npz; None where the file is refused now.
+        kept_values: its values per query now, an .npz; None where the file is refused now.
     """
 
     submission: Submission
@@ -47,7 +47,7 @@ class Rescored:
         return None if self.judged.report is None else board.primary_value(self.judged.report["metrics"])
 
     def changed(self, board: Board) -> bool:
-        """Whether a number or its signature is another one, or an earlier version kept no values a query."""
+        """Whether a number or its signature changed, or an earlier version kept no values per query."""
         if self.judged.report is None:
             return False
         if self.submission.canonical is None:

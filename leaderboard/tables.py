@@ -227,14 +227,14 @@ class Tables:
     def _values(
         self, board: Board, entries: Sequence[Entry], kept: Mapping[str, Mapping[str, FloatArray]]
     ) -> dict[str, Mapping[str, FloatArray]]:
-        """The values a query by submission: of those that have as many queries as most."""
+        """The values per query by submission: of those that have as many queries as most."""
         found = {}
         for entry in filter(_may_have_a_group, entries):
             values = {
                 term: each for term, each in kept[entry.submission.id].items() if term in board.primary_terms
             }
             if len(values) < len(board.primary_terms) or len(set(map(len, values.values()))) > 1:
-                log.info("board %s: no values a query of %s", board.id, entry.submission.id)
+                log.info("board %s: no values per query of %s", board.id, entry.submission.id)
             else:
                 found[entry.submission.id] = values
         sizes = Counter(_size(values) for values in found.values())

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cir_datasets.browse import ShownRanking, check_page, page_name, write_browser
-from cir_datasets.browse.right import right_answers, right_by
 from cir_datasets.registry.schema import main_metric_terms
+from cir_datasets.rows.right import right_answers, right_by
 from cir_metrics.errors import CallError, did_you_mean
 from submissions.errors import SubmissionError
 from submissions.formats.budget import MAX_BYTES

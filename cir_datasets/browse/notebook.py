@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from cir_datasets.browse import images_of, query_card
 from cir_datasets.browse.pictures import page_pictures
-from cir_datasets.browse.right import right_by
 from cir_datasets.pages import render
 from cir_datasets.registry.schema import main_metric_terms
+from cir_datasets.rows.right import right_by
 from cir_metrics.errors import CirError
 
 if TYPE_CHECKING:

@@ -95,7 +95,7 @@ def export_html(
 ) -> None:
     """Write the pages of a leaderboard as files: a mirror to read, without a server.
 
-    The mirror works from any place for files, a static Space of the Hub too, and in a browser alone. It holds
+    The mirror works on any static file host (a static Space of the Hub, too), and opened from disk. It has
     what everybody may read. Submissions, searches and filters need the server. An earlier mirror is replaced.
 
     \b

@@ -60,7 +60,7 @@ class Mirrored:
         pages: number of pages.
         files: number of all files.
         size: of all, in bytes.
-        left_out: query pages that are not there, by board.
+        left_out: query pages left out, by board.
     """
 
     pages: int
@@ -255,7 +255,7 @@ class Mirror:
         return file
 
     def _has(self, path: str, query: Mapping[str, str]) -> bool:
-        """Whether a mirror shows an address."""
+        """Whether the mirror holds a page for this address."""
         if path in assets() or path.startswith("site/pictures/"):
             return not query
         first, _, rest = path.partition("/")

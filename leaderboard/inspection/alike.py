@@ -1,4 +1,4 @@
-"""Entries whose lists begin alike: the same method sent twice, or a file in which little was changed."""
+"""Entries with the same first images in their lists: a method sent twice, or a file with small changes."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from leaderboard.tables import KeptTable
 _NEAREST = 12
 """Entries that an entry is compared with: those nearest to its score."""
 _SHARE = 0.5
-"""Entries are alike from this share of lists on."""
+"""Share of lists that must begin the same for two entries to count as alike."""
 
 
 @dataclass(frozen=True)
 class Alike:
-    """An entry whose lists begin as another's do.
+    """An entry whose lists begin like another's.
 
     Args:
         id: of the entry.
@@ -37,9 +37,9 @@ class AlikeSearch:
     """What a comparison with the entries nearest to an entry's score found.
 
     Args:
-        alike: entries of whose lists half or more begin as its own do, the most alike first.
+        alike: entries with at least half of their lists beginning like this entry's, the most alike first.
         looked_at: entries whose lists were compared.
-        waiting: entries whose lists are not read yet.
+        waiting: entries whose lists are still being read.
     """
 
     alike: tuple[Alike, ...] = ()
@@ -52,7 +52,7 @@ def entries_alike(store: Store, lists: Lists, table: KeptTable, submission: Subm
 
     Args:
         store: the submissions.
-        lists: of entries; those that are not read yet wait, and their reading begins.
+        lists: of entries; the reading of those that are not ready is started.
         table: of the entry's board.
         submission: the entry.
     """
@@ -62,14 +62,15 @@ def entries_alike(store: Store, lists: Lists, table: KeptTable, submission: Subm
         return found
     own = lists.of(submission)
     others = [store.submission(each) for each in _nearest(table.view["rows"], submission.id)]
-    theirs = [(other.id, lists.of(other)) for other in others if other is not None]
+    theirs = [(other, lists.of(other)) for other in others if other is not None]
     if own is None:
         return AlikeSearch(waiting=len(theirs))
-    made = [_compared(name, own, other) for name, other in theirs if other is not None]
+    made = [_compared(entry.id, own, other) for entry, other in theirs if other is not None]
+    waiting = sum(other is None and lists.waits(entry) for entry, other in theirs)
     alike = sorted(
         (one for one in made if one.same >= _SHARE * one.lists), key=lambda one: (-one.same, one.id)
     )
-    search = AlikeSearch(tuple(alike), len(made), len(theirs) - len(made))
+    search = AlikeSearch(tuple(alike), len(made), waiting)
     if not search.waiting:
         kept[submission.id] = search
     return search

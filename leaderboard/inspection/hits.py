@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cir_datasets.browse import right
+from cir_datasets.rows import right
 from cir_metrics.catalogue import METRICS, parse_metric
 from leaderboard.boards import Board
 from submissions.scoring.score_report import member_metric
@@ -13,7 +13,7 @@ SUBSET_HIT = "a hit has the target first in its subset"
 
 
 def right_by(board: Board) -> tuple[str, ...]:
-    """The metrics that `cir_datasets.browse.right.right_answers` goes by.
+    """The metrics that `cir_datasets.rows.right.right_answers` goes by.
 
     They are those that rank if they count all positives, else all metrics of the benchmark. In a dialogue
     every right picture counts; in one that starts at a random picture the target alone does.

@@ -113,7 +113,7 @@ def packed_lists(
     for number, each in enumerate(report.runs or (report,)):
         evidence = each.evidence
         if evidence is None:
-            raise ValueError(f"{each.benchmark}: the score holds no values a query")
+            raise ValueError(f"{each.benchmark}: the score holds no values per query")
         arrays = _arrays(runs[each.benchmark], evidence, rounds, right_by)
         found |= {f"{number}/{name}": array for name, array in arrays.items()}
     return found
@@ -126,7 +126,7 @@ def _arrays(
     right_by: Sequence[str],
 ) -> dict[str, NDArray[Any]]:
     """One rank file against its benchmark; of a transcript with its rounds by session."""
-    from cir_datasets.browse.right import right_answers
+    from cir_datasets.rows.right import right_answers
     from submissions.rank_file.benchmarks import board_depth
     from submissions.scoring.coding import as_columns
     from submissions.transcripts.transcript import SILENT
@@ -298,7 +298,7 @@ def _places_in(codes: NDArray[np.int32], images: NDArray[np.int32]) -> NDArray[n
 
 
 def _evidence_arrays(evidence: Evidence) -> dict[str, NDArray[Any]]:
-    """What a score's report by group is made of, beside the values a query that the store keeps anyway."""
+    """What a score's report by group is made of, beside the values per query that the store keeps anyway."""
     named = {
         "ranks": evidence.ranks,
         "list_lengths": evidence.list_lengths,

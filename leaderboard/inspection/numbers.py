@@ -122,7 +122,7 @@ class GroupedNumbers:
         self._lock = threading.Lock()
 
     def report(self, submission: Submission, *, make: bool = False) -> ScoreReport | None:
-        """An entry's score with the values a query behind it.
+        """An entry's score with the values per query behind it.
 
         Args:
             submission: the entry.

@@ -47,7 +47,7 @@ class ProtocolCheck:
         longest: images of the longest.
         scored: images of each list that the board scores, or None where it scores all.
         subsets: queries with a ranking of their subset; 0 on boards without.
-        subsets_compared: of these, queries whose list holds an image of the subset, so that it says an order.
+        subsets_compared: of these, queries whose list holds an image of the subset: the order is known.
         subsets_consistent: of these, queries where that is the order of the subset ranking.
         equals: ids of other entries of the board with the same rankings.
         alike: what a comparison with the entries nearest to its score found.
@@ -90,17 +90,17 @@ class ProtocolCheck:
         value = f"in {_share(self.subsets_consistent, self.subsets_compared, 'queries')}"
         others = self.subsets - self.subsets_compared
         words = (
-            "Images of the subset stand in the list of the gallery in the order of the subset's own ranking; "
-            "those that are not listed come last."
+            "The list of the gallery has the images of the subset in the order of the subset's own ranking; "
+            "images that are not listed come last."
         )
         if self.subsets_consistent < self.subsets_compared:
             words = (
-                "The others rank the subset by something else than the gallery: an image stands before one "
-                "that the list has before it, or that it has alone."
+                "In the other queries the subset ranking contradicts the list of the gallery: it puts an "
+                "image first that the list ranks lower, or does not hold."
             )
         if others:
             one = f"{others:,} {'query is' if others == 1 else 'queries are'}"
-            words += f" {one} not looked at: no image of the subset is listed."
+            words += f" {one} not checked, because the list holds no image of the subset."
         return ProtocolFinding("Subset in the order of the list", value, words)
 
     def _of_gallery(self) -> ProtocolFinding:
@@ -121,12 +121,12 @@ class ProtocolCheck:
     def _of_equals(self) -> ProtocolFinding:
         if not self.equals:
             return ProtocolFinding(
-                "Same rankings", "none", "No other entry of this board has the very same rankings."
+                "Same rankings", "none", "No other entry of this board has identical rankings."
             )
         return ProtocolFinding(
             "Same rankings",
             "",
-            "These entries of this board have the very same rankings.",
+            "These entries of this board have identical rankings.",
             entries=tuple((name, "") for name in self.equals),
         )
 
@@ -141,11 +141,11 @@ class ProtocolCheck:
                 f"Compared with the {nearest}: none has the same first {SHOWN} images in half of the lists."
             )
             if not search.looked_at:
-                words = "No entry is there to compare with." if not waiting else "Nothing is compared yet."
+                words = "Nothing is compared yet." if waiting else "There is no other entry to compare with."
             return ProtocolFinding(label, "not known yet" if waiting else "none", f"{words}{waiting}")
         words = (
-            f"Of the {nearest}, these have the same first {SHOWN} images in the same order: it may be one "
-            f"method, sent again with few changes.{waiting}"
+            f"Of the {nearest}, these have the same first {SHOWN} images in the same order. They may be "
+            f"the same method, submitted again with small changes.{waiting}"
         )
         named = tuple((one.id, _share(one.same, one.lists, "lists")) for one in search.alike)
         return ProtocolFinding(label, "", words, entries=named)

@@ -35,12 +35,12 @@ log = logging.getLogger("leaderboard.inspection")
 def entry_report(
     board: Board, submission: Submission, packed: bytes | None, lists: KeptLists | None
 ) -> ScoreReport | None:
-    """The score of an entry, with the values a query behind it.
+    """The score of an entry, with the values per query behind it.
 
     Args:
         board: its board, an open one.
         submission: the entry.
-        packed: the values a query that the store keeps of it, or None.
+        packed: the values per query that the store keeps of it, or None.
         lists: the beginnings of its rankings; without them there are no numbers by turn, and no report of a
             dialogue.
 
@@ -54,7 +54,7 @@ def entry_report(
     try:
         benchmarks = [prepared_benchmark(each) for each in board.benchmarks]
     except DatasetError as error:
-        log.warning("no values a query for the pages of %s: %s", board.id, error)
+        log.warning("no values per query for the pages of %s: %s", board.id, error)
         return None
     said = list(scores.get("runs", ())) or [scores]
     runs = []

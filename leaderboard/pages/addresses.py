@@ -1,6 +1,6 @@
-"""Which address has which page, in a file of its own: the server and the static mirror read one table.
+"""The table of addresses and their pages, which the server and the static mirror share.
 
-A page's module is imported when the page is first asked for: whoever only sends files needs none of them.
+A page's module is imported when the page is first asked for, so that the API loads none of them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from leaderboard.pages.findings import sentence
 from leaderboard.pages.site import NO_PAGE, Page, Site, missing_page
 
 Query = Mapping[str, str]
-"""What stands behind the ? of an address; values of a name that stands there twice are joined by a comma."""
+"""The query parameters of an address; values of a name that stands there twice are joined by a comma."""
 
 
 def _home(site: Site, query: Query) -> Page:
@@ -78,16 +78,16 @@ def _suite(site: Site, _query: Query, suite_id: str) -> Page:
     return suite_page.page(site, suite_id)
 
 
-def _metrics(site: Site, _query: Query) -> Page:
+def _metrics(_site: Site, _query: Query) -> Page:
     from leaderboard.pages import metric_page
 
-    return metric_page.all_page(site)
+    return metric_page.all_page()
 
 
-def _metric(site: Site, _query: Query, name: str) -> Page:
+def _metric(_site: Site, _query: Query, name: str) -> Page:
     from leaderboard.pages import metric_page
 
-    return metric_page.one_page(site, name)
+    return metric_page.one_page(name)
 
 
 def _compare(site: Site, query: Query) -> Page:

@@ -25,8 +25,9 @@ from leaderboard.inspection.hits import (
 from leaderboard.inspection.lists import KeptLists
 from leaderboard.inspection.numbers import EntryNumbers, TurnPoint
 from leaderboard.pages.board.groups import leading_metric
-from leaderboard.pages.figures import metric_label, metric_value, ranked_by, with_interval
+from leaderboard.pages.figures import with_interval
 from leaderboard.pages.findings import sentence
+from leaderboard.pages.labels import metric_label, metric_value, ranked_by
 from leaderboard.pages.plots import Bars, bars_svg, hits_svg
 from leaderboard.pages.query_page import SUBSET
 from leaderboard.pages.site import UNREAD, Page, Site

@@ -19,8 +19,9 @@ from leaderboard.pages.board.groups import leading_metric
 from leaderboard.pages.board.head import file_word, in_short
 from leaderboard.pages.board.rows import lines_of
 from leaderboard.pages.citation import citation
-from leaderboard.pages.figures import metric_label, metric_value, ranked_by_heading, with_interval
-from leaderboard.pages.happened import happened_words
+from leaderboard.pages.event_words import event_words
+from leaderboard.pages.figures import with_interval
+from leaderboard.pages.labels import metric_label, metric_value, ranked_by_heading
 from leaderboard.pages.plots import histogram_svg, hits_svg
 from leaderboard.pages.published_rows import as_sentence
 from leaderboard.pages.queries import first_query
@@ -174,7 +175,7 @@ def _metric_path(name: str) -> str:
 
 
 def _happened(event: Event) -> dict[str, Any]:
-    return {"at": event.at, "words": happened_words(event), "by": event.by}
+    return {"at": event.at, "words": event_words(event), "by": event.by}
 
 
 def _looked_at(site: Site, board: Board, submission: Submission, name: str) -> dict[str, Any]:

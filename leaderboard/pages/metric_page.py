@@ -13,7 +13,7 @@ from cir_metrics.errors import CirError, UnknownNameError, did_you_mean
 from leaderboard import boards
 from leaderboard.boards import Board
 from leaderboard.pages.markdown import html_of
-from leaderboard.pages.site import Page, Site
+from leaderboard.pages.site import Page
 
 _FIRST = ("Definition", "Equation", "The equation and the released code differ")
 _TRAPS = ("Limits", "Other names, other definitions")
@@ -50,12 +50,8 @@ class Use:
     names: tuple[str, ...]
 
 
-def all_page(_site: Site) -> Page:
-    """The page of all metrics.
-
-    Args:
-        _site: of the server.
-    """
+def all_page() -> Page:
+    """The page of all metrics."""
     listed = [(entry, [use for use in uses(entry) if use.ranks]) for entry in METRICS.values()]
     return Page(
         "metrics.html",
@@ -66,11 +62,10 @@ def all_page(_site: Site) -> Page:
     )
 
 
-def one_page(_site: Site, name: str) -> Page:
+def one_page(name: str) -> Page:
     """The page of one metric.
 
     Args:
-        _site: of the server.
         name: in the catalogue, such as `recall_at_k`.
 
     Raises:

@@ -18,7 +18,7 @@ from cir_datasets.registry.schema import main_metric_terms
 from leaderboard import boards
 from leaderboard.boards import Board
 
-FIRST_ROUND = "@turn1"
+_FIRST_ROUND = "@turn1"
 """Ends the metrics of a dialogue's first round, which is the published query itself."""
 
 
@@ -140,8 +140,7 @@ def boards_of(benchmark: str) -> tuple[Board, ...]:
 
 
 def _in_order(board: Board, lines: list[PublishedLine]) -> list[PublishedLine]:
-    directions = {board.primary: board.primary_direction}
-    directions |= {column.metric: column.direction for column in board.columns}
+    directions = board.directions
 
     def place(line: PublishedLine) -> tuple[object, ...]:
         # Rows that lack what ranks are ordered by the first column that they have.
@@ -220,7 +219,7 @@ def _first_rounds(
     found: dict[str, Number] = {}
     for metric, (benchmark, name) in keys.items():
         for spelt in (name, name.replace("recall@", "hits@")):
-            number = known.get((benchmark, spelt + FIRST_ROUND))
+            number = known.get((benchmark, spelt + _FIRST_ROUND))
             if number is not None:
                 found.setdefault(metric, number)
     terms = [found.get(term) for term in main_metric_terms(board.primary)]

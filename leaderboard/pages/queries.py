@@ -112,9 +112,7 @@ def hidden_pictures(board: Board) -> str:
     if board.spec.card.status != "folder":
         return "Images are shown by their ids: the pictures are their publisher's."
     command = f"cir datasets browse {board.benchmarks[0]}"
-    return (
-        f"Images are shown by their ids: a server hands on no pictures. Where they lie, {command} shows them."
-    )
+    return f"Images are shown by their ids. {command} shows the pictures on a machine that has them."
 
 
 def first_query(site: Site, board: Board) -> str:

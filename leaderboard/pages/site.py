@@ -246,7 +246,7 @@ def _addressed(paths: Mapping[str, str], to: Links) -> dict[str, str]:
 def missing_page(
     what: str, words: str, fix: str = "", near: Sequence[tuple[str, str]] = (), status: int = 404
 ) -> Page:
-    """The page in the place of one that there is not.
+    """The page for a missing address.
 
     Args:
         what: the heading, such as `No such board`.

@@ -1,4 +1,4 @@
-"""The page of one submission, whatever became of it; for its owner with the desk and the signed receipt.
+"""The page of one submission; for its owner with the form of its words, the actions and the receipt.
 
 The key of a private link stands behind the # of the address, which a browser sends to no server, and so to no
 log and in no `Referer`. The page's own script sends it as a header, and is answered with the owner's page.
@@ -14,10 +14,10 @@ from leaderboard import boards
 from leaderboard.boards import Board, all_metrics
 from leaderboard.destination import board_offered
 from leaderboard.errors import UploadRefusedError
-from leaderboard.pages import desk
+from leaderboard.pages import owner_form
+from leaderboard.pages.event_words import event_words
 from leaderboard.pages.figures import number
 from leaderboard.pages.findings import grouped
-from leaderboard.pages.happened import happened_words
 from leaderboard.pages.site import Page, Site
 from leaderboard.submission import By, Submission
 from leaderboard.views import results_are_shown, results_from, submission_view, why_not_listed
@@ -87,11 +87,11 @@ def page(site: Site, submission: Submission, by: By | None = None, *, with_key: 
         "events": _events(submission, is_owner=is_owner),
         "moment": moment,
         "is_owner": is_owner,
-        "promise": desk.link_promise(submission) if is_owner and with_key else "",
+        "promise": owner_form.link_promise(submission) if is_owner and with_key else "",
         "right": right,
-        "acts": desk.offered(submission) if is_owner else [],
-        "fields": desk.fields(),
-        "words": desk.words_of(submission),
+        "actions": owner_form.offered(submission) if is_owner else [],
+        "fields": owner_form.fields(),
+        "words": owner_form.words_of(submission),
         "receipt": server.receipt(submission).to_bytes().decode() if is_owner else "",
     }
     return Page("submission.html", title, found.words[:160], values, section="submit")
@@ -179,7 +179,7 @@ def _events(submission: Submission, *, is_owner: bool) -> list[tuple[str, str, l
         said = [
             f"{name}: {_word(change['old'])} → {_word(change['new'])}" for name, change in changes.items()
         ]
-        listed.append((happened_words(event), f"{moment(event.at)}{_BY[event.by]}", said))
+        listed.append((event_words(event), f"{moment(event.at)}{_BY[event.by]}", said))
     return listed
 
 

@@ -115,7 +115,7 @@ class Judged:
         claims: of these fields that the file itself holds: `oracle`, `zero_shot`, `trained_on`.
         report: the score report as JSON values, or None.
         canonical: hash of its rankings (`submissions.rank_file.canonical`), or None.
-        values: where the values a query were written, or None.
+        values: where the values per query were written, or None.
     """
 
     outcome: Literal["rejected", "scored"]
@@ -148,7 +148,7 @@ def judge(
         file_name: the sender's name for the file, which stands in the messages.
         form: the method's fields as they were sent beside the file.
         limits: what this may take; a file that needs more is rejected with the finding `too-costly`.
-        values_to: where the values a query are kept (see `judging.write_values`), or None.
+        values_to: where the values per query are kept (see `judging.write_values`), or None.
         ground_truth: address of a sealed board's ground truth, which the process alone reads. Its answer is
             rounded then, nothing that it writes on stderr is kept, and the values kept are no scores but
             fingerprints of the answers.

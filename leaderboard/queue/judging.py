@@ -177,9 +177,9 @@ def score_file(judged: Validated, benchmark: Benchmark | Benchmarks) -> ScoreRep
 
 
 def write_values(report: ScoreReport, path: Path) -> None:
-    """Keep the values a query behind a score: an `.npz` without pickles, which appears whole or not at all.
+    """Keep the values per query behind a score: an `.npz` without pickles, which appears whole or not at all.
 
-    It holds by the metric's printed name an array of float64, one value a query in the benchmark's order;
+    It holds by the metric's printed name an array of float64, one value per query in the benchmark's order;
     metrics that have no such value (`median_rank`) are left out. Of a suite the members' values stand one
     behind the other, each times w_m * N / n_m with w_m the member's share in the metric, n_m its queries and
     N those of all: so their mean is the suite's number, and tests over them are tests of it. Beside them

@@ -233,7 +233,7 @@ class Worker:
                 self._jobs.finish(job, [("failed", {"message": PUBLIC_FAILURE})])
 
     def _judged(self, submission: Submission) -> tuple[list[Happened] | Decide, dict[str, Any], bytes | None]:
-        """What happens to a submission, the columns that change with it, and its values a query."""
+        """What happens to a submission, the columns that change with it, and its values per query."""
         try:
             board = boards.board(submission.board)
         except UnknownNameError as error:

@@ -28,7 +28,7 @@ _VERSION = 1
 Step = tuple[int, ...]
 """Places of methods of equal mean, which take one step of the walk."""
 ValuesOf = Callable[[str], Mapping[str, FloatArray] | None]
-"""From a submission's id to its values a query by metric, or None where there are none."""
+"""From a submission's id to its values per query by metric, or None where there are none."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def board_groups(
     *,
     known: Mapping[str, float] | None = None,
 ) -> BoardGroups:
-    """The rank groups of a board: `leader_groups` over the values a query of what ranks.
+    """The rank groups of a board: `leader_groups` over the values per query of what ranks.
 
     Where the mean of several metrics ranks, a query's value is the mean of its values by these. Baselines and
     entries without a rank (oracles, published rows, numbers that do not compare) stand outside: they get no
@@ -149,7 +149,7 @@ def leader_groups(
     Scandinavian Journal of Statistics 1979. The walk is ours.)
 
     Args:
-        values: of each method one value a query, shape (n,), the methods in order of their means.
+        values: of each method one value per query, shape (n,), the methods in order of their means.
         alpha: level of significance, above 0 and below 1.
         draws: random changes of sign of tests that are not exact, at least m / alpha - 1, so that one may
             pass Holm's first step; default: 10,000, doubled until that is so.
@@ -234,7 +234,7 @@ class _Pairs:
     """P-values of pairs: those that are known, and tests of the others.
 
     Args:
-        matrix: one value a query and method, shape (n, methods).
+        matrix: one value per query and method, shape (n, methods).
         draws: as in `leader_groups`, and so are the others.
     """
 

@@ -1,7 +1,7 @@
 """Confidence intervals of a board's main values: those that `cir score --intervals` prints for the files.
 
-They are computed from the values a query that the store keeps. Each entry's interval depends on its own
-values alone, so that a new entry costs one.
+They are computed from the values per query that the store keeps. Each entry's interval depends on its own
+values alone, so a new entry needs only one new interval.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class _Values:
 
     Args:
         benchmarks: ids, of a suite its members'.
-        parts: values a query, an array a benchmark.
+        parts: values per query, an array a benchmark.
     """
 
     benchmarks: tuple[str, ...]
@@ -62,7 +62,7 @@ class _Values:
 
 
 def opened(packed: bytes | None, terms: Sequence[str] | None = None) -> dict[str, FloatArray]:
-    """The values a query by metric that the store keeps of an entry; empty where they cannot be read.
+    """The values per query by metric that the store keeps of an entry; empty where they cannot be read.
 
     Args:
         packed: an `.npz`, as `leaderboard.queue.judging.write_values` writes it, or None.
@@ -130,7 +130,7 @@ def main_intervals(
     Args:
         board: says what ranks.
         entries: from `standings`, whether they have a rank or not.
-        kept: by submission id the values a query by metric, from `opened`.
+        kept: by submission id the values per query by metric, from `opened`.
         known: intervals by what they depend on, of an earlier call: these are not drawn again.
 
     Returns:

@@ -184,7 +184,7 @@ class Store:
                 `same_rankings`, which holds the board: nothing else comes onto it meanwhile.
             by: who makes it happen.
             connection: a transaction that this belongs to; None for one of its own.
-            kept_values: the values a query behind the last event, an .npz.
+            kept_values: the values per query behind the last event, an .npz.
             **columns: columns of the submission that change with it (`method`, `submitter`, ...).
 
         Raises:
@@ -375,7 +375,7 @@ class Store:
         return {"waiting": waiting, "oldest_waiting": oldest, "last_scored": scored, "workers": found}
 
     def kept_values(self, submission_id: str) -> bytes | None:
-        """The values a query behind a submission's scores, an .npz, or None where none are kept."""
+        """The values per query behind a submission's scores, an .npz, or None where none are kept."""
         query = (
             sa.select(values.c.data)
             .where(values.c.submission_id == submission_id)

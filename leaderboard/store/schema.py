@@ -168,7 +168,7 @@ values = Table(
     metadata,
     Column("submission_id", String(32), ForeignKey("submissions.id"), primary_key=True),
     Column("sequence", Integer, primary_key=True),
-    # An .npz: by metric one value a query.
+    # An .npz: by metric one value per query.
     Column("data", LargeBinary, nullable=False),
 )
 

@@ -1,10 +1,14 @@
-"""An error as middlewares and connections answer it, in the form of the API."""
+"""Answers of middlewares: an error in the form of the API, and one answer in the place of another."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+Instead = Callable[[Message, bytes], ASGIApp]
+"""From the start of an answer and its whole body to what answers instead."""
 
 
 def error_answer(
@@ -24,3 +28,38 @@ def error_answer(
         b'{"error":{"code":"not-found","message":"Not Found","fix":"see /api/boards"}}'
     """
     return JSONResponse({"error": {"code": code, "message": message, "fix": fix}}, status, headers)
+
+
+async def answer_instead(
+    app: ASGIApp,
+    scope: Scope,
+    receive: Receive,
+    send: Send,
+    held: Callable[[Message], bool],
+    instead: Instead,
+) -> None:
+    """Let an app answer; an answer that is held is given to `instead`, any other goes through as it is.
+
+    Args:
+        app: what handles the request.
+        scope: of the request.
+        receive: its body.
+        send: takes the answer.
+        held: whether to hold an answer, from its start.
+        instead: what answers in its place.
+    """
+    start: Message | None = None
+    body = bytearray()
+
+    async def taken(message: Message) -> None:
+        nonlocal start
+        if message["type"] == "http.response.start" and held(message):
+            start = message
+        elif start is None:
+            await send(message)
+        else:
+            body.extend(message.get("body", b""))
+            if not message.get("more_body"):
+                await instead(start, bytes(body))(scope, receive, send)
+
+    await app(scope, receive, taken)

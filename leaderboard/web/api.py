@@ -107,7 +107,7 @@ class ActionBody(BaseModel):
         reason: why, for hide and flag.
         method: for correct: the fields of the method that change; null removes one.
         submitter: for correct: who submits; null removes it.
-        seen: how many events the submission had when whoever acts looked at it; where others have come since,
+        seen: how many events the submission had when the sender looked at it; if there are newer ones,
             nothing is done.
     """
 

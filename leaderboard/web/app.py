@@ -33,8 +33,7 @@ from leaderboard.server import Server
 from leaderboard.settings import Settings, check_place
 from leaderboard.web import api, gradio_routes, site_routes
 from leaderboard.web.bodies import Bodies, BodyLimit, Patience
-from leaderboard.web.failures import JsonErrors
-from leaderboard.web.form_answers import FormAnswers
+from leaderboard.web.failures import FormAnswers, JsonErrors
 from leaderboard.web.forms import FormLimits
 from leaderboard.web.gradio_layout import InLayout
 from leaderboard.web.gradio_routes import PageCalls, PagesOnly

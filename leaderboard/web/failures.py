@@ -1,5 +1,6 @@
 """Every answer of 400 and more that is not a page is JSON, `{"error": {"code", "message", "fix"}}`.
 
+Browsers that send the plain form of `/submit` get such an answer as a page.
 An unexpected error is logged once, under an id that the answer names; the answer says nothing else of it.
 """
 
@@ -9,16 +10,19 @@ import errno
 import json
 import logging
 import secrets
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any
 
 from sqlalchemy.exc import OperationalError
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
-from starlette.responses import JSONResponse
+from starlette.responses import HTMLResponse, JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from leaderboard.web.answers import error_answer
+from leaderboard.errors import UploadRefusedError
+from leaderboard.pages.site import PAGE_POLICY
+from leaderboard.web.answers import answer_instead, error_answer
 from leaderboard.web.bodies import BodyEndedError
 from leaderboard.web.logs import place
 
@@ -90,6 +94,41 @@ class JsonErrors:
                 answer = _in_form(held, bytes(body))
         if answer is not None and (held is not None or not started):
             await answer(scope, receive, send)
+
+
+class FormAnswers:
+    """Writes errors of one route as pages for browsers.
+
+    Args:
+        app: what handles the request.
+        path: of the route, with `/` in front.
+        page: the page of a refusal, HTML.
+    """
+
+    def __init__(self, app: ASGIApp, path: str, page: Callable[[UploadRefusedError], str]) -> None:
+        """Remember them."""
+        self._app = app
+        self._path = path
+        self._page = page
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Hold an error's JSON back, and answer with its words."""
+        is_form = scope["type"] == "http" and (scope["method"], scope["path"]) == ("POST", self._path)
+        if not is_form or "text/html" not in Headers(scope=scope).get("accept", ""):
+            await self._app(scope, receive, send)
+            return
+        await answer_instead(self._app, scope, receive, send, _is_error, self._as_page)
+
+    def _as_page(self, start: Message, body: bytes) -> HTMLResponse:
+        said = json.loads(body)["error"]
+        error = UploadRefusedError(said["code"], said["message"], fix=said["fix"], status=start["status"])
+        headers = {"Content-Security-Policy": PAGE_POLICY, "Cache-Control": "private, no-store"}
+        return HTMLResponse(self._page(error), error.status, headers)
+
+
+def _is_error(start: Message) -> bool:
+    kind = Headers(raw=start["headers"]).get("content-type", "")
+    return start["status"] >= HTTPStatus.BAD_REQUEST and kind.startswith("application/json")
 
 
 def _is_page(start: Message) -> bool:

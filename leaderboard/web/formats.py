@@ -16,13 +16,10 @@ from typing import Any
 from cir_datasets.common.spreadsheets import guarded
 from cir_datasets.common.tables import Cell, Table, render
 from leaderboard.boards import Board
-from leaderboard.pages.citation import citation
 from leaderboard.pages.figures import number
 from leaderboard.pages.published_rows import rows_for
 from leaderboard.views import method_name
 from submissions.rank_file.model import Method
-
-"""What a spreadsheet takes for the beginning of a formula; the wide letters too."""
 
 _FIRST = {
     "rank": "integer",
@@ -181,6 +178,8 @@ def as_bibtex(board: Board, view: Mapping[str, Any], site: str, server: str) -> 
         site: what the server calls itself.
         server: its address, or empty where it is not known.
     """
+    from leaderboard.pages.citation import citation
+
     entries = [citation(board, row, site, server)["bibtex"] for row in view["rows"]]
     return "".join(f"{entry}\n\n" for entry in entries).encode()
 

@@ -11,15 +11,18 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Mapping
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from leaderboard.errors import UploadRefusedError
+from leaderboard.web.answers import answer_instead
 
 UPLOAD, JOIN = "/gradio_api/upload", "/gradio_api/queue/join"
 
@@ -88,32 +91,19 @@ class PageCalls:
         """Take apart what is said to and by the two routes; all others go through."""
         route = (scope["method"], scope["path"]) if scope["type"] == "http" else None
         if route == ("POST", UPLOAD):
-            await self._uploaded(scope, receive, send)
+            await answer_instead(self._app, scope, receive, send, _is_taken, self._renamed)
         elif route == ("POST", JOIN):
             await self._called(scope, receive, send)
         else:
             await self._app(scope, receive, send)
 
-    async def _uploaded(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def _renamed(self, start: Message, body: bytes) -> Response:
         """The answer to an upload, with names in the place of paths."""
-        start: Message | None = None
-        body = bytearray()
-
-        async def renamed(message: Message) -> None:
-            nonlocal start
-            if message["type"] == "http.response.start" and message["status"] == 200:
-                start = message
-            elif start is None:
-                await send(message)
-            else:
-                body.extend(message.get("body", b""))
-                if not message.get("more_body"):
-                    said = json.dumps([self._outside(path) for path in json.loads(body)]).encode()
-                    MutableHeaders(raw=start["headers"])["content-length"] = str(len(said))
-                    await send(start)
-                    await send({"type": "http.response.body", "body": said})
-
-        await self._app(scope, receive, renamed)
+        said = json.dumps([self._outside(path) for path in json.loads(body)])
+        answer = Response(said)
+        kept = [(name, value) for name, value in start["headers"] if name != b"content-length"]
+        answer.raw_headers = [*kept, (b"content-length", str(len(answer.body)).encode())]
+        return answer
 
     async def _called(self, scope: Scope, receive: Receive, send: Send) -> None:
         """A call with paths in the place of names.
@@ -178,3 +168,7 @@ class PageCalls:
 def _refused(message: str) -> UploadRefusedError:
     fix = "send files to /api/v1/submissions, which is made for programs"
     return UploadRefusedError("bad-request", message, fix=fix, status=422)
+
+
+def _is_taken(start: Message) -> bool:
+    return bool(start["status"] == HTTPStatus.OK)

@@ -11,22 +11,12 @@ from fastapi.responses import Response
 from starlette.middleware.gzip import DEFAULT_EXCLUDED_CONTENT_TYPES, GZipMiddleware
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from leaderboard.pages.addresses import FIRST_PARTS
+
 _LEAST = 1000
 _LEVEL = 5
-_READ = (
-    "/api",
-    "/about",
-    "/b/",
-    "/compare",
-    "/e/",
-    "/m",
-    "/published",
-    "/s/",
-    "/site/",
-    "/status",
-    "/submit",
-    "/suite/",
-)
+_READ = frozenset((*FIRST_PARTS, "api", "s", "site", "submit"))
+"""What the paths of answers that are read begin with, before their first slash."""
 _NOT = (*DEFAULT_EXCLUDED_CONTENT_TYPES, "application/vnd.apache.parquet")
 
 
@@ -105,5 +95,5 @@ class Packed:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Choose by path and method."""
         path = scope["path"] if scope["type"] == "http" and scope["method"] == "GET" else "/file"
-        packs = (path == "/" or path.startswith(_READ)) and not path.endswith("/file")
+        packs = path.split("/")[1] in _READ and not path.endswith("/file")
         await (self._packing if packs else self._app)(scope, receive, send)

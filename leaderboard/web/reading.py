@@ -25,7 +25,6 @@ from leaderboard.server import Server
 from leaderboard.tables import KeptTable
 from leaderboard.views import board_view
 from leaderboard.web import formats
-from leaderboard.web.feed import atom
 from leaderboard.web.kept_answers import etag_of, packed_answer, whole_answer
 from leaderboard.web.schemas import FAILURES, BoardsAnswer, PageAnswer, TableAnswer
 
@@ -163,6 +162,8 @@ def router(server: Server) -> APIRouter:
         request: Request, board: Annotated[str | None, Query(description="a board's id; default: all")] = None
     ) -> Response:
         """What came onto a board, or onto all, lately: an Atom feed of 50 entries."""
+        from leaderboard.web.feed import atom
+
         chosen = boards.boards() if board is None else (known_board(board),)
         query = "" if board is None else f"?{urlencode({'board': board})}"
         body = atom(

@@ -66,7 +66,7 @@ def compare(
 
     Raises:
         CallError: there are fewer than two files, `metrics` is empty or no list, one of them needs rankings
-            that a file does not hold, or a report holds no values a query.
+            that a file does not hold, or a report holds no values per query.
         ComparisonError: the comparability keys of two files differ; the message says which part.
         UnknownNameError: a metric that the files were not scored by.
         RefusedError: validation found errors in a file.

@@ -1,6 +1,6 @@
 """Everything that a score says: further metrics, chance and baselines, tables by aspect, turn and member.
 
-`full_report(score(...))` is what `cir score` prints; all of it is computed from the values a query that the
+`full_report(score(...))` is what `cir score` prints; all of it is computed from the values per query that the
 score keeps (`ScoreReport.evidence`), so that no ranking is looked at twice.
 """
 

@@ -100,13 +100,13 @@ def by_aspect(
 ) -> Grouping:
     """Metrics over the queries of each aspect; a query with several aspects counts in each.
 
-    A metric is the mean of its values a query; median_rank is the median of the ranks, and censored a count.
+    A metric is the mean of its values per query; median_rank is the median of ranks, and censored a count.
     macro: (1/A) * sum_a m_a over the A aspects that have queries. micro: the metric over all queries that
     have an aspect, each counted once.
 
     Args:
-        evidence: the values a query.
-        values: by metric one value a query, shape (n,): of median_rank the ranks, of censored 1 or 0.
+        evidence: the values per query.
+        values: by metric one value per query, shape (n,): of median_rank the ranks, of censored 1 or 0.
         names: how the aspects are called, in the order of the rows; others follow under their own name.
         random: the random ranker, or None.
     """

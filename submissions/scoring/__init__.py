@@ -7,7 +7,7 @@
    prepared Parquet; the `datasets` library is never imported. Lists longer than the board uses are cut to
    what it uses, so that a metric without cutoff (`mean_rank`) sees the same depth from everybody.
 4. Compute: the metrics of the board (`cir_metrics.evaluation`), and further ones (`further_metrics`).
-5. Report: the numbers with their signatures and the values a query behind them (`score_report`). What
+5. Report: the numbers with their signatures and the values per query behind them (`score_report`). What
    `cir score` prints is made of that by `submissions.report.full_report`.
 """
 

@@ -59,7 +59,7 @@ class FurtherValues:
 
     Args:
         values: by name the mean, a fraction (ranks and counts as they are).
-        per_query: by name one value a query, shape (n,), where there is such a value.
+        per_query: by name one value per query, shape (n,), where there is such a value.
     """
 
     values: dict[str, float]
@@ -219,7 +219,7 @@ def card_values(evidence: Evidence, shown: Collection[str]) -> tuple[dict[str, F
     """Values a query of the further metrics that a benchmark's card names.
 
     Args:
-        evidence: the values a query.
+        evidence: the values per query.
         shown: names of metrics that the score has anyway, which are left out.
 
     Returns:
@@ -232,13 +232,13 @@ def card_values(evidence: Evidence, shown: Collection[str]) -> tuple[dict[str, F
 
 
 def query_values(evidence: Evidence, metric: str) -> FloatArray | None:
-    """One value a query of a metric, shape (n,), or None where the rank file does not give.
+    """One value per query of a metric, shape (n,), or None where the rank file does not give.
 
     Beside what was computed already, ranks give recall@K and map@K where every query has one positive
     (AP@K is then 1/rank up to rank K), and recall_subset@K and map_subset@K from the subsets' ranks.
 
     Args:
-        evidence: the values a query.
+        evidence: the values per query.
         metric: printed name.
     """
     if metric in evidence.values:

@@ -104,7 +104,7 @@ def intervals(
         The intervals: the percentiles (1 - level) / 2 and (1 + level) / 2 of the draws.
 
     Raises:
-        CallError: the report does not hold the values a query.
+        CallError: the report does not hold the values per query.
         InputError: draws, seed or level are out of range.
 
     Example:

@@ -1,4 +1,4 @@
-"""What is resampled behind a score: the values a query of each benchmark, and how they make up a number.
+"""What is resampled behind a score: the values per query of each benchmark, and how they make up a number.
 
 A number of one benchmark is the mean of its queries' values. A suite's is a weighted mean of its members'
 means, so that every metric is sum_j w_j * (1/n_j) * sum_i v_ij with weights that add up to 1; the mean of
@@ -32,7 +32,7 @@ class Sample:
 
     Args:
         of: id of the benchmark or suite.
-        parts: the values a query of each benchmark, in the suite's order.
+        parts: the values per query of each benchmark, in the suite's order.
     """
 
     of: str
@@ -43,12 +43,12 @@ class Sample:
         """The sample that a score was computed from.
 
         Raises:
-            CallError: the report does not hold the values a query.
+            CallError: the report does not hold the values per query.
         """
         parts = tuple(run.evidence for run in report.runs or (report,) if run.evidence is not None)
         if len(parts) != len(report.runs or (report,)):
             raise CallError(
-                f"{report.file}: the report holds no values a query. Fix: take it from submissions.score."
+                f"{report.file}: the report holds no values per query. Fix: take it from submissions.score."
             )
         return cls(report.benchmark, parts)
 
@@ -87,7 +87,7 @@ class Sample:
         """Weighted means over bootstrap draws, each part drawn with the key of its benchmark's id.
 
         Args:
-            columns: values a query, an array a part, of shape (n, columns).
+            columns: values per query, an array a part, of shape (n, columns).
             weights: shares of the parts, shape (parts, columns).
             draws: number of draws.
             seed: 0 or more.

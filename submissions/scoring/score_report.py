@@ -1,4 +1,4 @@
-"""What `score` returns: the board's numbers, each with its signature, and the values a query behind them."""
+"""What `score` returns: the board's numbers with their signatures, and the values per query behind them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ScoreReport:
         runs: a suite's members.
         extra: by name the values of the further metrics that were asked for, such as
             `pnr_map@10:released_code`; their signatures are among `signatures`.
-        evidence: the values a query behind the numbers; None for a suite, whose members have theirs.
+        evidence: the values per query behind the numbers; None for a suite, whose members have theirs.
 
     Example:
         >>> from importlib import resources
@@ -122,7 +122,7 @@ class ScoreReport:
             (whether it ranks), n, answered, signature.
 
         Raises:
-            CallError: the values a query are asked for, and `score` did not keep them.
+            CallError: the values per query are asked for, and `score` did not keep them.
 
         Example:
             >>> from importlib import resources
@@ -140,7 +140,7 @@ class ScoreReport:
             for each in self.runs or (self,):
                 if each.per_query is None:
                     raise CallError(
-                        f"{self.file}: the values a query were not kept. "
+                        f"{self.file}: the values per query were not kept. "
                         "Fix: call score(..., per_query=True)."
                     )
                 rows += [{"benchmark": each.benchmark, **row} if self.runs else row for row in each.per_query]
@@ -251,7 +251,7 @@ class Evidence:
 
     Args:
         benchmark: the benchmark, with its rows.
-        values: by printed metric name one value a query, shape (n,), where the metric has such a value.
+        values: by printed metric name one value per query, shape (n,), where the metric has such a value.
         ranks: rank of the best target, `cir_metrics.UNLISTED` where none is listed: shape (n,), or
             (n, max_turns) for sessions, where what lies behind a session's last turn is not to be read. None
             where the file ranks subsets only.

@@ -98,6 +98,11 @@ def test_add_goes_on_after_a_refused_file_and_exits_with_1(good: Path, bad: Path
     assert done.returncode == 1
     assert "duplicate-image" in done.stderr
     assert "1 of 2 files are not on a board" in done.stderr
+    nameless = tmp_path / "nameless.json"
+    nameless.write_text("{}")
+    done = cir("leaderboard", "add", str(nameless), str(good), "--home", str(home))
+    assert (done.returncode, "1 of 2 files are not on a board" in done.stderr) == (1, True)
+    assert done.stdout.strip().endswith("already there")
     assert [row["method"]["name"] for row in rows(home)] == ["Command line"]
 
 

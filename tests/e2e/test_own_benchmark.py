@@ -43,6 +43,16 @@ def test_the_page_leads_from_nothing_to_a_board(
     (boards / "mine.yaml").write_text(board)
     said = shell.run("cir leaderboard add random.json sum.json")
     assert "mine/test" in said + shell.run("cir leaderboard show mine/test")
+    shell.run("cir leaderboard export-html mirror")
+    page, about = (
+        (tmp_path / "mirror/b/mine/test" / name).read_text(encoding="utf-8")
+        for name in ("index.html", "tab-about.html")
+    )
+    assert "open: whoever has the folder can recompute" in page
+    assert "shows the pictures on a machine that has them" in page
+    assert "its makers" not in about
+    assert "What does not compare" not in about
+    assert "licence not stated" in about
 
     for name in ("CIR_CACHE_HOME", "HF_HOME", "CIR_BENCHMARKS"):
         monkeypatch.setenv(name, shell.environment[name])

@@ -131,7 +131,7 @@ def test_a_broken_file_shows_its_findings_and_leaves_no_row(
     assert server.rows() == before
     page.reload()
     page.wait_for_selector("#outcome.bad h2:text('Refused')")
-    assert page.query_selector("#desk") is None
+    assert page.query_selector("#owner-form") is None
     page.click("a:text('Send a corrected file')")
     page.wait_for_selector("#send")
     assert page.url.endswith("/submit?board=shapes%2Fval")
@@ -150,7 +150,7 @@ def test_without_javascript_a_submission_can_be_read_and_refreshes_itself(
     assert "Fix:" in page.inner_text(".finding")
     page.goto(server.url + shown["outcome_page"])
     assert "25.00" in page.inner_text("#outcome")
-    assert "needs JavaScript" in page.inner_text("#desk")
+    assert "needs JavaScript" in page.inner_text("#owner-form")
     assert not page.is_visible("[data-act]"), "a button that does nothing is not shown"
     page.click(".to-board")
     assert "Read without a script" in page.inner_text("tr.marked")
@@ -475,7 +475,7 @@ def test_a_private_link_opens_the_desk_and_goes_to_nobody_else(
         stranger = link.partition("#")[0]
         page.goto(stranger)
         page.wait_for_selector("#outcome.good")
-        assert page.query_selector("#desk") is None
+        assert page.query_selector("#owner-form") is None
         assert page.query_selector("#receipt") is None
         page.goto("about:blank")
         page.goto(link)

@@ -83,13 +83,13 @@ def _member(name: str, config: Any) -> dict[str, Any]:
 
 def _metrics(board: Board) -> list[dict[str, str]]:
     """What ranks and what stands beside it, each with its metric's page."""
-    labels = {column.metric: column.label for column in board.columns}
-    named = [*board.primary_terms, *(metric for metric in labels if metric not in board.primary_terms)]
+    columns = [column.metric for column in board.columns]
+    named = [*board.primary_terms, *(metric for metric in columns if metric not in board.primary_terms)]
     found = []
     for metric in named:
         own = metric.rpartition("@")[0] if "/" in metric else member_metric(metric)
-        label = board.primary_label if metric == board.primary else labels.get(metric, metric)
         ranks = "ranks" if metric in board.primary_terms else ""
+        label = board.labels.get(metric, metric)
         found.append({"metric": metric, "label": label, "path": f"m/{parse_metric(own)[0]}", "ranks": ranks})
     return found
 

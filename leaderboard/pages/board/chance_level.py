@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cir_datasets import registry
-from cir_datasets.browse.right import counts_all_positives
 from cir_datasets.registry.suites import MICRO_SUFFIX
+from cir_datasets.rows.right import counts_all_positives
 from cir_metrics.catalogue import parse_metric
 from cir_metrics.sums import FloatArray, exact_mean
 from leaderboard.boards import Board

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from cir_datasets.browse.right import right_answers
 from cir_datasets.common.yaml import own_yaml
+from cir_datasets.rows.right import right_answers
 from leaderboard import data
 from leaderboard.boards import Board
 from leaderboard.inspection.hits import right_by

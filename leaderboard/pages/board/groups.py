@@ -11,7 +11,8 @@ from cir_datasets.pages import table_values
 from leaderboard.boards import Board
 from leaderboard.inspection.hits import main_cutoff, turn_word
 from leaderboard.inspection.numbers import EntryNumbers, MemberNumbers
-from leaderboard.pages.figures import chance, metric_label, ranked_by_heading, with_interval
+from leaderboard.pages.figures import chance, with_interval
+from leaderboard.pages.labels import metric_label, ranked_by_heading
 from leaderboard.pages.plots import Bars, Curve, Point, bars_svg, curve_svg
 from leaderboard.views import method_name
 from submissions.scoring.score_report import is_rank, main_value, shown_value

@@ -13,7 +13,8 @@ from cir_metrics.catalogue import METRICS, parse_metric
 from leaderboard.boards import Board, Phase
 from leaderboard.pages.board.chance_level import chance_level
 from leaderboard.pages.board.rows import Line
-from leaderboard.pages.figures import chance, ranked_by
+from leaderboard.pages.figures import chance
+from leaderboard.pages.labels import ranked_by
 from leaderboard.views import takes_files
 from submissions.scoring.score_report import member_metric
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from leaderboard.boards import Board
-from leaderboard.pages.figures import ranked_by, with_interval
+from leaderboard.pages.figures import with_interval
+from leaderboard.pages.labels import ranked_by
 from leaderboard.views import method_name
 
 _NAMED = 3

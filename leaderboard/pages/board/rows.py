@@ -172,7 +172,7 @@ class Shown:
 
 
 def read_choices(board: Board, query: Mapping[str, str]) -> tuple[Choices, tuple[str, ...]]:
-    """What an address chooses, and sentences on what of it is not understood; such parts count as not there.
+    """What an address chooses, and sentences on what of it is not understood; these parts are ignored.
 
     Args:
         board: the board.
@@ -223,8 +223,7 @@ def choice_words(board: Board, choices: Choices) -> list[str]:
         >>> choice_words(boards.board("shapes/val"), Choices(q="CLIP", sort="recall@1", page=2))
         ['search “CLIP”', 'sorted by R@1', 'page 2']
     """
-    labels = {"name": "method", "main": board.primary_label}
-    labels |= {column.metric: column.label for column in board.columns}
+    labels = {"name": "method", "main": board.primary_label, **board.labels}
     words = [f"search “{choices.q}”"] if choices.q else []
     words += [word for word in (choices.training, choices.encoder) if word]
     words += [f"trained on {choices.trained_on}"] if choices.trained_on else []
@@ -299,7 +298,7 @@ def published_lines(board: Board) -> list[Line]:
         >>> line.name, line.texts["mean(recall@10, recall@50)"]
         ('DQU-CIR', '71.77')
     """
-    units = {board.primary: board.primary_unit} | {column.metric: column.unit for column in board.columns}
+    units = board.units
     found = []
     for each in rows_for(board):
         values = {
@@ -355,8 +354,7 @@ def best_first(board: Board, sort: str) -> str:
         board: the board.
         sort: the column.
     """
-    directions = {"main": board.primary_direction, "received": "higher"}
-    directions |= {column.metric: column.direction for column in board.columns}
+    directions = {"main": board.primary_direction, "received": "higher", **board.directions}
     return "desc" if directions.get(sort) == "higher" else "asc"
 
 

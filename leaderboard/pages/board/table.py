@@ -20,7 +20,8 @@ from leaderboard.pages.board.rows import (
     filter_words,
     has_groups,
 )
-from leaderboard.pages.figures import Unit, number, ranked_by
+from leaderboard.pages.figures import Unit, number
+from leaderboard.pages.labels import ranked_by
 
 _WIDTH, _MARGIN = 100, 5
 """Of the picture of an interval, in pixels."""
@@ -316,7 +317,12 @@ def _note(board: Board, view: Mapping[str, Any], lines: Sequence[Line]) -> str:
     """What a reader must know before the table: what its first column says, and who stands outside."""
     kinds = {line.kind for line in lines}
     if board.sealed:
-        said = ["Equal values share a rank; a sealed board has no groups, as it gives out no values a query."]
+        said = [
+            (
+                "Equal values share a rank. A sealed board has no groups, because it publishes no values per "
+                "query."
+            )
+        ]
     elif view["groups_pending"]:
         said = ["Rank groups and intervals are being computed; until then ranks stand here."]
     else:
@@ -337,7 +343,7 @@ def _legend(board: Board, view: Mapping[str, Any], lines: Sequence[Line]) -> str
     if has_groups(board, view) and kinds - {"published"}:
         said.append("Groups come from paired tests on the queries.")
     if kinds - {"method"}:
-        said.append("Rows in italics stand in the order of their value, beside the groups.")
+        said.append("Rows in italics are sorted by value and have no group.")
     if "published" in kinds:
         said.append("Published rows are as reported: not scored here, and they do not compare with entries.")
     if any(line.derived for line in lines):

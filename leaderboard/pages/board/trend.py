@@ -12,7 +12,8 @@ from cir_datasets.common.tables import Cell, Table
 from cir_datasets.pages import table_values
 from cir_datasets.registry.published_differences import Number
 from leaderboard.boards import Board
-from leaderboard.pages.figures import metric_value, number, ranked_by_heading
+from leaderboard.pages.figures import number
+from leaderboard.pages.labels import metric_value, ranked_by_heading
 from leaderboard.pages.plots import Dated, Trend, trend_svg
 from leaderboard.pages.published_rows import PublishedLine, rows_for
 from leaderboard.views import method_name

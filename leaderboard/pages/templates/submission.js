@@ -96,7 +96,7 @@
   };
 
   async function act(name) {
-    const form = part("desk");
+    const form = part("owner-form");
     const words = form && form.querySelector("[data-kind]");
     if (words && (name === "correct" || name === "publish") && !form.reportValidity()) return;
     if (name === "withdraw" && !(await sure())) return;
@@ -153,7 +153,7 @@
     else if (button.type === "button") act(button.dataset.act);
   });
   document.addEventListener("submit", (event) => {
-    if (event.target.id !== "desk") return;
+    if (event.target.id !== "owner-form") return;
     event.preventDefault();
     act("correct");
   });

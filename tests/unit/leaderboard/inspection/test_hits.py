@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import cir_datasets
-from cir_datasets.browse.right import right_answers
+from cir_datasets.rows.right import right_answers
 from leaderboard import boards
 from leaderboard.inspection.hits import hit_words, right_by
 from submissions.transcripts.openings import published_openings

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from inspected_entries import FILES
 
 import cir_datasets
-from cir_datasets.browse.right import right_answers
+from cir_datasets.rows.right import right_answers
 from cir_metrics.errors import UnknownNameError
 from leaderboard import boards
 from leaderboard.inspection import lists as module

@@ -196,11 +196,11 @@ def test_findings_say_what_the_numbers_mean() -> None:
         ("none", None),
     ]
     assert KEPT.findings()[-2].entries == (("289f32ba7118", ""),)
-    assert KEPT.findings()[-1].sentence == "No entry is there to compare with."
+    assert KEPT.findings()[-1].sentence == "There is no other entry to compare with."
     said = " ".join(each.sentence for each in KEPT.findings())
     assert "keeps the reference image: a list may hold it" in said
-    assert "The others rank the subset by something else than the gallery:" in said
-    assert "2 queries are not looked at: no image of the subset is listed." in said
+    assert "In the other queries the subset ranking contradicts the list of the gallery:" in said
+    assert "2 queries are not checked, because the list holds no image of the subset." in said
     assert (
         "The list of the gallery is not here. There are 20 lists of 10 to 50 images. The board scores" in said
     )

@@ -138,7 +138,7 @@ def test_all_positives_are_right_where_what_ranks_counts_them_all(tmp_path: Path
         page, html = opened(Site(server), "shapes/map", rows[0]["query_id"], e=entry.id)
         count = sum(map(bool, hits))
         assert f"<h1>{count} hit, {300 - count} missed at Hits@10</h1>" in html
-        assert "A hit has a positive among its first 10; each positive is marked as a target here." in html
+        assert "A hit has a positive among its first 10; every positive counts as a target." in html
         assert page.data is not None
         assert {*page.data["right_answers"]} == {*rows[0]["positive_image_ids"]}
     finally:
@@ -161,6 +161,16 @@ def test_the_leaders_of_two_groups_are_shown_where_nobody_chooses() -> None:
     assert _default_pair(rows) == ["b", "d"]
     assert _default_pair(rows[:3]) == ["a", "b"]
     assert _default_pair([]) == []
+
+
+def test_choices_that_there_are_not_are_said(shown_site: Site, shown_entries: dict[str, Submission]) -> None:
+    asked = {"outcome": "odd", "aspect": "zzz", "turn": "99", "by": "zzz", "member": "a/b"}
+    page, html = opened(shown_site, BOARD, "shapes_val_00001", e=pair(shown_entries), **asked)
+    for name, said in asked.items():
+        assert f"{name}={said} is not a choice here; " in html
+    right = {"outcome": "won", "aspect": "negation", "member": BOARD}
+    page, _ = opened(shown_site, BOARD, "shapes_val_00001", e=pair(shown_entries), **right)
+    assert page.values["notes"] == []
 
 
 def test_sessions_show_every_turn_and_the_turn_that_decides_is_chosen(
@@ -264,7 +274,7 @@ def test_a_sealed_board_shows_no_query_and_no_lists_and_compares_nothing(
         assert words not in html
     refused = page_at(shown_site, "compare", {"e": pair(shown_entries)})
     assert refused.status == 400
-    assert "is sealed: it gives out no values a query" in shown_site.written(refused, Links("compare"))
+    assert "is sealed: it publishes no values per query" in shown_site.written(refused, Links("compare"))
 
 
 def test_entries_that_are_not_on_the_board_are_named(

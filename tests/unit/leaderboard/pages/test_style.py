@@ -25,6 +25,9 @@ def test_every_block_is_closed(sheet: str) -> None:
 def test_nothing_is_loaded_from_elsewhere(sheet: str) -> None:
     assert "@import" not in sheet
     assert "//" not in sheet
+    assert [
+        each for each in re.findall(r"url\(\s*[\"']?([^)]*)", sheet) if not each.startswith("data:")
+    ] == []
 
 
 def test_every_colour_that_is_used_has_a_value_in_both_themes(sheet: str) -> None:

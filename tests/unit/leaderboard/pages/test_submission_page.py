@@ -18,8 +18,8 @@ from written_pages import submission_html
 from leaderboard.callers import EDIT_KEY
 from leaderboard.errors import UploadRefusedError
 from leaderboard.identity.tokens import digest, new_edit_key
-from leaderboard.pages.desk import fields
 from leaderboard.pages.findings import grouped, refusal
+from leaderboard.pages.owner_form import fields
 from leaderboard.receipts import Receipt
 from leaderboard.server import Server
 from leaderboard.settings import Settings
@@ -117,7 +117,7 @@ def test_every_state_has_a_page_on_which_words_of_strangers_are_text(
     assert shown.count("<h1>") == 1
     assert ('http-equiv="refresh"' in shown) is (kind in ("received", "validated", "scored"))
     assert ("Signed receipt" in shown) is (by is not None)
-    assert ('id="desk"' in shown) is (
+    assert ('id="owner-form"' in shown) is (
         by is not None and kind in ("received", "validated", "published", "private", "hidden")
     )
 
@@ -211,7 +211,7 @@ def test_the_form_has_every_field_and_its_words(server: Server) -> None:
     assert 'value="a, b"' in shown
     assert '<option value="yes" selected>' in shown
     assert '<option value="CLIP ViT-L/14">' in shown
-    assert 'id="desk"' not in submission_html(server, one)
+    assert 'id="owner-form"' not in submission_html(server, one)
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""What a bundle is judged as: one method, a score of the suite, values a query whose mean is that score."""
+"""What a bundle is judged as: one method, a score of the suite, values per query whose mean is that score."""
 
 from __future__ import annotations
 

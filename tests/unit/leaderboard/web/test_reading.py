@@ -292,6 +292,15 @@ def test_the_feed_is_what_atom_asks(client: Any, store: Store) -> None:
     for parent in (feed, *entries):
         assert all(parent.findtext(f"{ATOM}{name}") for name in ("id", "title", "updated"))
     assert feed.find(f"{ATOM}author/{ATOM}name") is not None
+    newest = store.submission(str(entries[0].findtext(f"{ATOM}summary")).partition("submission ")[2][:12])
+    assert newest is not None
+    renamed = store.append(newest, [("corrected", {"fields": ["name"]})], method={"name": "Anew"})
+    again = ElementTree.fromstring(client.get("/api/v1/feed.atom").content)
+    moment = renamed.events[-1].at.isoformat()
+    first = next(again.iter(f"{ATOM}entry"))
+    assert first.findtext(f"{ATOM}title") == entries[0].findtext(f"{ATOM}title").replace("Method 99", "Anew")
+    assert (first.findtext(f"{ATOM}updated"), again.findtext(f"{ATOM}updated")) == (moment, moment)
+    assert first.findtext(f"{ATOM}published") == entries[0].findtext(f"{ATOM}published")
     ids = [each.text for each in feed.iter(f"{ATOM}id")]
     assert len(set(ids)) == 51
     other = ElementTree.fromstring(client.get("/api/v1/feed.atom?board=cirr/val").content)

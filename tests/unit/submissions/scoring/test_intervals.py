@@ -155,7 +155,7 @@ def test_intervals_record_how_they_were_drawn() -> None:
 
 def test_a_report_without_values_is_refused() -> None:
     bare = dataclasses.replace(cirr_report(), evidence=None)
-    with pytest.raises(CallError, match=r"run\.json: the report holds no values a query\. Fix: take it from"):
+    with pytest.raises(CallError, match=r"run\.json: the report holds no values per query\. Fix: take it"):
         intervals(bare)
 
 

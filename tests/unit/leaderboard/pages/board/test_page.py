@@ -194,6 +194,9 @@ def test_a_long_table_has_pages_and_a_permalink_opens_the_one_that_holds_it(serv
         (marked,) = found.select("tr.marked")
         assert marked["id"] == f"entry-{order[place]}"
         assert words(found.select_one(".pages [aria-current]")) == str(place // PAGE_ROWS + 1)
+    other = read(server, PATH, entry=order[106], page="1")
+    assert other.select("tr.marked") == []
+    assert f"The entry {order[106]} is on page 3." in words(other.select_one("main"))
     assert len(read(server, PATH, page="all").select(".standings tbody tr")) == 107
     beyond = read(server, PATH, page="9")
     assert len(beyond.select(".standings tbody tr")) == 7

@@ -1,4 +1,4 @@
-"""What the owner of a submission may do on its page: the form of its words, and the acts."""
+"""What the owner of a submission may do on its page: the form of its words, and the actions."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from leaderboard.submission import Submission
 from submissions.rank_file.words import OTHER
 from submissions.rank_file.words import words_of as listed_words
 
-ACTS: dict[Action, str] = {
+ACTIONS: dict[Action, str] = {
     "publish": "Publish",
     "correct": "Save",
     "unpublish": "Take it off the board",
     "withdraw": "Withdraw for good",
 }
-"""The acts that the page offers; programs have more. `submission.js` knows them by name."""
+"""The actions that the page offers; programs have more. `submission.js` knows them by name."""
 
 _NOT_SAID = (("", "not said"),)
 
@@ -97,8 +97,8 @@ def _written(value: Any) -> str:
 
 
 def offered(submission: Submission) -> list[tuple[Action, str]]:
-    """The acts that its state allows its owner, with the words on their buttons."""
-    return [(action, words) for action, words in ACTS.items() if submission.state in RULES[action].states]
+    """The actions that its state allows its owner, with the words on their buttons."""
+    return [(action, words) for action, words in ACTIONS.items() if submission.state in RULES[action].states]
 
 
 def link_promise(submission: Submission) -> str:
@@ -109,13 +109,13 @@ def link_promise(submission: Submission) -> str:
     """
     if not submission.finished:
         return "Whoever has it can correct, publish and withdraw the submission once it is scored."
-    acts = [name for name, rule in RULES.items() if rule.by == "owner" and submission.state in rule.states]
-    if acts:
-        joined = f"{', '.join(acts[:-1])}{' and ' if acts[1:] else ''}{acts[-1]}"
+    actions = [name for name, rule in RULES.items() if rule.by == "owner" and submission.state in rule.states]
+    if actions:
+        joined = f"{', '.join(actions[:-1])}{' and ' if actions[1:] else ''}{actions[-1]}"
         return f"Whoever has it can {joined} the submission."
     if submission.state == "rejected":
         return (
-            "A refused file cannot be corrected or published here. Send a corrected file: it becomes a "
-            "submission of its own, with a link of its own."
+            "A refused file cannot be corrected or published here. Send a corrected file: it becomes a new "
+            "submission with a new link."
         )
     return "Nothing of it can be changed any more."
