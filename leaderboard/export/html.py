@@ -124,7 +124,7 @@ class Mirror:
     """
 
     def __init__(self, server: Server, queries: int, at: datetime) -> None:
-        """Find what may be shown; nothing is written."""
+        """Find what may be shown, and make the lists that pages show; no file is written."""
         self.site = Site(server)
         self._entries: set[str] = set()
         self._leaders: set[str] = set()

@@ -157,12 +157,22 @@ def _in_order(board: Board, lines: list[PublishedLine]) -> list[PublishedLine]:
     return sorted(lines, key=place)
 
 
+def printed_key(row: Reported, numbers: Mapping[str, Number]) -> tuple[object, ...]:
+    """The same for rows that a source prints in two tables with the same numbers.
+
+    Args:
+        row: the row.
+        numbers: by metric those that are shown of it.
+    """
+    printed = sorted((metric, number.text) for metric, number in numbers.items())
+    return (row.source, row.method, row.backbone, *printed)
+
+
 def _each_once(lines: list[PublishedLine]) -> list[PublishedLine]:
     """Rows that a source prints in two tables, as one."""
     found: dict[tuple[object, ...], PublishedLine] = {}
     for line in lines:
-        printed = tuple(sorted((metric, number.text) for metric, number in line.numbers.items()))
-        key = (line.row.source, line.row.method, line.row.backbone, printed)
+        key = printed_key(line.row, line.numbers)
         first = found.setdefault(key, line)
         if first is not line:
             also = f"{line.row.table} prints the same."

@@ -22,7 +22,7 @@ from cir_datasets.registry.suites import suite, suite_ids
 from cir_metrics.catalogue import METRICS, parse_metric
 from cir_metrics.errors import CirError
 from leaderboard import boards
-from leaderboard.pages.published_rows import boards_of, row_anchor
+from leaderboard.pages.published_rows import boards_of, printed_key, row_anchor
 
 _KEPT = 256
 """Choices of benchmark and method whose tables a process keeps."""
@@ -276,12 +276,7 @@ def _table(benchmark: str, kind: str, rows: Sequence[_Numbered], seen: set[str])
     also: dict[tuple[object, ...], list[Reported]] = {}
     first: dict[tuple[object, ...], _Numbered] = {}
     for row, numbers in rows:
-        key = (
-            row.source,
-            row.method,
-            row.backbone,
-            tuple((name, each.text) for name, each in numbers.items()),
-        )
+        key = printed_key(row, numbers)
         if key in first:
             also.setdefault(key, []).append(row)
         else:

@@ -78,6 +78,21 @@ class _ShownMethod:
     lists: MemberLists | None
 
 
+@dataclass(frozen=True)
+class _Step:
+    """The way to the next query.
+
+    Args:
+        previous: id of the query before, or None.
+        following: id of the query behind, or None.
+        position: where this query stands among those of the filter, in words.
+    """
+
+    previous: str | None
+    following: str | None
+    position: str
+
+
 def page(site: Site, board: Board, query_id: str, asked: Mapping[str, str]) -> Page:
     """The page.
 
@@ -386,26 +401,7 @@ class _Browser:
         for method in card.get("methods", ()):
             for each in method["rounds"]:
                 images |= dict.fromkeys(each["shown"]["top"])
-        fits = self.fitting(self.outcome, self.aspect)
-        places = np.flatnonzero(fits)
-        here = self.queries.places[self.id]
-        names = list(self.queries.rows)
-        before, behind = places[places < here], places[places > here]
-        previous = names[int(before[-1])] if len(before) else None
-        following = names[int(behind[0])] if len(behind) else None
-        chosen = [each.id for each in self.methods]
-        # What an address need not say is left out: a mirror has the pages without choices.
-        asked_for = {
-            "e": "" if chosen == _default_pair(self.rows) else ",".join(chosen),
-            "outcome": self.outcome,
-            "aspect": self.aspect,
-            "turn": "" if self.turn in ("", default_turn(self.board)) else self.turn,
-            "member": self.member if self.asked_member else "",
-            "by": self.by,
-        }
-        position = f"{len(before) + 1:,} of {len(places):,}"
-        if not fits[here]:
-            position = f"Not among the {len(places):,} of this filter"
+        asked_for, step = self._asked_for(), self._step()
         drawn = bool(images) and any(picture_path(self.queries.spec, image) for image in images)
         values = {
             "board": self.board,
@@ -423,12 +419,10 @@ class _Browser:
             "counted": list(self._by_choices()),
             "asked_for": asked_for,
             "kept": [(name, said) for name, said in asked_for.items() if name != "e" and said],
-            "previous": previous,
-            "following": following,
-            "position": position,
-            "came_out": self._came_out(here),
+            "step": step,
+            "came_out": self._came_out(self.queries.places[self.id]),
             "unit": self.unit,
-            "pair": chosen,
+            "pair": [each.id for each in self.methods],
             "choices": self._choices(),
             "marks": _marks(query, card.get("methods", ())),
             "pictures": {image: picture_path(self.queries.spec, image) for image in images},
@@ -440,7 +434,34 @@ class _Browser:
             ", ".join([f"{self.id} on {self.board.title}", *self._filter_words()]),
             f"A {self.unit} of {self.board.title}, its targets, and what methods rank first: {self.id}"[:160],
             values,
-            data=self._data(query, position, previous, following),
+            data=self._data(query, step),
+        )
+
+    def _asked_for(self) -> dict[str, str]:
+        """What the address chooses; what it need not say is empty, as a mirror has the plain pages alone."""
+        chosen = [each.id for each in self.methods]
+        return {
+            "e": "" if chosen == _default_pair(self.rows) else ",".join(chosen),
+            "outcome": self.outcome,
+            "aspect": self.aspect,
+            "turn": "" if self.turn in ("", default_turn(self.board)) else self.turn,
+            "member": self.member if self.asked_member else "",
+            "by": self.by,
+        }
+
+    def _step(self) -> _Step:
+        """Where the query stands among those that the filter lets through."""
+        fits = self.fitting(self.outcome, self.aspect)
+        places, here = np.flatnonzero(fits), self.queries.places[self.id]
+        names = list(self.queries.rows)
+        before, behind = places[places < here], places[places > here]
+        position = f"{len(before) + 1:,} of {len(places):,}"
+        if not fits[here]:
+            position = f"Not among the {len(places):,} of this filter"
+        return _Step(
+            names[int(before[-1])] if len(before) else None,
+            names[int(behind[0])] if len(behind) else None,
+            position,
         )
 
     def _filter_words(self) -> list[str]:
@@ -487,9 +508,7 @@ class _Browser:
             if place < _CHOICES or row["submission"] in chosen
         ]
 
-    def _data(
-        self, query: Mapping[str, Any], position: str, previous: str | None, following: str | None
-    ) -> dict[str, Any]:
+    def _data(self, query: Mapping[str, Any], step: _Step) -> dict[str, Any]:
         """The page as JSON values."""
         row = self.queries.rows[self.id]
         methods = []
@@ -519,9 +538,9 @@ class _Browser:
             "by": self.by or None,
             "outcome": self.outcome or None,
             "aspect": self.aspect or None,
-            "position": position,
-            "previous": previous,
-            "next": following,
+            "position": step.position,
+            "previous": step.previous,
+            "next": step.following,
             "methods": methods,
         }
 
