@@ -72,7 +72,7 @@ def page(site: Site, query: Mapping[str, str]) -> Page:
     shown = [name for name in all_benchmarks if benchmark in ("", name)]
     tables = [table for name in shown for table in tables_of(name, method.casefold())]
     rows = [row for row in rows_of(method) if any(name in shown for name, _ in row.values)]
-    told = [one for one in several_numbers() if _is_shown(one, benchmark, method)]
+    several = [one for one in several_numbers() if _is_shown(one, benchmark, method)]
     sources = {row.source: row for row in rows}
     counts = (len(rows), len(sources))
     return Page(
@@ -89,7 +89,7 @@ def page(site: Site, query: Mapping[str, str]) -> Page:
             "shown": [(name, list(group)) for name, group in groupby(tables, lambda one: one.benchmark)],
             "titles": {name: title_of(name) for name in all_benchmarks},
             "boards": {name: [board.id for board in boards_of(name)] for name in shown},
-            "told": told,
+            "differing": several,
             "counts": counts,
             "has_means": any(
                 number is not None and number.is_derived

@@ -50,7 +50,7 @@ def page(site: Site) -> Page:
     try:
         health, listed = site.server.health(), board_states(site, now)
     except (SQLAlchemyError, OSError):
-        log.exception("the status cannot be told")
+        log.exception("the status cannot be read")
         words = "The server lives, but its database or its disk does not answer. Try again later."
         return missing_page("Not available", words, status=503)
     values = {"problems": problems(health, now), "lines": lines(health, now), "now": now, "listed": listed}

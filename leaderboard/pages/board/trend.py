@@ -33,7 +33,7 @@ def trend(board: Board, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     )
     shown: dict[str, Any] = {"about": about, "plot": "", "tables": []}
     own: list[tuple[str, Dated]] = []
-    told: dict[str, list[tuple[Dated, PublishedLine]]] = {}
+    reported: dict[str, list[tuple[Dated, PublishedLine]]] = {}
     for row in rows:
         if row["rank"] is not None and not row["baseline"] and row["published_at"]:
             moment = datetime.fromisoformat(row["published_at"])
@@ -48,9 +48,9 @@ def trend(board: Board, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             of = f" of the test split ({line.benchmark})" if line.other_split else ""
             # A year alone is drawn in its middle.
             dated = Dated(line.row.method, year + 0.5, value, words)
-            told.setdefault(f"Published results{of}, as reported", []).append((dated, line))
+            reported.setdefault(f"Published results{of}, as reported", []).append((dated, line))
     trends = [Trend("Entries of this board", tuple(each for _, each in own))] if own else []
-    trends += [Trend(name, tuple(each for each, _ in lines)) for name, lines in told.items()]
+    trends += [Trend(name, tuple(each for each, _ in lines)) for name, lines in reported.items()]
     if not trends:
         why = f"No entry with a rank is published here yet, and no published result with a year has {label}"
         shown["remarks"] = [f"{why}: there is nothing to draw."]
@@ -71,7 +71,7 @@ def trend(board: Board, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         shown["tables"].append(
             table_values(Table("Entries of this board", ("published", "method", label), cells))
         )
-    for name, reported in told.items():
+    for name, points in reported.items():
         lines = tuple(
             (
                 Cell(str(line.row.year)),
@@ -79,13 +79,13 @@ def trend(board: Board, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
                 Cell(_as_printed(line.numbers[board.primary]), each.value),
                 Cell(line.where),
             )
-            for each, line in sorted(reported, key=lambda one: (one[0].year, one[0].value))
+            for each, line in sorted(points, key=lambda one: (one[0].year, one[0].value))
         )
         note = (
             "As reported; whether the protocols agree is said on the page of published results. "
             "The year is the one that the source gives the method; where it gives none, the source's own."
         )
-        if any(line.numbers[board.primary].is_derived for _, line in reported):
+        if any(line.numbers[board.primary].is_derived for _, line in points):
             note += " An m behind a number marks a mean that the source does not print."
         heads = ("year", "method", label, "source")
         shown["tables"].append(table_values(Table(name, heads, lines, (note,))))
