@@ -9,6 +9,8 @@ from submissions.scoring.score_report import member_metric
 
 ANY, LAST = "any", "last"
 """Turns that decide, besides a number: a hit at any turn counts, or one at the last turn alone."""
+SUBSET = "subset"
+"""What decides in the place of the list of the gallery: the first of the subset's ranking."""
 SUBSET_HIT = "a hit has the target first in its subset"
 
 

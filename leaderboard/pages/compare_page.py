@@ -15,6 +15,7 @@ from leaderboard.identity import NOBODY
 from leaderboard.inspection.differences import MOST, Differences, MetricDifference, PairDifferences
 from leaderboard.inspection.hits import (
     LAST,
+    SUBSET,
     SUBSET_HIT,
     default_turn,
     hit_words,
@@ -29,7 +30,6 @@ from leaderboard.pages.figures import with_interval
 from leaderboard.pages.findings import sentence
 from leaderboard.pages.labels import metric_label, metric_value, ranked_by
 from leaderboard.pages.plots import Bars, bars_svg, hits_svg
-from leaderboard.pages.query_page import SUBSET
 from leaderboard.pages.site import UNREAD, Page, Site
 from leaderboard.submission import Submission
 from leaderboard.views import method_name

@@ -19,6 +19,7 @@ from leaderboard.boards import Board
 from leaderboard.inspection.hits import (
     ANY,
     LAST,
+    SUBSET,
     SUBSET_HIT,
     counts_target,
     default_turn,
@@ -59,8 +60,6 @@ _WORDS = {
     "both-hit": "Both hit",
     "both-miss": "Both miss",
 }
-SUBSET = "subset"
-"""What decides in the place of the list of the gallery: the first of the subset's ranking."""
 
 
 @dataclass(frozen=True)
