@@ -78,8 +78,8 @@ class _ShownMethod:
 
 
 @dataclass(frozen=True)
-class _Step:
-    """The way to the next query.
+class _Neighbours:
+    """The queries beside one, and where it stands.
 
     Args:
         previous: id of the query before, or None.
@@ -448,7 +448,7 @@ class _Browser:
             "by": self.by,
         }
 
-    def _step(self) -> _Step:
+    def _step(self) -> _Neighbours:
         """Where the query stands among those that the filter lets through."""
         fits = self.fitting(self.outcome, self.aspect)
         places, here = np.flatnonzero(fits), self.queries.places[self.id]
@@ -457,7 +457,7 @@ class _Browser:
         position = f"{len(before) + 1:,} of {len(places):,}"
         if not fits[here]:
             position = f"Not among the {len(places):,} of this filter"
-        return _Step(
+        return _Neighbours(
             names[int(before[-1])] if len(before) else None,
             names[int(behind[0])] if len(behind) else None,
             position,
@@ -507,7 +507,7 @@ class _Browser:
             if place < _CHOICES or row["submission"] in chosen
         ]
 
-    def _data(self, query: Mapping[str, Any], step: _Step) -> dict[str, Any]:
+    def _data(self, query: Mapping[str, Any], step: _Neighbours) -> dict[str, Any]:
         """The page as JSON values."""
         row = self.queries.rows[self.id]
         methods = []
