@@ -78,7 +78,7 @@ class _ShownMethod:
 
 
 @dataclass(frozen=True)
-class _Neighbours:
+class _BesideQuery:
     """The queries beside one, and where it stands.
 
     Args:
@@ -448,7 +448,7 @@ class _Browser:
             "by": self.by,
         }
 
-    def _step(self) -> _Neighbours:
+    def _step(self) -> _BesideQuery:
         """Where the query stands among those that the filter lets through."""
         fits = self.fitting(self.outcome, self.aspect)
         places, here = np.flatnonzero(fits), self.queries.places[self.id]
@@ -457,7 +457,7 @@ class _Browser:
         position = f"{len(before) + 1:,} of {len(places):,}"
         if not fits[here]:
             position = f"Not among the {len(places):,} of this filter"
-        return _Neighbours(
+        return _BesideQuery(
             names[int(before[-1])] if len(before) else None,
             names[int(behind[0])] if len(behind) else None,
             position,
@@ -507,7 +507,7 @@ class _Browser:
             if place < _CHOICES or row["submission"] in chosen
         ]
 
-    def _data(self, query: Mapping[str, Any], step: _Neighbours) -> dict[str, Any]:
+    def _data(self, query: Mapping[str, Any], step: _BesideQuery) -> dict[str, Any]:
         """The page as JSON values."""
         row = self.queries.rows[self.id]
         methods = []
