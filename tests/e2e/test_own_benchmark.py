@@ -50,7 +50,8 @@ def test_the_page_leads_from_nothing_to_a_board(
     )
     assert "open: whoever has the folder can recompute" in page
     assert "shows the pictures on a machine that has them" in page
-    assert "its makers" not in about
+    assert "its makers:" not in about
+    assert "not published" not in about
     assert "What does not compare" not in about
     assert "licence not stated" in about
 
