@@ -198,6 +198,7 @@ class Mirror:
         if page is None or page.status != 200:
             self._crawl.refused.add(address)
             del self._crawl.files[file]
+            self._crawl.folded.discard(file.casefold())
             return False
         html = self.site.written(page, MirrorLinks(path, file, self._file_of, self._note))
         # A link to what is not here becomes words: an empty address would be the page itself.

@@ -168,13 +168,16 @@ class _Browser:
 
     def _say_unknown(self, asked: Mapping[str, str]) -> None:
         """A note on each choice of the address that there is not."""
+        unit = turn_word(self.board)
+        turns = {"": f"it has no {unit}s", ANY: f"any {unit} decides", LAST: f"the last {unit} decides"}
         taken = {
-            "outcome": (self.outcome, "all queries are shown"),
             "aspect": (self.aspect, "all aspects are shown"),
-            "turn": (self.turn, f"{self.turn} decides" if self.turn else "it has no turns"),
-            "by": (self.by, f"{self._metric(self.by)} decides"),
+            "turn": (self.turn, turns.get(self.turn, f"{unit} {self.turn} decides")),
             "member": (self.queries.spec.id, f"{self.queries.spec.id} is shown"),
         }
+        if self.hits:  # else the lists are still being read, or not shown, which another note says
+            taken["outcome"] = (self.outcome, "all queries are shown")
+            taken["by"] = (self.by, f"{self._metric(self.by)} decides")
         for name, (value, instead) in taken.items():
             wanted = asked.get(name, "")
             if wanted not in ("", value):

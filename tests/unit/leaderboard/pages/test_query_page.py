@@ -171,6 +171,21 @@ def test_choices_that_there_are_not_are_said(shown_site: Site, shown_entries: di
     right = {"outcome": "won", "aspect": "negation", "member": BOARD}
     page, _ = opened(shown_site, BOARD, "shapes_val_00001", e=pair(shown_entries), **right)
     assert page.values["notes"] == []
+    row = cir_datasets.load("shapes/multiturn_val").rows()[0]
+    one = shown_entries["tirg"].id
+    _, html = opened(shown_site, "shapes/multiturn_val", row["session_id"], e=one, turn="99")
+    assert "turn=99 is not a choice here; any turn decides." in html
+
+
+def test_a_filter_is_not_called_unknown_while_lists_are_being_read(
+    shown_site: Site, shown_entries: dict[str, Submission], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(type(shown_site.server.lists), "of", lambda self, submission: None)
+    monkeypatch.setattr(type(shown_site.server.lists), "waits", lambda self, submission: True)
+    asked = {"e": pair(shown_entries), "outcome": "won", "by": "subset"}
+    page, html = opened(shown_site, BOARD, "shapes_val_00001", **asked)
+    assert "is not a choice here" not in html
+    assert len(page.values["notes"]) == 2
 
 
 def test_sessions_show_every_turn_and_the_turn_that_decides_is_chosen(
