@@ -20,6 +20,9 @@ def data_hash(rows: Iterable[Mapping[str, Any]]) -> str:
     positives, negatives, subset, aspects]; for a session [session id, number of turns, [[reference, captions]
     per turn], ground truth]. Aspects are in it since tables by aspect carry the same signature.
 
+    A reference is the id of one image, a list of ids in the row's order where a query or turn has several
+    (the first may mean another thing to a method than the second), and null where it has none.
+
     Example:
         >>> row = {"query_id": "1", "reference_image_id": "a", "captions": ["red"], "target_image_id": "b",
         ...        "positive_image_ids": ["b", "c"], "negative_image_ids": [], "subset_image_ids": []}
@@ -95,6 +98,23 @@ def gallery_hash(image_ids: Iterable[str]) -> str:
     return hashlib.sha256(orjson.dumps(sorted(image_ids))).hexdigest()
 
 
+def galleries_hash(galleries: Mapping[str, Iterable[str]]) -> str:
+    """sha256 (hex) of galleries per query: the canonical JSON list of [query id, sorted ids], by query.
+
+    Args:
+        galleries: by query id the ids of the images that it ranks.
+
+    Example:
+        >>> one, other = {"1": ["b", "a"], "2": ["c"]}, {"2": ["c"], "1": ["a", "b"]}
+        >>> galleries_hash(one) == galleries_hash(other)
+        True
+        >>> galleries_hash(one) == galleries_hash({"1": ["c"], "2": ["a", "b"]})
+        False
+    """
+    items = [[query, sorted(galleries[query])] for query in sorted(galleries)]
+    return hashlib.sha256(orjson.dumps(items)).hexdigest()
+
+
 def _item(row: Mapping[str, Any]) -> Sequence[Any]:
     return _session(row) if "session_id" in row else _query(row)
 
@@ -102,7 +122,7 @@ def _item(row: Mapping[str, Any]) -> Sequence[Any]:
 def _query(row: Mapping[str, Any]) -> Sequence[Any]:
     return [
         row["query_id"],
-        row["reference_image_id"],
+        _reference(row["reference_image_id"]),
         list(row["captions"]),
         row.get("target_image_id"),
         list(row["positive_image_ids"]),
@@ -112,9 +132,16 @@ def _query(row: Mapping[str, Any]) -> Sequence[Any]:
     ]
 
 
+def _reference(value: str | Sequence[str] | None) -> str | list[str] | None:
+    """One reference is a text however it is written, so that older hashes stay what they are."""
+    if value is None or isinstance(value, str):
+        return value
+    return list(value) if len(value) > 1 else next(iter(value), None)
+
+
 def _session(row: Mapping[str, Any]) -> Sequence[Any]:
     turns = [
-        [turn["reference_image_id"], list(turn.get("captions") or []) or turn["relative_caption"]]
+        [_reference(turn["reference_image_id"]), list(turn.get("captions") or []) or turn["relative_caption"]]
         for turn in row["turns"]
     ]
     return [row["session_id"], row.get("num_turns", len(turns)), turns, list(row["ground_truth_ids"])]

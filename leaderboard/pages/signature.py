@@ -42,8 +42,8 @@ def part_meaning(part: str) -> str:
         part: such as `ref:removed`.
 
     Example:
-        >>> part_meaning("ref:removed")
-        'whether the reference image stays in the ranking or is removed'
+        >>> part_meaning("skipped:counts")
+        'checks that were not made'
     """
     name, colon, _ = part.partition(":")
     if colon and name in _meanings():

@@ -29,6 +29,7 @@ from pydantic import (
 
 from cir_datasets.common.counts import counted
 from cir_metrics.atomic import write_whole
+from cir_metrics.signature import Declared
 from submissions.errors import SubmissionError
 from submissions.rank_file import texts, words
 
@@ -131,6 +132,7 @@ Oracle = Annotated[StrictStr, AfterValidator(_ORACLE), BeforeValidator(_or_empty
 CaptionRule = Annotated[StrictStr, AfterValidator(_CAPTION_RULE), BeforeValidator(_or_empty), _CAPTION_RULE]
 Backbone = Annotated[StrictStr, AfterValidator(_BACKBONE), BeforeValidator(_or_empty), _BACKBONE]
 OwnGallery = Annotated[StrictStr, AfterValidator(_gallery_name), BeforeValidator(_or_empty)]
+Reference = Annotated[Declared, BeforeValidator(_or_empty)]
 FieldName = Annotated[StrictStr, AfterValidator(_field_name)]
 
 
@@ -170,6 +172,9 @@ class Method(BaseModel):
     own_gallery: OwnGallery = ""
     """What was ranked where it was not the publisher's list: number of images, a colon, and the sha256 over
     the sorted ids; empty where it was the publisher's, or is not given."""
+    reference: Reference = ""
+    """Whether the query's reference image was `kept` in the ranking or `removed`: a list without it cannot
+    show that; empty where it is not known."""
     skipped_images: Annotated[StrictInt, Field(ge=1)] | None = None
     """How many images could not be read: those of the gallery have no score and rank last, or, where the
     method needed no encoder, behind the images that were put in another order; null where none."""

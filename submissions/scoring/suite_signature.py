@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any, Literal
 
 from cir_metrics.errors import InputError
-from cir_metrics.signature import Signature
+from cir_metrics.signature import Signature, shares_differ
 
 _SHORT = 7
 """Characters of a hash in the printed form, as in `Signature`."""
@@ -78,12 +79,29 @@ class SuiteSignature:
         """sha256 (hex) over the members' keys, a line each."""
         return hashlib.sha256("\n".join(self._keys()).encode()).hexdigest()
 
+    @property
+    def unverified(self) -> bool:
+        """Whether a member's number is unverified (`Signature.unverified`)."""
+        return any(member.unverified for member in self.members)
+
+    @property
+    def differs_in_reference(self) -> bool:
+        """Whether the members made different use of the reference, by declaration or by what lists hold."""
+        shares = [member.reference_held for member in self.members]
+        return len({member.reference for member in self.members}) > 1 or any(
+            shares_differ(one, other) for one, other in combinations(shares, 2)
+        )
+
     def __str__(self) -> str:
-        """The printed form; `members` counts and hashes the members' keys."""
+        """The printed form; `members` counts and hashes the members' keys.
+
+        Where members differ in what became of the reference, `ref` and `held` list them all.
+        """
         parts = [
             f"{self.suite}#{self.suite_version}",
             f"mean:{self.average}",
             f"members:{len(self.members)}:{self.members_hash[:_SHORT]}",
+            *self._reference_use(),
             *([f"sig:{self.members[0].format}"] if self.members[0].format > 1 else []),
             f"n:{self.n}",
             f"v:{self.members[0].package_version}",
@@ -102,7 +120,15 @@ class SuiteSignature:
             "n": self.n,
             "package_version": self.members[0].package_version,
             "key": self.key,
+            **({"unverified": True} if self.unverified else {}),
         }
+
+    def _reference_use(self) -> list[str]:
+        if not self.differs_in_reference:
+            return []
+        shares = [member.reference_held for member in self.members]
+        held = ["-" if share is None else f"{share[0]}/{share[1]}" for share in shares]
+        return [f"ref:{','.join(member.reference for member in self.members)}", f"held:{','.join(held)}"]
 
     def _keys(self) -> list[str]:
         return [member.key for member in self.members]

@@ -11,7 +11,7 @@ import pytest
 
 from cir_metrics.catalogue import METRICS, check_variant, metric, parse_metric
 from cir_metrics.errors import InputError, UnknownNameError
-from cir_metrics.signature import Signature, differences, package_version
+from cir_metrics.signature import Signature, differences, package_version, shares_differ
 
 DATA = "4f1c2ab" + "0" * 57
 GALLERY = "9be02d1" + "1" * 57
@@ -33,7 +33,7 @@ def signature(metric_name: str = "recall@10", **changes: Any) -> Signature:
 def test_the_usual_signature_is_one_short_line() -> None:
     assert str(dataclasses.replace(signature(), package_version="0.3.0")) == (
         "fashioniq/dress_val#1 | data:4f1c2ab | gallery:3817:9be02d1 | ref:kept | ties:last | "
-        "metric:1 | sig:2 | n:2017 | v:0.3.0"
+        "metric:1 | sig:3 | n:2017 | v:0.3.0"
     )
 
 
@@ -48,7 +48,7 @@ def test_a_signature_prints_all_that_is_unusual() -> None:
     )
     assert str(unusual) == (
         "fashioniq/dress_val#1 | data:4f1c2ab | gallery:unknown | ref:removed | ties:last | "
-        f"metric:1:released_code | sig:2 | skipped:counts,gallery | n:2017 | v:{package_version()}"
+        f"metric:1:released_code | sig:3 | skipped:counts,gallery | n:2017 | v:{package_version()}"
     )
 
 
@@ -75,6 +75,10 @@ CHANGES: list[tuple[str, dict[str, Any], str]] = [
     ("ref", {"reference": "removed"}, "kept against removed"),
     ("metric", {"metric_name": "recall@50"}, "recall@10:1 against recall@50:1"),
     ("skipped", {"checks_skipped": ("counts",)}, "none against counts"),
+    ("ref", {"reference": "outside"}, "kept against outside"),
+    ("gallery", {"gallery_kind": "per-query"}, f"3817:{GALLERY} against per-query:3817:{GALLERY}"),
+    ("ranked", {"ranked": "fashioniq/dress_val_union"}, "the gallery against fashioniq/dress_val_union"),
+    ("repaired", {"repaired": ("padding",)}, "none against padding"),
 ]
 
 
@@ -96,6 +100,57 @@ def test_variant_version_and_tie_rule_are_part_of_the_key() -> None:
     assert differences(one, dataclasses.replace(one, n=3, package_version="9")) == []
 
 
+def test_what_lists_show_and_a_file_declares_is_printed_for_the_record() -> None:
+    one = signature(reference_held=(2017, 2017), reference_declared="kept")
+    assert one.key == signature().key
+    assert " | held:2017/2017 | declared:kept | n:2017 | " in str(one)
+    written = json.loads(json.dumps(one.to_dict()))
+    assert written["reference_held"] == [2017, 2017]
+    assert Signature.from_dict(written) == one
+
+
+@pytest.mark.parametrize(
+    ("changes", "unverified"),
+    [
+        ({}, False),
+        ({"reference_held": (0, 2017)}, True),
+        ({"reference_held": (1, 2017)}, False),
+        ({"reference_held": (0, 0)}, False),
+        ({"reference_held": (0, 2017), "reference_declared": "kept"}, False),
+        ({"reference_held": (0, 2017), "reference": "removed"}, False),
+        ({"reference_held": (0, 2017), "reference": "outside"}, False),
+    ],
+)
+def test_unverified_is_what_no_list_shows_and_nobody_declared(
+    changes: dict[str, Any], unverified: bool
+) -> None:
+    one = signature(**changes)
+    assert one.unverified is unverified
+    assert (":unverified" in str(one), one.to_dict().get("unverified", False)) == (unverified, unverified)
+    assert one.key == signature(reference=one.reference).key
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "differ"),
+    [
+        ((2017, 2017), (0, 2017), True),
+        ((0, 800), (448, 800), True),
+        ((346, 800), (448, 800), False),
+        ((2000, 2017), (200, 2017), True),
+        ((2000, 2017), (201, 2017), False),
+        ((5, 2017), (0, 2017), False),
+        ((9, 9), (0, 2017), False),
+        ((0, 2017), (0, 2017), False),
+        (None, (0, 2017), False),
+        ((0, 0), (5, 5), False),
+    ],
+)
+def test_shares_differ_tenfold_and_by_more_than_a_few_lists(
+    first: tuple[int, int] | None, second: tuple[int, int] | None, differ: bool
+) -> None:
+    assert shares_differ(first, second) is shares_differ(second, first) is differ
+
+
 def test_order_of_skipped_checks_does_not_matter() -> None:
     one = signature(checks_skipped=("counts", "gallery"))
     assert one.key == signature(checks_skipped=("gallery", "counts")).key
@@ -115,7 +170,18 @@ def test_to_dict_is_json_and_holds_the_key() -> None:
             {"gallery_hash": None},
             "a signature has both gallery hash and size, or neither. Fix: pass both or None twice.",
         ),
-        ({"reference": "dropped"}, "reference='dropped'. Fix: use 'kept' or 'removed'."),
+        ({"reference": "dropped"}, "reference='dropped'. Fix: use 'kept', 'removed', 'outside' or 'none'."),
+        (
+            {"reference_held": (3, 2)},
+            (
+                "reference_held=(3, 2). Fix: pass how many lists hold the reference, and how many were "
+                "looked at, which are at least as many."
+            ),
+        ),
+        (
+            {"reference_declared": "outside"},
+            "reference_declared='outside'. Fix: use '', 'kept' or 'removed'.",
+        ),
         ({"ties": "first"}, "ties='first'. Fix: use 'last' or 'listed'."),
         ({"variant": "code"}, "variant='code': recall_at_k has no such variant. Fix: use one of 'equation'."),
     ],
@@ -155,25 +221,51 @@ def test_a_signature_of_format_1_is_read_as_it_was_written() -> None:
     assert {**old.to_dict(), "text": str(old)} == OLD
 
 
-def test_a_signature_of_format_1_equals_none_of_format_2_and_the_format_is_the_reason() -> None:
-    old = Signature.from_dict(OLD)
-    for ties in ("last", "listed"):
+OLD_2 = {
+    **{name: value for name, value in OLD.items() if name not in ("key", "text")},
+    "ties": "listed",
+    "format": 2,
+    "key": f"sig:2|{str(OLD['key']).replace('ties:last', 'ties:listed')}",
+    "text": str(OLD["text"]).replace("ties:last", "ties:listed").replace(":1 | n", ":1 | sig:2 | n"),
+}
+"""What versions between 0.1.0's first and last stored."""
+
+
+def test_a_signature_of_format_2_is_read_as_it_was_written() -> None:
+    old = Signature.from_dict(OLD_2)
+    assert {**old.to_dict(), "text": str(old)} == OLD_2
+
+
+@pytest.mark.parametrize("stored", [OLD, OLD_2])
+def test_an_older_signature_equals_none_of_format_3_and_the_format_is_the_reason(stored: Any) -> None:
+    old = Signature.from_dict(stored)
+    for ties in {old.ties, "listed"}:
         new = dataclasses.replace(signature(ties=ties), package_version="0.1.0")
         assert new.data_hash == old.data_hash
         assert new.key != old.key
         assert new != old
-        assert differences(old, new) == ["sig: 1 against 2"]
-        assert differences(new, old) == ["sig: 2 against 1"]
-    assert differences(old, signature(reference="removed")) == [
-        "sig: 1 against 2",
-        "ref: kept against removed",
-    ]
-    assert differences(old, dataclasses.replace(old, data_hash="f" * 64)) == [
-        f"data: {DATA} against {'f' * 64}"
+        assert differences(old, new) == [f"sig: {old.format} against 3"]
+        assert differences(new, old) == [f"sig: 3 against {old.format}"]
+    # What the protocol says of the reference is no more than that: it is not held against the new part.
+    assert differences(old, signature(ties=old.ties, reference="removed")) == [f"sig: {old.format} against 3"]
+    assert differences(old, dataclasses.replace(old, gallery_size=9)) == [
+        f"gallery: 3817:{GALLERY} against 9:{GALLERY}"
     ]
 
 
-@pytest.mark.parametrize("changes", [{}, {"search": "hnsw, recall@50 0.9"}, {"checks_skipped": ("counts",)}])
+def test_formats_1_and_2_are_not_compared_by_data_and_ties() -> None:
+    assert differences(Signature.from_dict(OLD), Signature.from_dict(OLD_2)) == ["sig: 1 against 2"]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"search": "hnsw, recall@50 0.9"},
+        {"checks_skipped": ("counts",)},
+        {"repaired": ("padding",), "gallery_kind": "per-query", "ranked": "fashioniq/dress_val_union"},
+    ],
+)
 def test_a_written_signature_is_read_again(changes: dict[str, Any]) -> None:
     one = signature(ties="listed", **changes)
     assert Signature.from_dict(json.loads(json.dumps(one.to_dict()))) == one
@@ -182,7 +274,7 @@ def test_a_written_signature_is_read_again(changes: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        ({"format": 3}, "a signature of format 3; this version reads 1 to 2. Fix: read it with the version"),
+        ({"format": 4}, "a signature of format 4; this version reads 1 to 3. Fix: read it with the version"),
         ({"metric": "recal@10"}, "no metric is printed as 'recal@10'"),
     ],
 )

@@ -11,7 +11,7 @@ import submissions_worlds as worlds
 
 import submissions
 from cir_datasets.rows.benchmark import Benchmark
-from cir_datasets.rows.hashing import data_hash
+from cir_datasets.rows.hashing import data_hash, galleries_hash
 from submissions.comparison.keys import check_comparable
 from submissions.errors import ComparisonError
 from submissions.report import full_report
@@ -122,3 +122,25 @@ def test_withheld_ground_truth_and_fields_that_are_not_there_hash_alike() -> Non
     row = worlds.query("1", "a", "b", aspects=None) | {"target_image_id": None, "positive_image_ids": []}
     lean = {name: value for name, value in row.items() if name not in ("target_image_id", "aspects")}
     assert data_hash([row]) == data_hash([lean])
+
+
+def test_one_reference_hashes_as_a_text_several_by_their_order_and_none_as_null() -> None:
+    row = worlds.query("1", "a", "b")
+    session = {"session_id": "1", "turns": [{"reference_image_id": "a", "relative_caption": "red"}]}
+    session["ground_truth_ids"] = ["b"]
+    for item, change in (
+        (row, lambda value: row | {"reference_image_id": value}),
+        (session, lambda value: session | {"turns": [session["turns"][0] | {"reference_image_id": value}]}),
+    ):
+        assert data_hash([change(["a"])]) == data_hash([item])
+        assert data_hash([change([])]) == data_hash([change(None)])
+        several = [["a", "c"], ["c", "a"], ["a"], None]
+        assert len({data_hash([change(value)]) for value in several}) == 4
+
+
+def test_galleries_per_query_hash_by_query_and_not_by_order() -> None:
+    galleries = {"q2": ["b", "a"], "q1": ["c"]}
+    assert galleries_hash(galleries) == galleries_hash({"q1": ["c"], "q2": ["a", "b"]})
+    assert galleries_hash(galleries) != galleries_hash({"q1": ["a", "b"], "q2": ["c"]})
+    # One gallery with all of them is another thing.
+    assert galleries_hash(galleries) != galleries_hash({"q1": ["a", "b", "c"]})

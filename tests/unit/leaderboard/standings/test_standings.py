@@ -119,5 +119,5 @@ def test_a_score_stored_in_format_1_is_shown_and_not_ranked_with_new_ones() -> N
     assert [(line.rank, line.name) for line in lines] == [(1, "new"), (None, "old")]
     assert lines[1].signature == str(before)
     assert "sig:" not in lines[1].signature
-    assert "sig:2" in lines[0].signature
+    assert "sig:3" in lines[0].signature
     assert before.data_hash == report.signatures["recall@10"].data_hash  # type: ignore[union-attr]

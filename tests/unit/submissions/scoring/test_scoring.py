@@ -119,7 +119,7 @@ def test_every_number_has_a_signature_that_fits_it() -> None:
     assert list(report.signatures) == list(report.metrics)
     signature = report.signatures["recall@5"]
     assert signature.key == (
-        f"sig:2|benchmark:cirr/val#1|data:{CIRR.data_hash}|gallery:70:{CIRR.gallery_hash}|ref:removed|ties:listed"
+        f"sig:3|benchmark:cirr/val#1|data:{CIRR.data_hash}|gallery:70:{CIRR.gallery_hash}|ref:removed|ties:listed"
         f"|metric:recall@5:1|skipped:none"
     )
     assert f"cirr/val#1 | data:{CIRR.data_hash[:7]} | gallery:70:" in str(signature)
