@@ -59,6 +59,8 @@ class Client:
             )
         check_proxies()
         self.url, login = found
+        self.edit_key = ""
+        """Of the private link of what was submitted, where its sender has no account."""
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._http = httpx.Client(
             base_url=self.url, auth=login, headers=headers, timeout=_TIMEOUT, follow_redirects=True
@@ -210,7 +212,8 @@ class Client:
         Args:
             path: the rank file.
             board: the board's id; empty goes to the board that the file names.
-            fields: texts of the form (`name`, `paper`, `submitter`, ...), or None.
+            fields: texts of the form (`name`, `paper`, `submitter`, ...), or None. With `publish` as `yes` it
+                goes onto the board when it is scored; else its owner publishes it afterwards.
 
         Raises:
             UploadRefusedError: the server refuses the upload.
@@ -218,13 +221,13 @@ class Client:
         """
         with path.open("rb") as handle:
             files = {"file": (path.name, handle, "application/json")}
-            query = {"publish": "yes", **({"board": board} if board else {})}
+            query = {"board": board} if board else {}
             outcome = self._json(
                 self._call("POST", "/api/submissions", params=query, data=dict(fields or {}), files=files)
             )
         if outcome.get("edit_key"):
             # Without an account, this is what the sender is known by from now on.
-            self._http.headers["X-Edit-Key"] = str(outcome["edit_key"])
+            self.edit_key = self._http.headers["X-Edit-Key"] = str(outcome["edit_key"])
         return outcome
 
     def wait(self, submission_id: str, seconds: float, step: Callable[[Outcome], None]) -> Outcome:
@@ -255,6 +258,10 @@ class Client:
     def page(self, outcome: Outcome) -> str:
         """Address of the board's page with the submission marked."""
         return f"{self.url}{outcome['page']}"
+
+    def own_page(self, outcome: Outcome) -> str:
+        """Address of the submission's own page; with the key of its private link, where it has one."""
+        return f"{self.url}{outcome['outcome_page']}{'#' * bool(self.edit_key)}{self.edit_key}"
 
     def _call(self, verb: str, path: str, **options: Any) -> httpx.Response:
         try:

@@ -470,6 +470,15 @@ def submit(
     board: Annotated[
         str | None, typer.Option(help="Board id; default: the board of the benchmark that the file names.")
     ] = None,
+    publish: Annotated[
+        bool | None,
+        typer.Option(
+            "--publish/--private",
+            help="Put it onto the board when it is scored, or keep it for its owner and the organisers; "
+            "default: --private.",
+            show_default=False,
+        ),
+    ] = None,
     submitter: Annotated[str, typer.Option(help="Who submits, shown with the entry.")] = "",
     timeout: Annotated[float, typer.Option(help="Seconds to wait for the outcome.", min=1.0)] = 600.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON: the submission.")] = False,
@@ -484,11 +493,13 @@ def submit(
 ) -> None:
     """Hand a rank file, bundle or transcript to a leaderboard and wait; it is validated here where possible.
 
-    A bundle goes to the board of its suite, such as fashioniq/val.
+    It stays private until it is published, with --publish or on its page. A bundle goes to the board of its
+    suite, such as fashioniq/val.
 
     \b
     Example:
         cir submit run.json --to http://127.0.0.1:7860 --receipt receipt.json
+        cir submit run.json --to http://127.0.0.1:7860 --publish
     """
     from leaderboard.client import Client
 
@@ -507,9 +518,10 @@ def submit(
         if board:
             _refuse_dialogues(client, file, board)
         _validate_here(file, benchmark)
-        fields = {"submitter": submitter} if submitter else {}
+        written = {"submitter": submitter, "publish": "yes" if publish else ""}
+        fields = {name: text for name, text in written.items() if text}
         outcome = _handed_in(client, file, board_id, fields, receipt, timeout)
-        _show(client, outcome, as_json)
+        _show(client, outcome, as_json, publish)
     finally:
         client.close()
 
@@ -804,10 +816,11 @@ def _keep_receipt(client: Client, given: object, file: Path, target: Path) -> No
     echo(f"Receipt: {target} (check it with  cir receipt verify {target} {file})", err=True)
 
 
-def _show(client: Client, outcome: Outcome, as_json: bool) -> None:
+def _show(client: Client, outcome: Outcome, as_json: bool, publish: bool | None) -> None:
     from leaderboard.errors import LeaderboardError, RemoteError
 
-    page = client.page(outcome)
+    is_private = outcome["state"] == "private"
+    page = client.own_page(outcome) if is_private else client.page(outcome)
     if as_json:
         echo(json.dumps({**outcome, "url": page}, indent=2))
     if outcome["state"] == "failed":
@@ -823,10 +836,14 @@ def _show(client: Client, outcome: Outcome, as_json: bool) -> None:
             echo(line)
     elif not as_json:
         echo(str(outcome["message"]))
-    if outcome["state"] != "published":
+    if outcome["state"] != "published" and not (is_private and not publish):
         raise LeaderboardError(f"{client.url}: submission {outcome['id']}: {outcome['message']}")
     if not as_json:
-        echo(f"Its row: {page}")
+        echo(f"{'It is private now. Its page' if is_private else 'Its row'}: {visible(page)}")
+    if is_private:
+        was = "" if publish is False else " Earlier versions published what was sent without --private."
+        again = "" if client.edit_key else ", or send the file again with --publish"
+        echo(f"To publish it, press Publish on its page{again}.{was}", err=True)
 
 
 def _score_lines(outcome: Outcome) -> list[str]:

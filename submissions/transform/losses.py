@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from submissions.rank_file.model import RankFile
 
 _DEPTHS = {CIRR_SERVER: 50, CIRCO_SERVER: 50, ZEROSIGHT: 50}
+_JUDGED = {CIRR_SERVER: "cirr/test1", CIRCO_SERVER: "circo/test"}
+"""What the server of a format judges; its format holds the other splits as well."""
 _SUBSET_DEPTH = 3
 _NAMELESS = frozenset({CIRR_SERVER, CIRCO_SERVER, ZEROSIGHT, FASHIONIQ})
 """Formats without a place for the method."""
@@ -35,6 +37,11 @@ def losses(rank_file: RankFile, to: str) -> tuple[str, ...]:
         the method's name is written as the tag "CLIP_sum".
     """
     said = []
+    if _JUDGED.get(to, rank_file.benchmark) != rank_file.benchmark:
+        said.append(
+            f"the server judges {_JUDGED[to]} alone, and refuses this file, which answers "
+            f"{rank_file.benchmark}. Fix: score it with  cir score  , or upload rankings of {_JUDGED[to]}."
+        )
     if rank_file.format == NATIVE and (to == TREC or to in _NAMELESS):
         said.append(
             f"the benchmark {rank_file.benchmark}, version {rank_file.benchmark_version}, is left out: "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 import time
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -422,7 +423,7 @@ def test_submit_without_an_account_shows_the_key_and_why_an_entry_is_not_listed(
     taken = send(server, world.as_bytes(world.rank_file(33, "Taken name")), ada, publish="yes")
     finished(server, taken["id"], ada)
     path.write_bytes(world.as_bytes(world.rank_file(34, "taken NAME")))
-    done = world.cir("submit", str(path), "--to", server.url)
+    done = world.cir("submit", str(path), "--to", server.url, "--publish")
     assert done.returncode == 1
     assert "X-Edit-Key: " in done.stderr
     assert "belongs to another owner's entry" in done.stderr
@@ -431,6 +432,12 @@ def test_submit_without_an_account_shows_the_key_and_why_an_entry_is_not_listed(
     sent = world.cir("submit", str(path), "--to", server.url, CIR_LEADERBOARD_TOKEN=tokens["bob"])
     assert sent.returncode == 0, sent.stderr
     assert "X-Edit-Key" not in sent.stderr
+    path.write_bytes(world.as_bytes(world.rank_file(36, "Behind its link")))
+    alone = world.cir("submit", str(path), "--to", server.url)
+    link = re.search(rf"{server.url}/s/(\w+)#(edit_\S+)$", alone.stdout, re.MULTILINE)
+    assert link is not None, alone.stdout
+    assert "send the file again" not in alone.stderr  # its sender would not be known again
+    assert act(server, link[1], "publish", {"X-Edit-Key": link[2]}).json()["state"] == "published"
 
 
 def test_an_owner_cannot_grow_the_log_without_end(

@@ -112,14 +112,29 @@ def test_add_names_a_missing_file(tmp_path: Path) -> None:
     assert "missing.json: no such file" in done.stderr
 
 
-def test_submit_prints_scores_and_the_row(world: ModuleType, server: Any, good: Path) -> None:
+def test_submit_keeps_an_entry_private_until_it_is_published(
+    world: ModuleType, server: Any, good: Path
+) -> None:
     done = world.cir("submit", str(good), "--to", server.url)
     assert done.returncode == 0, done.stderr
     assert "recall@10" in done.stdout
     assert "shapes/val#2 | data:" in done.stdout
-    (row,) = [row for row in server.rows() if row["method"]["name"] == "Command line"]
+    own = re.search(rf"{server.url}/s/(\w+)$", done.stdout, re.MULTILINE)
+    assert own is not None, done.stdout
+    assert server.rows() == []
+    # Earlier versions published it: whoever says nothing is told; whoever says --private knows.
+    assert "--private" in done.stderr
+    assert "--publish" in done.stderr
+    private = world.cir("submit", str(good), "--to", server.url, "--private", "--json")
+    assert private.returncode == 0, private.stderr
+    assert json.loads(private.stdout)["url"] == own.group(0)
+    assert "--private" not in private.stderr
+    public = world.cir("submit", str(good), "--to", server.url, "--publish")
+    assert public.returncode == 0, public.stderr
+    (row,) = server.rows()
     entry = row["submission"]
-    assert f"{server.url}/b/shapes/val?entry={entry}#entry-{entry}" in done.stdout
+    assert entry == own.group(1)
+    assert f"{server.url}/b/shapes/val?entry={entry}#entry-{entry}" in public.stdout
     again = world.cir("submit", str(good), "--to", server.url + "/", "--json")
     assert again.returncode == 0, again.stderr
     assert json.loads(again.stdout)["id"] == entry

@@ -43,14 +43,14 @@ def steps(board: Board, names: Collection[str] = (), *, with_tokens: bool = Fals
     out = "dialogue.jsonl" if board.dialogue is not None else "run.json"
     board_name = shlex.quote(board.id)
     check = f"cir validate {out}" if board.sealed else f"cir score {out}"
-    submit = f"cir submit {out} --to URL --board {board_name}"
+    submit = f"cir submit {out} --to URL --board {board_name} --publish"
     token = ("export CIR_LEADERBOARD_TOKEN=TOKEN",) if with_tokens else ()
     checked = (
         "The findings are those of the server. Only the organisers can score it: the answers stay with them."
     )
     if not board.sealed:
         checked = "It is validated, then scored beside chance and baselines: the same code as here."
-    last = "Only you and the organisers see the score until you publish it."
+    last = "Without --publish only you and the organisers see the score until you publish it."
     if _RANDOM in names:
         last += " A random ranking is scored but stays private, because its name is taken by a baseline."
     if with_tokens:

@@ -70,14 +70,18 @@ def test_a_trec_run_names_all_that_it_leaves_out() -> None:
 def test_files_of_servers_name_all_that_they_leave_out() -> None:
     longer = {**document(), "rankings": worlds.cirr_document(CIRR, 55)["rankings"]}
     longer["subset_rankings"]["100"].append("im4")
-    assert notes(longer, "cirr-server") == [
+    judged, *others = notes(longer, "cirr-server")
+    says(judged, "judges cirr/test1 alone", "answers cirr/val", "Fix: score it with  cir score")
+    assert others == [
         "the benchmark cirr/val, version 1, is left out: reading the file needs --benchmark.",
         'the method "CLIP sum" is left out: cirr-server has no place for it.',
         "6 rankings cut to the first 50 images, which is all that cirr-server takes.",
         "1 ranking of a subset cut to the first 3 images.",
     ]
     circo = worlds.circo()
-    assert notes(worlds.circo_document(circo), "circo-server", circo) == [
+    judged, *others = notes(worlds.circo_document(circo), "circo-server", circo)
+    says(judged, "judges circo/test alone", "answers circo/val")
+    assert others == [
         "the benchmark circo/val, version 1, is left out: reading the file needs --benchmark.",
         'the method "toy" is left out: circo-server has no place for it.',
     ]
@@ -87,6 +91,9 @@ def test_files_of_servers_name_all_that_they_leave_out() -> None:
         "the benchmark fashioniq/dress_val, version 1, is left out: reading the file needs --benchmark.",
         'the method "toy" is left out: fashioniq has no place for it.',
     ]
+    # A split that its server judges goes there without that warning.
+    hidden = worlds.cirr("test1")
+    assert not any("judges" in note for note in notes(worlds.cirr_document(hidden), "cirr-server", hidden))
     # What never had a method loses none.
     (served,) = submissions.convert([json.dumps(single).encode()], "fashioniq", benchmark=dress)
     assert notes(served.content, "fashioniq", dress) == []

@@ -329,7 +329,7 @@ def test_three_steps_are_commands_of_this_board(mixed: Server) -> None:
         "cir datasets prepare shapes/val",
         'cir rank --benchmark shapes/val --lists rankings.json --method "My method" --out run.json',
         "cir score run.json",
-        "cir submit run.json --to URL --board shapes/val",
+        "cir submit run.json --to URL --board shapes/val --publish",
     ]
     assert page.select_one("#enter [data-site]")["data-site"] == "../../"
     # What a reader tries first must not write over the file of the commands.
