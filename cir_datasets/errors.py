@@ -28,6 +28,31 @@ class SourceError(DatasetError):
     exit_code = 2
 
 
+class HttpAnswerError(DatasetError):
+    """What a server answers is not taken: it is late, too large, of another kind, or from elsewhere.
+
+    Args:
+        why: what is wrong, and of which server.
+        fix: what to do about it, without a full stop.
+        passing: whether the next attempt may get over it.
+    """
+
+    exit_code = 2
+
+    def __init__(self, why: str, fix: str, passing: bool = False) -> None:
+        """Keep all three."""
+        super().__init__(why, fix, passing)
+        self.why, self.fix, self.passing = *map(str, self.args[:2]), passing
+
+    def __str__(self) -> str:
+        """All of it, as a sentence."""
+        return f"{self.why}. Fix: {self.fix}."
+
+
+class LateAnswerError(HttpAnswerError):
+    """The whole answer of a server has not come in time."""
+
+
 class IntegrityError(SourceError, ValueError):
     """A file is not the one that the card pins: its size or sha256 differs."""
 

@@ -12,6 +12,7 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -19,12 +20,19 @@ from urllib.parse import quote
 
 import httpx
 
-from cir_datasets.sources.addresses import address_and_login, check_proxies
+from cir_datasets.errors import HttpAnswerError
+from cir_datasets.sources.addresses import address_and_login
+from cir_datasets.sources.client import BoundedClient, json_object
 from cir_metrics.atomic import write_whole
+from cir_metrics.errors import CirError
 from leaderboard.errors import RemoteError, UploadRefusedError
 from submissions.formats.containers import suffix_of
 
-_TIMEOUT = httpx.Timeout(60.0, connect=10.0)
+_SECONDS = 600.0
+_MOST_BYTES = 2**25
+"""Of a board, or of a page of entries."""
+
+_MOST_FILE_BYTES = 2**27
 _POLL_SECONDS = 0.5
 _API = "/api/v1"
 _BOARD = re.compile(r"[a-z0-9_]+(/[a-z0-9_+]+)?")
@@ -43,12 +51,13 @@ class Client:
             sent with each request and shown nowhere.
         token: of that leaderboard's organisers, where it has accounts.
         option: what gave the address, for messages.
+        seconds: that an answer may take, from connecting to its last byte.
 
     Raises:
         RemoteError: this is not an http address.
     """
 
-    def __init__(self, url: str, token: str = "", option: str = "--to") -> None:
+    def __init__(self, url: str, token: str = "", option: str = "--to", seconds: float = _SECONDS) -> None:
         """Open the connection lazily."""
         found = address_and_login(url)
         if found is None:
@@ -57,13 +66,15 @@ class Client:
                 f"{option}{shown}: not an address. Fix: write http:// or https:// and the host, without a "
                 "query; in a password write %2F for /, %23 for # and %3F for ?."
             )
-        check_proxies()
         self.url, login = found
         self.edit_key = ""
         """Of the private link of what was submitted, where its sender has no account."""
-        headers = {"Authorization": f"Bearer {token}"} if token else {}
-        self._http = httpx.Client(
-            base_url=self.url, auth=login, headers=headers, timeout=_TIMEOUT, follow_redirects=True
+        self._http = BoundedClient(
+            seconds=seconds,
+            num_bytes=_MOST_BYTES,
+            headers={"Authorization": f"Bearer {token}"} if token else {},
+            base_url=self.url,
+            auth=login,
         )
 
     def close(self) -> None:
@@ -140,7 +151,8 @@ class Client:
             UploadRefusedError: it stands on no board.
             RemoteError: the server cannot be reached, or fails.
         """
-        return self._call("GET", f"{_API}/submissions/{quote(submission_id, safe='')}/file").content
+        where = f"{_API}/submissions/{quote(submission_id, safe='')}/file"
+        return self._call("GET", where, extensions={"num_bytes": _MOST_FILE_BYTES}).content
 
     def pull(self, to: Path, boards: Sequence[str] = (), *, files: bool = False) -> list[Path]:
         """Write boards into a folder: of each `table.json` and `table.csv`, and its rank files if wanted.
@@ -263,6 +275,20 @@ class Client:
         """Address of the submission's own page; with the key of its private link, where it has one."""
         return f"{self.url}{outcome['outcome_page']}{'#' * bool(self.edit_key)}{self.edit_key}"
 
+    @contextmanager
+    def understood(self) -> Iterator[None]:
+        """Take an answer that lacks what a leaderboard's has for a stranger's, while it is looked at.
+
+        Raises:
+            RemoteError: it lacks something.
+        """
+        try:
+            yield
+        except CirError:
+            raise
+        except (LookupError, TypeError, AttributeError, ValueError) as error:
+            raise RemoteError(self._stranger()) from error
+
     def _call(self, verb: str, path: str, **options: Any) -> httpx.Response:
         try:
             response = self._http.request(verb, path, **options)
@@ -271,6 +297,8 @@ class Client:
                 f"{self.url}: no leaderboard answers there ({error}). Fix: check the address; on your own "
                 "machine start one with  cir leaderboard serve"
             ) from error
+        except HttpAnswerError as error:
+            raise RemoteError(str(error)) from error
         except httpx.HTTPError as error:
             raise RemoteError(
                 f"{self.url}: {type(error).__name__}: {error}. Fix: try again later."
@@ -290,12 +318,9 @@ class Client:
 
     def _json(self, response: httpx.Response) -> dict[str, Any]:
         try:
-            found = response.json()
-        except ValueError as error:
+            return json_object(response)
+        except HttpAnswerError as error:
             raise RemoteError(self._stranger()) from error
-        if not isinstance(found, dict):
-            raise RemoteError(self._stranger())
-        return found
 
     def _stranger(self) -> str:
         return f"{self.url}: something answers, but no leaderboard of ours. Fix: check the address."

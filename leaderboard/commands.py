@@ -480,7 +480,9 @@ def submit(
         ),
     ] = None,
     submitter: Annotated[str, typer.Option(help="Who submits, shown with the entry.")] = "",
-    timeout: Annotated[float, typer.Option(help="Seconds to wait for the outcome.", min=1.0)] = 600.0,
+    timeout: Annotated[
+        float, typer.Option(help="Seconds to wait for an answer, and for the outcome.", min=1.0)
+    ] = 600.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON: the submission.")] = False,
     receipt: Annotated[
         Path | None,
@@ -505,7 +507,7 @@ def submit(
 
     if not file.is_file():
         raise CallError(f"{file}: no such file. Fix: name the rank file or bundle to submit.")
-    client = Client(to, os.environ.get("CIR_LEADERBOARD_TOKEN", ""))
+    client = Client(to, os.environ.get("CIR_LEADERBOARD_TOKEN", ""), seconds=timeout)
     try:
         # The server alone says which boards there are: those of this machine are another leaderboard's.
         benchmark = board or _benchmark_sent(file, client.url)
@@ -520,8 +522,9 @@ def submit(
         _validate_here(file, benchmark)
         written = {"submitter": submitter, "publish": "yes" if publish else ""}
         fields = {name: text for name, text in written.items() if text}
-        outcome = _handed_in(client, file, board_id, fields, receipt, timeout)
-        _show(client, outcome, as_json, publish)
+        with client.understood():
+            outcome = _handed_in(client, file, board_id, fields, receipt, timeout)
+            _show(client, outcome, as_json, publish)
     finally:
         client.close()
 

@@ -126,10 +126,14 @@ def _hub_answers() -> bool:
     import httpx
     from huggingface_hub import constants
 
+    from cir_datasets.errors import HttpAnswerError
+    from cir_datasets.sources.client import BoundedClient
+
     if constants.is_offline_mode():
         return True  # whoever has set it knows, and the libraries do not ask
     try:
-        httpx.head(address, auth=login, timeout=_SECONDS)
-    except httpx.HTTPError:
+        with BoundedClient(seconds=_SECONDS, num_bytes=0, auth=login) as client:
+            client.head(address, follow_redirects=False)
+    except (httpx.HTTPError, HttpAnswerError):
         return False
     return True

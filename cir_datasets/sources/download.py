@@ -26,10 +26,8 @@ from urllib.parse import quote, urljoin, urlsplit
 from cir_datasets.common.paths import cache_home
 from cir_datasets.common.progress import step_progress
 from cir_datasets.common.staging import staging_folder
-from cir_datasets.errors import IntegrityError, SourceError
-from cir_datasets.sources.addresses import check_proxies
+from cir_datasets.errors import HttpAnswerError, IntegrityError, SourceError
 from cir_datasets.sources.addresses import endpoint as endpoint_of
-from cir_datasets.sources.deadline import Deadline
 from cir_datasets.sources.kept import ORIGIN_SUFFIX, Pin, kept_copy, matches, place
 from cir_metrics.atomic import write_whole
 from cir_metrics.errors import CallError, without_secret_cause
@@ -39,6 +37,7 @@ if TYPE_CHECKING:
     from tenacity import Retrying
 
     from cir_datasets.registry.schema import Source
+    from cir_datasets.sources.client import BoundedClient, Deadline
 
 GITHUB_ENDPOINT = "https://raw.githubusercontent.com"
 ATTEMPTS = 3
@@ -54,11 +53,9 @@ MOST_UNPINNED_BYTES = 2**28
 _FIRST_WAIT_SECONDS = 0.2
 _PREFIX = ".partial-"
 _HUB_HOPS = 5
+_MOST_HEAD_BYTES = 2**20
 _MISSING = ("EntryNotFound", "RepoNotFound", "RevisionNotFound")
 """What the Hub calls a file that is not there."""
-
-_ENCODINGS = ("", "identity", "gzip", "deflate")
-"""How a body may be packed: unpacked, a piece of it grows by a factor of about 1,000 at most."""
 
 
 Outcome = TypeVar("Outcome")
@@ -122,6 +119,8 @@ def fetch(name: str, source: Source, file: str, pin: Pin | None, *, refresh: boo
 
 
 def _fetch(target: Path, source: Source, file: str, pin: Pin | None) -> Path:
+    from cir_datasets.sources.client import Deadline
+
     seconds = _deadline_seconds()
     root, fix = cache_home() / "sources", "set CIR_CACHE_HOME to a folder of yours."
     staging = staging_folder(target.parent, _PREFIX, error=SourceError, fix=fix, sweep_below=root)
@@ -234,17 +233,18 @@ def _from_hub(
     return partial, {"url": url, "revision": commit}
 
 
-def _client(headers: Mapping[str, str], auth: httpx.BasicAuth | None, deadline: Deadline) -> httpx.Client:
-    """A client whose requests all end with the deadline."""
-    import httpx
+def _client(headers: Mapping[str, str], auth: httpx.BasicAuth | None, deadline: Deadline) -> BoundedClient:
+    """A client whose requests all end with the deadline; the Hub sends on to its stores, which get no key."""
+    from cir_datasets.sources.client import BoundedClient
 
-    check_proxies()
-    return httpx.Client(
+    return BoundedClient(
+        seconds=deadline.seconds,
+        num_bytes=_MOST_HEAD_BYTES,
+        sheds_key=True,
+        deadline=deadline,
         headers={**headers, "Accept-Encoding": "identity"},
         auth=auth,
         timeout=min(TIMEOUT_SECONDS, deadline.seconds),
-        limits=httpx.Limits(max_keepalive_connections=0),
-        event_hooks={"request": [deadline.watch]},
     )
 
 
@@ -264,7 +264,7 @@ def _hub_state(client: httpx.Client, url: str) -> tuple[str, int | None]:
 
     at = url
     for _ in range(_HUB_HOPS):
-        response = client.head(at)
+        response = client.head(at, follow_redirects=False)
         target = response.headers.get("Location", "")
         # Only moved repositories: what lies elsewhere is announced by the Hub's own answer.
         if not response.is_redirect or urlsplit(target).netloc:
@@ -291,7 +291,7 @@ def _tried(url: str, deadline: Deadline, work: Callable[[], Outcome]) -> Outcome
         raise SourceError(f"{url}: no network ({_unreachable[server]}; the server is not asked again)")
     try:
         outcome: Outcome = _retrying(deadline)(work)
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
+    except (httpx.HTTPError, httpx.InvalidURL, HttpAnswerError) as error:
         if _unreachable is not None and isinstance(error, httpx.NetworkError | httpx.ConnectTimeout):
             _unreachable[server] = f"{type(error).__name__}: {error}"
         raise _in_words(url, deadline, error) from without_secret_cause(error)
@@ -312,6 +312,8 @@ def _in_words(url: str, deadline: Deadline, error: Exception) -> SourceError:
         )
     if isinstance(error, httpx.HTTPStatusError):
         return SourceError(f"{url}: the server answered {error.response.status_code}")
+    if isinstance(error, HttpAnswerError):
+        return SourceError(f"{url}: {error}")
     return SourceError(f"{url}: no network ({type(error).__name__}: {error})")
 
 
@@ -326,27 +328,22 @@ def _get(client: httpx.Client, url: str, partial: Path, limit: _LengthLimit) -> 
     """Write the body of `url` to `partial`; False where the server has no such file."""
     import httpx
 
-    with client.stream("GET", url, follow_redirects=True) as response:
+    from cir_datasets.sources.client import pieces
+
+    with client.stream("GET", url) as response:
         if response.status_code == httpx.codes.NOT_FOUND:
             return False
         _check_status(response)
-        packing = response.headers.get("Content-Encoding", "").strip().lower()
-        if packing not in _ENCODINGS:
-            raise SourceError(
-                f"{url}: the server sends the file packed as {packing!r}, which was not asked for"
-            )
         length = response.headers.get("Content-Length", "")
         total = int(length) if length.isdecimal() else None
-        if total is not None and total > limit.num_bytes and packing in ("", "identity"):
-            raise limit.error(url)
-        come, name = 0, url.rsplit("/", 1)[-1]
+        name = url.rsplit("/", 1)[-1]
         with partial.open("wb") as out, step_progress(name, total, "bytes") as advance:
-            for chunk in response.iter_bytes():
-                come += len(chunk)
-                if come > limit.num_bytes:
-                    raise limit.error(url)
-                out.write(chunk)
-                advance(len(chunk))
+            try:
+                for chunk in pieces(response, limit.num_bytes):
+                    out.write(chunk)
+                    advance(len(chunk))
+            except HttpAnswerError as error:
+                raise limit.error(url) from error
     return True
 
 

@@ -20,8 +20,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from cir_datasets.sources.addresses import check_proxies
-from cir_datasets.sources.deadline import Deadline
+from cir_datasets.errors import HttpAnswerError, LateAnswerError
 from cir_metrics.errors import CallError, missing_extra
 from submissions.language.answers import Answer, NoAnswerError, WrongFormError
 from submissions.language.asking import AskingLanguage, ModelQuestion, opened
@@ -49,6 +48,9 @@ _LONGEST_PAUSE = 600.0
 _LIMITS = ("max_tokens", "max_completion_tokens")
 _MOST_ROOM = 8
 """How many times the tokens of its first try an answer that was cut off may get."""
+
+_MOST_BYTES = 2**22
+"""Of a reply: eight times `max_tokens` are far fewer."""
 
 _SIDE = 1024
 _HOPELESS = {
@@ -125,11 +127,9 @@ class ServerLanguage(AskingLanguage):
         self._attempts = attempts
         self._sleep = sleep or self._wait
         self._pace = Pace(requests_per_minute, clock=clock, sleep=self._sleep)
-        self._timeout = timeout
-        self._current = threading.local()
         self._reported: set[str] = set()
         self._report = threading.Lock()
-        self._client = _client(self.url, key, timeout, self._watch)
+        self._client = _client(self.url, key, timeout)
         super().__init__(
             prompts=load_prompts(prompts),
             cache=answer_cache(cache),
@@ -215,11 +215,9 @@ class ServerLanguage(AskingLanguage):
         self._pace.wait()
         self.usage.sent()
         try:
-            with Deadline(self._timeout) as deadline:
-                self._current.deadline = deadline
-                reply = self._client.chat.completions.create(
-                    model=self._model, messages=messages, extra_body=parameters
-                )
+            reply = self._client.chat.completions.create(
+                model=self._model, messages=messages, extra_body=parameters
+            )
             return self._read(question, reply)
         except _CorrectedError as error:
             # The same question would have the same answer.
@@ -235,21 +233,22 @@ class ServerLanguage(AskingLanguage):
             raise
         except openai.APIStatusError as error:
             raise _refused(error, self._key) from error
-        except (openai.OpenAIError, json.JSONDecodeError, ValueError) as error:
-            raise self._passing(error, deadline) from error
+        except (openai.OpenAIError, HttpAnswerError, ValueError, RecursionError) as error:
+            raise self._passing(error) from error
 
-    def _watch(self, request: Any) -> None:
-        """Have a request that this thread sends end with its deadline."""
-        self._current.deadline.watch(request)
-
-    def _passing(self, error: Exception, deadline: Deadline) -> _RetryError:
+    def _passing(self, error: Exception) -> NoAnswerError:
+        import httpx
         import openai
 
-        if deadline.passed or isinstance(error, openai.APITimeoutError):
+        # Earlier versions of openai wrap what its client raises.
+        cause = error if isinstance(error, HttpAnswerError) else error.__cause__
+        if isinstance(cause, LateAnswerError) or isinstance(error, openai.APITimeoutError):
             fix = "allow more time (timeout=) or run it again"
             return _RetryError("no reply in time", unheard=True, fix=fix)
-        # By name: which library's error it is depends on the version of openai.
-        if type(error.__cause__).__name__ == "ConnectError":
+        if isinstance(cause, HttpAnswerError):
+            refused = _RetryError if cause.passing else NoAnswerError
+            return refused(cause.why, final=not cause.passing, fix=cause.fix)
+        if isinstance(cause, httpx.ConnectError):
             fix = "see whether the server is up, and run it again"
             return _RetryError(f"no connection to {self.url}", final=True, fix=fix)
         if isinstance(error, openai.APIConnectionError):
@@ -428,18 +427,13 @@ def _address(url: str | None, key: str | None) -> tuple[str, str]:
     return address, key or _NO_KEY
 
 
-def _client(url: str, key: str, timeout: float, watch: Callable[[Any], None]) -> Any:
+def _client(url: str, key: str, timeout: float) -> Any:
     try:
         import openai
     except ImportError as error:
         raise missing_extra("a language server", "openai", "language") from error
-    check_proxies()
-    # Attempts are ours: docs/dependencies.md says why. A connection a request: see Deadline.
-    return openai.OpenAI(
-        base_url=url,
-        api_key=key,
-        timeout=timeout,
-        max_retries=0,
-        default_headers={"Connection": "close"},
-        http_client=openai.DefaultHttpxClient(event_hooks={"request": [watch]}),
-    )
+    from cir_datasets.sources.client import BoundedClient
+
+    # Attempts are ours: docs/dependencies.md says why.
+    client: Any = BoundedClient(seconds=timeout, num_bytes=_MOST_BYTES)
+    return openai.OpenAI(base_url=url, api_key=key, timeout=timeout, max_retries=0, http_client=client)

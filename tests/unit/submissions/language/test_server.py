@@ -174,7 +174,7 @@ def test_the_time_out_is_a_deadline_for_the_whole_reply(kind: str) -> None:
         (Fault("surrogate"), "the answer is not text: it holds half a character"),
         (Fault("thought"), "the answer ends in the model's thoughts"),
         (Fault("not_json"), "the reply is not JSON of the chat API"),
-        (Fault("html"), "the reply is not JSON of the chat API"),
+        (Fault("html"), "a page of HTML comes"),
         (Fault("no_choices"), "the reply is not JSON of the chat API"),
     ],
     ids=lambda value: f"{value.kind}{value.status}" if isinstance(value, Fault) else "",
@@ -187,7 +187,7 @@ def test_what_stays_is_listed_and_only_that_is_asked_again(fault: Fault, why: st
             judging(asking(server, attempts=2, timeout=0.3), texts)
         [(about, said)] = caught.value.failed
         assert about == "text 3"
-        assert said.startswith(why)
+        assert why in said
         assert said.endswith("(asked 2 times)")
         assert caught.value.answers == ("TEXT 0", "TEXT 1", "TEXT 2", None, "TEXT 4", "TEXT 5")
         assert "openai:tiny, judge: 1 of 6 questions have no answer" in str(caught.value)
