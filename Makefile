@@ -76,10 +76,10 @@ types: $(TEST_VENV)/.installed
 	@$(TEST_VENV)/bin/mypy
 
 test: lint types
-	@$(TEST_VENV)/bin/python -m pytest -m "not slow" -n 2 --dist loadfile
+	@$(TEST_VENV)/bin/python -m pytest -m "not slow" -n 2 --dist worksteal
 
 test-slow: $(TEST_VENV)/.installed
-	@$(TEST_VENV)/bin/python -m pytest -m slow -n 2 --dist loadfile
+	@$(TEST_VENV)/bin/python -m pytest -m "slow or hypothesis" --hypothesis-profile deep -n 2 --dist worksteal tests
 
 docs: $(TEST_VENV)/.installed
 	@$(TEST_VENV)/bin/python docs/figures.py

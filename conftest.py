@@ -11,9 +11,17 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-# A busy machine is not a failure: what a test may take is not asserted anywhere.
-settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("suite")
+# The same examples on every run: few in `make test`, many in `make test-slow`; `--hypothesis-profile random`
+# looks further. A busy machine is not a failure: what an example may take is not asserted.
+for _name, _examples, _same in (("quick", 20, True), ("deep", 150, True), ("random", 150, False)):
+    settings.register_profile(
+        _name,
+        deadline=None,
+        derandomize=_same,
+        max_examples=_examples,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+settings.load_profile("quick")
 
 # A shell's jobs in the background ignore Ctrl-C, and so would what is started here.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -7,12 +7,6 @@ from pathlib import Path
 
 import pytest
 from http_hub import Hub
-from hypothesis import settings
-
-# The same examples on every run, and no time limit on one. `--hypothesis-profile random` looks further.
-settings.register_profile("same", deadline=None, derandomize=True)
-settings.register_profile("random", deadline=None)
-settings.load_profile("same")
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:

@@ -18,7 +18,7 @@ from submissions.encoders.magiclens_fusion import Fusion
 MODEL_TYPE = "magiclens"
 
 
-class MagicLensConfig(CLIPConfig):  # type: ignore[no-untyped-call]  # transformers' bases lack types
+class MagicLensConfig(CLIPConfig):  # type: ignore[misc]  # transformers' bases lack types
     """A CLIP's configuration, and the fusion's.
 
     Args:
@@ -40,7 +40,7 @@ class MagicLensConfig(CLIPConfig):  # type: ignore[no-untyped-call]  # transform
     training: dict[str, Any] | None = None
 
 
-class MagicLensModel(CLIPModel):  # type: ignore[no-untyped-call]  # as above
+class MagicLensModel(CLIPModel):  # type: ignore[misc]  # as above
     """A CLIP whose image and text features are fused into one vector."""
 
     config_class = MagicLensConfig
@@ -55,7 +55,7 @@ class MagicLensModel(CLIPModel):  # type: ignore[no-untyped-call]  # as above
             config.fusion_heads,
             config.fusion_feed_forward,
         )
-        self.post_init()  # type: ignore[no-untyped-call]  # as above
+        self.post_init()
 
     def image_vectors(self, pixel_values: Tensor) -> Tensor:
         """Vectors of images of the gallery, shape (n, dimensions): each fused with an empty text."""

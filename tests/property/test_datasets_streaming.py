@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cir_datasets import registry
@@ -32,7 +32,6 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("streaming") / "list.json"
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     items=st.lists(VALUES, max_size=6),
     chunk=st.integers(1, 40),
@@ -47,7 +46,6 @@ def test_a_streamed_list_is_the_list(
     assert list(stream_items(file, json.JSONDecoder(), chunk_bytes=chunk)) == items
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     items=st.lists(VALUES, min_size=1, max_size=4),
     place=st.integers(0, 400),
@@ -98,7 +96,6 @@ def rows(ids: list[str]) -> list[dict[str, Any]]:
     ]
 
 
-@settings(max_examples=60, deadline=None)
 @given(ids=st.lists(st.text(min_size=1), max_size=20, unique=True))
 def test_hashing_row_by_row_is_hashing_all(ids: list[str], tmp_path_factory: pytest.TempPathFactory) -> None:
     made = rows(ids)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import submissions_worlds as worlds
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import submissions
@@ -67,7 +67,6 @@ def as_values(rank_file: RankFile) -> dict[str, Any]:
 @pytest.mark.parametrize("to", ["native", "lines", "parquet"])
 @pytest.mark.parametrize("compress", [False, True])
 @given(document=documents(TEXT))
-@settings(max_examples=60, deadline=None)
 def test_our_own_forms_hold_everything(to: str, compress: bool, document: dict[str, Any]) -> None:
     if to == "parquet" and compress:
         compress = False
@@ -83,7 +82,6 @@ def test_our_own_forms_hold_everything(to: str, compress: bool, document: dict[s
 
 
 @given(document=documents(WORD, least=1))
-@settings(max_examples=150, deadline=None)
 def test_a_trec_run_holds_the_rankings_and_the_name(document: dict[str, Any]) -> None:
     content = json.dumps(document).encode()
     wanted = as_values(read(content))
@@ -108,7 +106,6 @@ def test_a_trec_run_holds_the_rankings_and_the_name(document: dict[str, Any]) ->
         unique_by=lambda line: line[0],
     )
 )
-@settings(max_examples=200, deadline=None)
 def test_a_trec_run_is_ordered_as_scores_are_everywhere(lines: list[tuple[str, float]]) -> None:
     run = "".join(f"q Q0 {image} 0 {score!r} toy\n" for image, score in lines)
     scores, images = [float(score) for _, score in lines], [image for image, _ in lines]
@@ -122,7 +119,6 @@ IMAGES = [f"im{number}" for number in range(10, 70)]
 
 
 @given(st.lists(st.permutations(IMAGES), min_size=6, max_size=6))
-@settings(max_examples=20, deadline=None)
 def test_the_servers_formats_hold_what_they_take(orders: list[list[str]]) -> None:
     ranked = dict(zip(CIRR.query_ids, orders, strict=True))
     document = {**worlds.cirr_document(CIRR), "rankings": {query: ids[:50] for query, ids in ranked.items()}}
@@ -132,7 +128,6 @@ def test_the_servers_formats_hold_what_they_take(orders: list[list[str]]) -> Non
 
 
 @given(st.lists(st.permutations([f"D{number:03d}" for number in range(60)]), min_size=4, max_size=4))
-@settings(max_examples=20, deadline=None)
 def test_the_starter_kit_holds_every_ranking(orders: list[list[str]]) -> None:
     wanted = dict(zip(DRESS.query_ids, orders, strict=True))
     document = {**worlds.fashioniq_bundle([DRESS])["runs"][0], "rankings": wanted}
@@ -145,7 +140,6 @@ def test_the_starter_kit_holds_every_ranking(orders: list[list[str]]) -> None:
     st.binary(max_size=300),
     st.sampled_from([b"", b"PAR1", b"\x1f\x8b\x08\x00", b'{"query_id":', b"q Q0 a 1 "]),
 )
-@settings(max_examples=300, deadline=None)
 def test_any_bytes_are_told_apart_and_answered(tail: bytes, start: bytes) -> None:
     content = start + tail
     unpacked = unpack(content, Findings("run.json"), max_bytes=1000)
@@ -166,7 +160,6 @@ VALID["gzip"] = gzip.compress(VALID["lines"], mtime=0)
 
 @pytest.mark.parametrize("kind", VALID)
 @given(data=st.data())
-@settings(max_examples=250, deadline=None)
 def test_a_valid_file_with_bytes_cut_or_changed_is_answered(kind: str, data: st.DataObject) -> None:
     content = bytearray(VALID[kind])
     for _ in range(data.draw(st.integers(1, 3))):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import submissions_worlds as worlds
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import submissions
@@ -84,7 +84,6 @@ def check(content: bytes, benchmark: Any) -> None:
 
 
 @given(VALUES, st.sampled_from([CIRR, CIRCLED, CIRCO, FASHIONIQ, None]))
-@settings(max_examples=400, deadline=None)
 def test_any_json_value_is_answered(value: Any, benchmark: Any) -> None:
     content = json.dumps(value).encode()
     if benchmark is None and b"/val" in content:
@@ -93,7 +92,6 @@ def test_any_json_value_is_answered(value: Any, benchmark: Any) -> None:
 
 
 @given(st.binary(max_size=200), st.sampled_from([CIRR, None]))
-@settings(max_examples=200, deadline=None)
 def test_any_bytes_are_answered(content: bytes, benchmark: Any) -> None:
     check(content, benchmark)
 
@@ -111,7 +109,6 @@ def _places(document: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 @pytest.mark.parametrize("world", range(len(WORLDS)))
 @given(data=st.data())
-@settings(max_examples=150, deadline=None)
 def test_a_valid_file_with_one_value_replaced_or_removed_is_answered(world: int, data: st.DataObject) -> None:
     benchmark, original = WORLDS[world]
     document = json.loads(json.dumps(original))
@@ -128,7 +125,6 @@ def test_a_valid_file_with_one_value_replaced_or_removed_is_answered(world: int,
 
 @pytest.mark.parametrize("world", range(len(WORLDS)))
 @given(data=st.data())
-@settings(max_examples=60, deadline=None)
 def test_a_valid_file_with_bytes_cut_or_changed_is_answered(world: int, data: st.DataObject) -> None:
     benchmark, original = WORLDS[world]
     content = bytearray(json.dumps(original).encode())
@@ -141,7 +137,6 @@ def test_a_valid_file_with_bytes_cut_or_changed_is_answered(world: int, data: st
 
 
 @given(st.permutations(range(6)), st.permutations(range(50)))
-@settings(max_examples=40, deadline=None)
 def test_relabelling_and_order_of_queries_never_change_a_score(queries: list[int], places: list[int]) -> None:
     document = worlds.cirr_document(CIRR)
     shuffled = {query_id: [ids[place] for place in places] for query_id, ids in document["rankings"].items()}

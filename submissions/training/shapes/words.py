@@ -50,7 +50,7 @@ def make_tokenizer() -> Any:
     tokenizer.post_processor = processors.TemplateProcessing(
         single=f"{START} $A {END}", special_tokens=[(START, numbers[START]), (END, numbers[END])]
     )
-    return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
+    return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         model_max_length=LONGEST,
         pad_token=PADDING,

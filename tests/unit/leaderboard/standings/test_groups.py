@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from full_boards import a_submission
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -88,7 +88,6 @@ def slow_groups(values: list[FloatArray], draws: int, alpha: float = 0.05) -> tu
     return kept, True
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     seed=st.integers(0, 10_000),
     methods=st.integers(1, 12),
@@ -106,7 +105,6 @@ def test_both_ends_of_the_search_occur_among_the_boards_of_the_twin() -> None:
     assert ends == {True, False}
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     seed=st.integers(0, 10_000),
     methods=st.integers(2, 30),

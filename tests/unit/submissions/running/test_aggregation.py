@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -65,7 +65,6 @@ def split(vectors: NDArray[np.float32], turns: list[int]) -> list[list[Vector]]:
     return [vectors[end - count : end].tolist() for end, count in zip(ends, turns, strict=True)]
 
 
-@settings(max_examples=60, deadline=None)
 @given(TURNS, st.integers(0, 10_000), st.sampled_from(["latest", "average", "weighted"]), st.floats(0.05, 1))
 def test_aggregations_are_their_formulas(turns: list[int], seed: int, name: str, alpha: float) -> None:
     vectors = made(seed, sum(turns))
@@ -109,7 +108,6 @@ def plain_feedback(
     return found
 
 
-@settings(max_examples=40, deadline=None)
 @given(TURNS, st.integers(0, 10_000), st.integers(1, 6))
 def test_feedback_is_its_formula(turns: list[int], seed: int, shown: int) -> None:
     random = np.random.default_rng(seed)
@@ -166,7 +164,6 @@ def test_a_turn_that_says_nothing_adds_nothing() -> None:
     assert chat[2] == pytest.approx(norm([1.0, shares.words]), abs=1e-6)
 
 
-@settings(max_examples=30, deadline=None)
 @given(TURNS, st.integers(0, 10_000), st.sampled_from(["latest", "average", "weighted"]))
 def test_scores_are_aggregated_as_vectors_are(turns: list[int], seed: int, name: str) -> None:
     """A score is linear in the query: both ways order images alike, but for the length of the query."""

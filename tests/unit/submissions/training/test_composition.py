@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cir_metrics.errors import CallError, UnknownNameError
@@ -84,7 +84,6 @@ images = st.integers(0, 9)
     st.booleans(),
     st.integers(0, 2**31),
 )
-@settings(max_examples=60, deadline=None)
 def test_a_negative_is_never_of_the_own_subset(
     rows: list[tuple[int, int, set[int]]], triplets: int, composed: bool, seed: int
 ) -> None:

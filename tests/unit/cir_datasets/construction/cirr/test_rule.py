@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -149,7 +149,6 @@ def test_the_order_of_the_folder_moves_nothing_but_ties() -> None:
         assert one[2].tolist() == two[2].tolist()
 
 
-@settings(deadline=None, max_examples=60)
 @given(st.data())
 def test_every_subset_obeys_the_rule(data: st.DataObject) -> None:
     number = data.draw(st.integers(3, 24))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from fisd_runs import OPTIONS, content, oracle_words, run, shapes_captions
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
@@ -305,7 +305,6 @@ def test_seeds_of_pictures_fit_any_generator(seed: int, attempt: int) -> None:
     assert picture_seed(seed, "change_001", attempt) != picture_seed(seed, "change_001", attempt + 1)
 
 
-@settings(max_examples=60)
 @given(st.integers(0, 10_000), st.integers(0, 2**31 - 1))
 def test_a_scene_comes_back_from_its_caption_but_for_its_places(number: int, seed: int) -> None:
     scene = random_scene(Draws("layouts", number))

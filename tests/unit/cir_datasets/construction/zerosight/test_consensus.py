@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cir_datasets.construction.zerosight.consensus import agreed, k_of
@@ -88,7 +88,6 @@ tables = st.integers(2, 7).flatmap(
 )
 
 
-@settings(max_examples=150, deadline=None)
 @given(tables)
 def test_both_rules_agree_with_their_twins(table: np.ndarray) -> None:
     whole = np.maximum(table, table.T)

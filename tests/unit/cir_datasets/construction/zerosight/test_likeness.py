@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cir_datasets.construction.zerosight import likeness
@@ -79,7 +79,6 @@ def test_a_similarity_has_six_digits() -> None:
 numbers = st.lists(st.integers(-9, 9), min_size=4, max_size=4).filter(any)
 
 
-@settings(max_examples=80, deadline=None)
 @given(st.lists(numbers, min_size=2, max_size=12), st.lists(numbers, min_size=12, max_size=12), st.data())
 def test_every_triple_obeys_its_thresholds(
     first: list[list[int]], second: list[list[int]], data: st.DataObject
