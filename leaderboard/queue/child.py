@@ -420,9 +420,9 @@ def loaded(request: Mapping[str, Any]) -> tuple[Benchmarks, Benchmark | None]:
 
     asked = Benchmarks(request["benchmark"])
     members = [request["benchmark"]] if asked.suite is None else asked.suite.benchmarks
-    first = [asked.load(member) for member in members][0]
+    benchmarks = [asked.load(member) for member in members]
     address = request["ground_truth"]
-    return asked, None if address is None else _with_ground_truth(first, address)
+    return asked, None if address is None else _with_ground_truth(benchmarks[0], address)
 
 
 def _confine(parent: int, memory: int, cpu: int) -> None:

@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from inspected_entries import shipped
 
-import submissions
 from leaderboard.errors import ConflictError, UploadRefusedError
 from leaderboard.intake import Cover
 from leaderboard.life import act
@@ -21,8 +21,8 @@ from leaderboard.submission import Submission
 
 BOARD = "shapes/val"
 TRIES = 6
-GOOD = submissions.make_rank_file(BOARD, "random").to_json()
-OTHER = submissions.make_rank_file(BOARD, "image_only_pixels").to_json()
+GOOD = shipped("random")
+OTHER = shipped("image_only-pixels")
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+from inspected_entries import shipped
 
-import submissions
 from leaderboard import boards
 from leaderboard.intake import Cover
 from leaderboard.server import Server
@@ -17,7 +17,7 @@ from leaderboard.store.schema import UNREADABLE
 from leaderboard.views import submission_view
 
 BOARD = boards.board("shapes/val")
-MADE = json.loads(submissions.make_rank_file("shapes/val", "random").to_json())
+MADE = json.loads(shipped("random"))
 _SCORED = "WHERE kind = 'scored' AND submission_id = ?"
 DAMAGES = [
     f"UPDATE events SET payload = '{{\"report\": {{' {_SCORED}",

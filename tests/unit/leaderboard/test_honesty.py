@@ -10,9 +10,9 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from inspected_entries import shipped
 from read_pages import read, words
 
-import submissions
 from leaderboard import boards
 from leaderboard.commands import board_text
 from leaderboard.errors import UploadRefusedError
@@ -27,7 +27,7 @@ from leaderboard.views import submission_view
 from leaderboard.web import formats
 
 BOARD = boards.board("shapes/val")
-MADE = json.loads(submissions.make_rank_file("shapes/val", "image_text_sum_pixels").to_json())
+MADE = json.loads(shipped("image_text_sum-pixels"))
 DISHONEST = {"name": "Ours", "zero_shot": True, "trained_on": ["Shapes/train"]}
 
 

@@ -29,6 +29,8 @@ from leaderboard import boards
 from leaderboard.errors import ChildCrashedError, PassingError
 from leaderboard.queue.child import Judged, Limits, _environment, judge
 
+pytestmark = pytest.mark.usefixtures("processes")
+
 BENCHMARK = "shapes/val"
 MB = 2**20
 USUAL = Limits()

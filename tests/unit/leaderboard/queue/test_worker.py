@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 import pytest
 import sqlalchemy as sa
+from inspected_entries import shipped
 from judging_worlds import SECONDS, children, reading, until
 from written_pages import submission_html
 
-import submissions
 from leaderboard.errors import ChildCrashedError, PassingError
 from leaderboard.intake import Cover
 from leaderboard.queue.worker import BOARD_REMOVED, CRASHED, PUBLIC_FAILURE, Worker
@@ -32,8 +32,8 @@ from leaderboard.store.files import FolderFiles
 from leaderboard.store.schema import views
 from leaderboard.submission import Submission
 
-GOOD = submissions.make_rank_file("shapes/val", "random").to_json()
-OTHER = submissions.make_rank_file("shapes/val", "image_only_pixels").to_json()
+GOOD = shipped("random")
+OTHER = shipped("image_only-pixels")
 
 
 @pytest.fixture
@@ -124,6 +124,7 @@ class Endless(FolderFiles):
         return self.pipe
 
 
+@pytest.mark.usefixtures("processes")
 def test_what_ends_two_processes_is_not_judged_again(server: Server, tmp_path: Path) -> None:
     submission, files = received(server), Endless(tmp_path / "endless")
     worker = Worker(files, server.store)
@@ -143,6 +144,7 @@ def test_what_ends_two_processes_is_not_judged_again(server: Server, tmp_path: P
     assert ended.events[-1].payload == {"message": CRASHED, "crashes": 2}
 
 
+@pytest.mark.usefixtures("processes")
 def test_a_worker_stops_while_it_judges_and_the_submission_waits(server: Server, tmp_path: Path) -> None:
     submission, files = received(server), Endless(tmp_path / "endless")
     worker = Worker(files, server.store)
@@ -153,6 +155,7 @@ def test_a_worker_stops_while_it_judges_and_the_submission_waits(server: Server,
     assert now(server, submission) == submission
 
 
+@pytest.mark.usefixtures("processes")
 def test_signals_that_come_while_the_flag_is_locked_end_the_worker(server: Server) -> None:
     """Handlers run in the thread that waits for the flag, between any two of its steps, and in each other."""
     server.worker.start()
