@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cir_here import cir
 from typer.main import get_command
 from typer.testing import CliRunner
 
@@ -32,7 +33,7 @@ def leaves(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str
 COMMANDS = list(leaves(get_command(build())))
 
 
-def cir(*arguments: str) -> subprocess.CompletedProcess[str]:
+def in_a_process(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "leaderboard.cli", *arguments],
         cwd=ROOT,
@@ -275,7 +276,7 @@ def test_a_wrong_call_exits_with_2_and_says_why(arguments: list[str], code: int,
 
 
 def test_debug_shows_the_traceback() -> None:
-    done = cir("--debug", "datasets", "show", "cir/val")
+    done = in_a_process("--debug", "datasets", "show", "cir/val")
     assert "Traceback" in done.stderr
 
 
@@ -283,7 +284,7 @@ def test_a_warning_is_a_message_and_no_line_of_source(tmp_path: Path) -> None:
     for name in ("captions/cap.dress.val.json", "image_splits/split.dress.val.json"):
         (tmp_path / name).parent.mkdir()
         (tmp_path / name).write_text("[]", encoding="utf-8")
-    done = cir("datasets", "prepare", "fashioniq/dress_val", "--data-dir", str(tmp_path))
+    done = in_a_process("datasets", "prepare", "fashioniq/dress_val", "--data-dir", str(tmp_path))
     warned = [line for line in done.stderr.splitlines() if "not the file that the card pins" in line]
     assert len(warned) == 2
     assert all(line.startswith("cir: warning: ") for line in warned)

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from cir_here import cir
 
 from cir_metrics.terminal import visible
 
@@ -64,18 +65,6 @@ HOSTILE = f"a{ESC}b{BIDI}c\x9b2J\x7fd\re"
 WRITTEN_OUT = r"a\x1b[31m\x1b]0;owned\x07b\u202egnp.\u2066c\u009b2J\u007fd\x0de"
 
 
-def cir(*arguments: str, cwd: Path = ROOT, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "leaderboard.cli", *arguments],
-        cwd=cwd,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
-        capture_output=True,
-        encoding="utf-8",
-        errors="surrogateescape",
-        check=False,
-    )
-
-
 def obeyed(text: str) -> list[str]:
     """What a terminal would obey in a text."""
     directions = "\u061c\u200e\u200f\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
@@ -109,7 +98,7 @@ def test_names_of_others_reach_no_terminal_as_they_are(command: str, tmp_path: P
     files = [name, str(entry)] if command == "compare" else [name]
     for given in (files, ["broken.json"]):
         for options in ([], ["--json"]):
-            done = cir(command, *given, *options, cwd=tmp_path)
+            done = cir(command, *given, *options, folder=tmp_path)
             assert obeyed(done.stdout) == obeyed(done.stderr) == []
             if options and done.stdout:
                 assert isinstance(json.loads(done.stdout), dict)
@@ -120,7 +109,8 @@ def test_names_of_others_reach_no_terminal_as_they_are(command: str, tmp_path: P
 def test_errors_and_tracebacks_are_written_out_too(tmp_path: Path) -> None:
     missing = f"no{ESC}{BIDI}.json"
     for options in ([], ["--debug"]):
-        done = cir(*options, "score", missing, cwd=tmp_path)
+        command = [sys.executable, "-m", "leaderboard.cli", *options, "score", missing]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         assert done.returncode in (1, 2)
         assert obeyed(done.stderr) == []
         assert r"no\x1b[31m" in done.stderr

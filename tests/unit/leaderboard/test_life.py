@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fastapi.testclient import TestClient
+from web_worlds import opened_app
 from written_pages import submission_html
 
 from leaderboard import boards
@@ -15,11 +15,9 @@ from leaderboard.callers import EDIT_KEY
 from leaderboard.identity.tokens import Tokens, digest
 from leaderboard.life import act
 from leaderboard.server import Server
-from leaderboard.settings import Settings
 from leaderboard.store import Happened, Store
 from leaderboard.submission import Submission
 from leaderboard.views import submission_view
-from leaderboard.web import app as web_app
 
 BOARD = "shapes/val"
 
@@ -28,15 +26,15 @@ class Board:
     """A leaderboard with accounts, without its worker; what is asked of it is asked by Ada.
 
     Args:
-        app: the application.
+        http: a client of it.
         server: what it serves from.
     """
 
-    def __init__(self, app: Any, server: Server) -> None:
+    def __init__(self, http: Any, server: Server) -> None:
         self.server, self.store = server, server.store
         self.ada = {"Authorization": f"Bearer {Tokens(server.store).create('ada')}"}
         self.org = {"Authorization": f"Bearer {Tokens(server.store).create('org', 'organiser')}"}
-        self.http = TestClient(app, base_url="http://localhost")
+        self.http = http
 
     def act(self, one: Submission, action: str, **said: Any) -> Any:
         return self.http.post(f"/api/v1/submissions/{one.id}/{action}", json=said, headers=self.ada)
@@ -46,14 +44,9 @@ class Board:
 
 
 @pytest.fixture
-def board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Board]:
-    made: list[Server] = []
-    open_ = Server.open
-    monkeypatch.setattr(Server, "open", lambda settings: made.append(open_(settings)) or made[0])
-    app = web_app.create_app(chosen=Settings(tmp_path / "home", accounts="tokens"))
-    yield Board(app, made[0])
-    made[0].tables.close()
-    made[0].store.close()
+def board(tmp_path: Path) -> Iterator[Board]:
+    with opened_app(tmp_path, accounts="tokens") as found:
+        yield Board(*found)
 
 
 def entry(store: Store, name: str = "Ours", owner: str = "token:ada", **more: object) -> Submission:

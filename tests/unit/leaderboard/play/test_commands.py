@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from PIL import Image
 from says import says
 from typer.testing import CliRunner
 
@@ -44,8 +45,13 @@ def test_a_person_plays_with_the_choices_of_the_method_that_a_simulated_user_has
     monkeypatch.setattr(
         "leaderboard.play.commands._on_page", lambda port: lambda dialogue: dialogue.current()
     )
+    pictures = tmp_path / "pictures"
+    pictures.mkdir()
+    for number in range(3):
+        Image.new("RGB", (8, 8), (80 * number, 0, 0)).save(pictures / f"{number}.png")
+    mine = ("--pictures", "pictures", "--encoder", "shapes", "--limit", "2", "--k", "1")
     rule = ("--caption-rule", "comma", "--device", "cpu", "--no-normalise")
-    done = CliRunner().invoke(build(), ["play", "--web", "--limit", "2", "--k", "1", "--seed", "1", *rule])
+    done = CliRunner().invoke(build(), ["play", "--web", *mine, *rule])
     assert done.exit_code == 0, done.output
     header = json.loads(next(tmp_path.glob("human.jsonl.journal/*/header.json")).read_text())
     assert header["settings"]["normalise"] is False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import itertools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,19 +15,17 @@ from xml.etree import ElementTree
 import jsonschema
 import pyarrow.parquet as pq
 import pytest
-from fastapi.testclient import TestClient
 from full_boards import BOARD, METRIC, add_entry
+from inspected_entries import shipped
 from read_pages import column, html_of, read
+from web_worlds import opened_app
 
-import submissions
 from leaderboard import boards
 from leaderboard.commands import board_text
 from leaderboard.intake import Cover
 from leaderboard.pages.published_rows import rows_for
 from leaderboard.server import Server
-from leaderboard.settings import Settings
 from leaderboard.store import Store
-from leaderboard.web import app as web_app
 from leaderboard.web.formats import columns
 
 ATOM = "{http://www.w3.org/2005/Atom}"
@@ -50,26 +49,29 @@ NASTY = [
 """Texts that intake refuses or lets in; here they come in beside it."""
 
 
-@pytest.fixture
-def opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Any, Server]]:
-    """The application without its worker, and what it serves from."""
-    made: list[Server] = []
-    open_ = Server.open
-    monkeypatch.setattr(Server, "open", lambda settings: made.append(open_(settings)) or made[0])
-    app = web_app.create_app(chosen=Settings(tmp_path / "home", url="https://board.example.org"))
-    yield TestClient(app, base_url="http://localhost"), made[0]
-    made[0].tables.close()
-    made[0].store.close()
+URL = "https://board.example.org"
+SEEDS = itertools.count(100)
 
 
 @pytest.fixture
-def client(opened: tuple[Any, Server]) -> Any:
-    return opened[0]
+def opened(tmp_path: Path) -> Iterator[tuple[Any, Server]]:
+    """An application of a test's own."""
+    with opened_app(tmp_path, url=URL) as found:
+        yield found
 
 
-@pytest.fixture
-def store(opened: tuple[Any, Server]) -> Store:
-    return opened[1].store
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, Server]]:
+    """An application with entries, which tests read, and add to where it does not matter to the others."""
+    with opened_app(tmp_path_factory.mktemp("filled"), url=URL) as found:
+        fill(found[1].store)
+        found[1].tables.refresh(boards.board(BOARD))
+        yield found
+
+
+@pytest.fixture(scope="module")
+def client(filled: tuple[Any, Server]) -> Any:
+    return filled[0]
 
 
 def validates(answer: Any, path: str, document: dict[str, Any]) -> None:
@@ -90,8 +92,7 @@ def fill(store: Store, number: int = 5) -> None:
     add_entry(store, 99, 0.5, baseline=True, skipped_images=3)
 
 
-def test_every_answer_has_the_schema_of_the_document(client: Any, store: Store) -> None:
-    fill(store)
+def test_every_answer_has_the_schema_of_the_document(client: Any) -> None:
     document = client.get("/api/openapi.json").json()
     one = client.get(TABLE).json()["rows"][0]["submission"]
     for path, route in (
@@ -116,8 +117,7 @@ def test_every_answer_has_the_schema_of_the_document(client: Any, store: Store) 
     assert body["multipart/form-data"]["schema"]["required"] == ["file"]
 
 
-def test_a_schema_says_more_than_object(client: Any, store: Store) -> None:
-    fill(store)
+def test_a_schema_says_more_than_object(client: Any) -> None:
     document = client.get("/api/openapi.json").json()
     answer = client.get(TABLE)
     answer.json()["rows"][0].pop("signature")
@@ -142,9 +142,8 @@ def test_a_schema_says_more_than_object(client: Any, store: Store) -> None:
         f"/api/v1/feed.atom?board={BOARD}",
     ],
 )
-def test_what_has_not_changed_is_not_sent_again(client: Any, opened: tuple[Any, Server], path: str) -> None:
-    _, server = opened
-    fill(server.store)
+def test_what_has_not_changed_is_not_sent_again(filled: tuple[Any, Server], path: str) -> None:
+    client, server = filled
     server.tables.refresh(boards.board(BOARD))
     first = client.get(path)
     etag = first.headers["etag"]
@@ -152,7 +151,7 @@ def test_what_has_not_changed_is_not_sent_again(client: Any, opened: tuple[Any, 
         again = client.get(path, headers={"If-None-Match": named})
         assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", etag)
     assert client.get(path, headers={"If-None-Match": '"other"'}).status_code == 200
-    add_entry(server.store, 50, 0.95)
+    add_entry(server.store, next(SEEDS), 0.95)
     server.tables.refresh(boards.board(BOARD))
     changed = client.get(path, headers={"If-None-Match": etag})
     assert changed.status_code == 200
@@ -163,12 +162,7 @@ def test_what_has_not_changed_is_not_sent_again(client: Any, opened: tuple[Any, 
     ("accepted", "packed"), [("gzip", True), ("br;q=1, gzip;q=0.5", True), ("", False), ("br", False)]
 )
 @pytest.mark.parametrize("what", ["", "?format=csv"])
-def test_gzip_goes_to_those_who_take_it(
-    client: Any, opened: tuple[Any, Server], accepted: str, packed: bool, what: str
-) -> None:
-    _, server = opened
-    fill(server.store)
-    server.tables.refresh(boards.board(BOARD))
+def test_gzip_goes_to_those_who_take_it(client: Any, accepted: str, packed: bool, what: str) -> None:
     with client.stream("GET", TABLE + what, headers={"Accept-Encoding": accepted}) as answer:
         sent = b"".join(answer.iter_raw())
     assert (answer.headers.get("content-encoding") == "gzip") is packed
@@ -177,8 +171,7 @@ def test_gzip_goes_to_those_who_take_it(
     assert (gzip.decompress(sent) if packed else sent) == plain
 
 
-def test_parquet_and_errors_are_not_packed(client: Any, store: Store) -> None:
-    fill(store)
+def test_parquet_and_errors_are_not_packed(client: Any) -> None:
     for path in (f"{TABLE}?format=parquet", "/api/v1/boards/nothing"):
         assert "content-encoding" not in client.get(path, headers={"Accept-Encoding": "gzip"}).headers
 
@@ -191,7 +184,8 @@ def test_pages_of_other_sites_may_read(client: Any) -> None:
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 1000])
-def test_pages_cover_every_entry_once_while_others_come(client: Any, store: Store, limit: int) -> None:
+def test_pages_cover_every_entry_once_while_others_come(opened: tuple[Any, Server], limit: int) -> None:
+    client, store = opened[0], opened[1].store
     fill(store, 6)
     # It waits for its judge while others that came later are published, and comes on the board behind them.
     late = add_entry(store, 70, 0.3)
@@ -216,9 +210,8 @@ def test_pages_cover_every_entry_once_while_others_come(client: Any, store: Stor
     assert late.id not in seen
 
 
-def test_formats_agree(client: Any, opened: tuple[Any, Server]) -> None:
-    _, server = opened
-    fill(server.store)
+def test_formats_agree(filled: tuple[Any, Server]) -> None:
+    client, server = filled
     view = server.tables.refresh(boards.board(BOARD)).view
     assert client.get(TABLE).json() == view
     table = pq.read_table(io.BytesIO(client.get(f"{TABLE}?format=parquet").content))
@@ -237,8 +230,8 @@ def test_formats_agree(client: Any, opened: tuple[Any, Server]) -> None:
     assert client.get(f"/api/boards/{BOARD}").content == client.get(TABLE).content
 
 
-def test_texts_of_strangers_are_inert(client: Any, opened: tuple[Any, Server]) -> None:
-    _, server = opened
+def test_texts_of_strangers_are_inert(opened: tuple[Any, Server]) -> None:
+    client, server = opened
     for seed, text in enumerate(NASTY):
         fields = dict.fromkeys(("name", "backbone", "caption_rule", "aggregation", "search", "notes"), text)
         add_entry(server.store, seed, 0.5, submitter=text, trained_on=[text], paper=text, code=text, **fields)
@@ -279,7 +272,8 @@ def test_published_rows_are_a_file_of_their_own_with_numbers_as_printed(client: 
     assert refused.json()["error"]["fix"]
 
 
-def test_the_feed_is_what_atom_asks(client: Any, store: Store) -> None:
+def test_the_feed_is_what_atom_asks(opened: tuple[Any, Server]) -> None:
+    client, store = opened[0], opened[1].store
     empty = ElementTree.fromstring(client.get("/api/v1/feed.atom").content)
     assert empty.findtext(f"{ATOM}updated")
     fill(store, 60)
@@ -321,9 +315,7 @@ def test_the_page_of_routes_lists_them_and_loads_nothing(client: Any) -> None:
     assert again.status_code == 304
 
 
-def test_groups_are_shown_where_there_is_more_than_one_method(
-    client: Any, opened: tuple[Any, Server]
-) -> None:
+def test_groups_are_shown_where_there_is_more_than_one_method(opened: tuple[Any, Server]) -> None:
     _, server = opened
     board = boards.board(BOARD)
     add_entry(server.store, 1, 0.9)
@@ -342,8 +334,7 @@ def test_groups_are_shown_where_there_is_more_than_one_method(
     assert [line.split()[:2] for line in lines[3:6]] == [["1", "1"], ["2", "-"], ["3", "2"]]
 
 
-def test_the_metric_that_ranks_is_a_column(client: Any, store: Store) -> None:
-    fill(store)
+def test_the_metric_that_ranks_is_a_column(client: Any) -> None:
     head = client.get(f"{TABLE}?format=csv").text.splitlines()[0].split(",")
     assert METRIC in head
 
@@ -414,7 +405,7 @@ def test_a_rank_file_goes_out_as_what_it_is(
 
 
 def test_the_upload_has_a_path_with_its_version(client: Any) -> None:
-    content = submissions.make_rank_file(BOARD, "random").to_json()
+    content = shipped("random")
     answer = client.post(f"/api/v1/submissions?board={BOARD}", files={"file": ("run.json", content)})
     assert answer.status_code == 202
     action = client.post(f"/api/v1/submissions/{answer.json()['id']}/withdraw", json={})

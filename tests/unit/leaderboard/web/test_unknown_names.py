@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from fastapi.testclient import TestClient
+from web_worlds import opened_app
 
 from leaderboard.intake import method_from_form
 from leaderboard.server import Server
-from leaderboard.settings import Settings
-from leaderboard.web import app as web_app
 from submissions.rank_file.model import Method
 
 UPLOADS = ("/api/submissions", "/api/v1/submissions")
@@ -20,15 +17,10 @@ BOARD = "/api/v1/boards/shapes/val"
 FILE = {"file": ("run.json", b"[1]", "application/json")}
 
 
-@pytest.fixture
-def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Any, Server]]:
-    made: list[Server] = []
-    open_ = Server.open
-    monkeypatch.setattr(Server, "open", lambda settings: made.append(open_(settings)) or made[0])
-    app = web_app.create_app(chosen=Settings(tmp_path / "home"))
-    yield TestClient(app, base_url="http://localhost"), made[0]
-    made[0].tables.close()
-    made[0].store.close()
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, Server]]:
+    with opened_app(tmp_path_factory.mktemp("names")) as found:
+        yield found
 
 
 def refused(answer: Any, *words: str) -> None:

@@ -1,0 +1,36 @@
+"""The tests catch the seeded faults of `tests/faults.yaml`."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+FAULTS = yaml.safe_load((ROOT / "tests" / "faults.yaml").read_text(encoding="utf-8"))
+
+
+def test_thirty_faults_lie_in_all_packages() -> None:
+    assert len(FAULTS) == 30
+    packages = {fault["file"].partition("/")[0] for fault in FAULTS}
+    assert packages == {"cir_metrics", "cir_datasets", "submissions", "leaderboard"}
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault['file']}: {fault['put'][:30]}")
+def test_a_fault_fits_the_code_and_names_its_test(fault: dict[str, str]) -> None:
+    assert (ROOT / fault["file"]).read_text(encoding="utf-8").count(fault["find"]) == 1
+    path, _, name = fault["caught_by"].partition("::")
+    called = re.escape(name.rpartition(".")[2].partition("[")[0])
+    assert re.search(rf"def {called}\(", (ROOT / path).read_text(encoding="utf-8"))
+
+
+@pytest.mark.slow
+def test_each_fault_is_caught_by_its_test() -> None:
+    command = [sys.executable, str(ROOT / "tests" / "faults.py")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("caught") == len(FAULTS)
