@@ -45,7 +45,7 @@ def opened(browser: Any, site: Any) -> Iterator[Any]:
     """A page whose own policy does not keep axe out."""
     context = browser.new_context(bypass_csp=True)
     page = context.new_page()
-    page.set_default_timeout(30_000)
+    page.set_default_timeout(300_000)
     yield page
     context.close()
 

@@ -40,7 +40,7 @@ def tokens(home: Path) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def server(world: ModuleType, home: Path, tokens: dict[str, str]) -> Iterator[Any]:
-    with world.serving(home, CIR_LEADERBOARD_ACCOUNTS="tokens") as running:
+    with world.serving_here(home, CIR_LEADERBOARD_ACCOUNTS="tokens") as running:
         yield running
 
 
@@ -54,7 +54,7 @@ def send(server: Any, content: bytes, headers: dict[str, str], **query: str) -> 
         params={"board": "shapes/val", **query},
         content=content,
         headers=headers,
-        timeout=60,
+        timeout=300,
     )
     assert answer.status_code in (200, 202), answer.text
     found: dict[str, Any] = answer.json()
@@ -62,7 +62,7 @@ def send(server: Any, content: bytes, headers: dict[str, str], **query: str) -> 
 
 
 def finished(server: Any, submission_id: str, headers: dict[str, str]) -> dict[str, Any]:
-    for _ in range(600):
+    for _ in range(3000):
         found: dict[str, Any] = server.get(f"/api/submissions/{submission_id}", headers=headers).json()
         if found["finished"]:
             return found
@@ -72,7 +72,7 @@ def finished(server: Any, submission_id: str, headers: dict[str, str]) -> dict[s
 
 def act(server: Any, submission_id: str, action: str, headers: dict[str, str], **said: Any) -> httpx.Response:
     return httpx.post(
-        f"{server.url}/api/submissions/{submission_id}/{action}", json=said, headers=headers, timeout=30
+        f"{server.url}/api/submissions/{submission_id}/{action}", json=said, headers=headers, timeout=300
     )
 
 
@@ -325,30 +325,30 @@ def test_quotas_count_what_was_scored(world: ModuleType, tmp_path: Path) -> None
     ada = {"Authorization": f"Bearer {Tokens(store).create('ada')}"}
     store.close()
     quota = {"CIR_LEADERBOARD_ACCOUNTS": "tokens", "CIR_LEADERBOARD_QUOTA_DAY": "2"}
-    with world.serving(home, **quota) as running:
+    with world.serving_here(home, **quota) as running:
         broken = send(running, b"[1]", ada)
         finished(running, broken["id"], ada)
         first = send(running, world.as_bytes(world.rank_file(1)), ada)
         assert first["quota"]["left_today"] == 1
         finished(running, first["id"], ada)
         send(running, world.as_bytes(world.rank_file(2)), ada)
-    with world.serving(home, **quota) as running:
+    with world.serving_here(home, **quota) as running:
         query = {"board": "shapes/val"}
         url = f"{running.url}/api/submissions"
-        answer = httpx.post(url, params=query, content=b"{}", headers=ada, timeout=30)
+        answer = httpx.post(url, params=query, content=b"{}", headers=ada, timeout=300)
         assert (answer.status_code, answer.json()["error"]["code"]) == (429, "quota")
         assert "UTC" in answer.json()["error"]["fix"]
         assert answer.json()["error"]["resets_at"] == first["quota"]["resets_at"]
-        anonymous = httpx.post(url, params=query, content=b"{}", timeout=30)
+        anonymous = httpx.post(url, params=query, content=b"{}", timeout=300)
         assert (anonymous.status_code, anonymous.json()["error"]["code"]) == (401, "needs-token")
 
 
 def test_an_address_that_sends_too_much_is_stopped(world: ModuleType, tmp_path: Path) -> None:
     limits = {"CIR_LEADERBOARD_ACCOUNTS": "tokens", "CIR_LEADERBOARD_UPLOADS_AN_HOUR": "2"}
-    with world.serving(tmp_path / "home", **limits) as running:
+    with world.serving_here(tmp_path / "home", **limits) as running:
         url = f"{running.url}/api/submissions"
         codes = [
-            httpx.post(url, params={"board": "shapes/val"}, content=b"[1]", timeout=30).status_code
+            httpx.post(url, params={"board": "shapes/val"}, content=b"[1]", timeout=300).status_code
             for _ in range(4)
         ]
     assert codes[:2] == [202, 202]
@@ -485,7 +485,7 @@ def test_an_act_without_words_needs_no_body(server: Any, world: ModuleType, toke
     ada = bearer(tokens, "ada")
     sent = send(server, world.as_bytes(world.rank_file(78, "Bodiless")), ada)
     finished(server, sent["id"], ada)
-    answer = httpx.post(f"{server.url}/api/submissions/{sent['id']}/withdraw", headers=ada, timeout=30)
+    answer = httpx.post(f"{server.url}/api/submissions/{sent['id']}/withdraw", headers=ada, timeout=300)
     assert (answer.status_code, answer.json()["state"]) == (200, "withdrawn")
 
 

@@ -26,7 +26,7 @@ def server(world: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Itera
     # Caches of its own: what other tests have prepared would open boards that are closed here.
     folder = tmp_path_factory.mktemp("api")
     alone = {"CIR_DATA_HOME": "", "CIR_CACHE_HOME": str(folder / "cache")}
-    with world.serving(folder / "home", CIR_LEADERBOARD_MAX_UPLOAD_MB="1", **alone) as running:
+    with world.serving_here(folder / "home", CIR_LEADERBOARD_MAX_UPLOAD_MB="1", **alone) as running:
         yield running
 
 
@@ -108,7 +108,7 @@ def test_the_form_fills_in_for_a_missing_method_block(
 def test_a_raw_body_is_a_file_too(server: Any, world: ModuleType) -> None:
     content = world.as_bytes(world.rank_file(8, "Raw"))
     path = f"{server.url}/api/submissions?board=shapes/val&publish=yes&file_name=../../raw.json&submitter=me"
-    answer = httpx.post(path, content=content, timeout=60)
+    answer = httpx.post(path, content=content, timeout=300)
     assert answer.status_code == 202
     assert answer.json()["file_name"] == "raw.json"
     assert server.finished(answer.json()["id"])["state"] == "published"
@@ -167,14 +167,14 @@ def test_the_limit_holds_without_a_content_length(server: Any) -> None:
         for _ in range(20):
             yield b"x" * 2**17
 
-    answer = httpx.post(f"{server.url}/api/submissions?board=shapes/val", content=chunks(), timeout=60)
+    answer = httpx.post(f"{server.url}/api/submissions?board=shapes/val", content=chunks(), timeout=300)
     assert answer.status_code == 413
     assert answer.json()["error"]["code"] == "too-large"
 
 
 def test_a_form_without_a_file_is_refused(server: Any) -> None:
     answer = httpx.post(
-        f"{server.url}/api/submissions?board=shapes/val", files={"other": ("a.json", b"{}")}, timeout=60
+        f"{server.url}/api/submissions?board=shapes/val", files={"other": ("a.json", b"{}")}, timeout=300
     )
     assert answer.status_code == 422
     assert answer.json()["error"]["code"] == "missing-file"
@@ -183,7 +183,7 @@ def test_a_form_without_a_file_is_refused(server: Any) -> None:
 def test_a_form_that_is_not_a_form_is_4xx(server: Any) -> None:
     headers = {"content-type": "multipart/form-data; boundary=x"}
     answer = httpx.post(
-        f"{server.url}/api/submissions?board=shapes/val", content=b"nonsense", headers=headers, timeout=60
+        f"{server.url}/api/submissions?board=shapes/val", content=b"nonsense", headers=headers, timeout=300
     )
     assert 400 <= answer.status_code < 500
     assert answer.json()["error"]["code"]

@@ -22,7 +22,7 @@ def server(world: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Itera
     # Caches of its own: what other tests have prepared would open boards that are closed here.
     folder = tmp_path_factory.mktemp("pages")
     alone = {"CIR_DATA_HOME": "", "CIR_CACHE_HOME": str(folder / "cache")}
-    with world.serving(folder / "home", **alone) as running:
+    with world.serving_here(folder / "home", **alone) as running:
         yield running
 
 

@@ -53,7 +53,7 @@ def bad(world: ModuleType, tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def server(world: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    with world.serving(tmp_path_factory.mktemp("submit") / "home") as running:
+    with world.serving_here(tmp_path_factory.mktemp("submit") / "home") as running:
         yield running
 
 

@@ -28,7 +28,7 @@ BOARD = "shapes/val"
 def server(world: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     folder = tmp_path_factory.mktemp("reading")
     alone = {"CIR_DATA_HOME": "", "CIR_CACHE_HOME": str(folder / "cache")}
-    with world.serving(folder / "home", **alone) as running:
+    with world.serving_here(folder / "home", **alone) as running:
         for seed, hits in enumerate((0.8, 0.4, 0.0), start=1):
             done = running.submitted(world.as_bytes(world.rank_file(seed, f"Method {seed}", hits=hits)))
             assert done["state"] == "published"

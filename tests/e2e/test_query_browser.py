@@ -31,7 +31,7 @@ class Shown:
 @pytest.fixture(scope="module")
 def shown(world: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shown]:
     """The first of the two hits the first 120 of 300 queries, the second the first 60."""
-    with world.serving(tmp_path_factory.mktemp("queries") / "home") as server:
+    with world.serving_here(tmp_path_factory.mktemp("queries") / "home") as server:
         sent = [
             server.submitted(world.as_bytes(world.rank_file(number, name, hits=hits)))["id"]
             for number, (name, hits) in enumerate([("More", 0.4), ("Fewer", 0.2)])

@@ -109,7 +109,7 @@ def ran(world: ModuleType, folder: Path, truth: int) -> Ran:
                 params={"board": ID, "publish": publish},
                 content=json.dumps(document).encode(),
                 headers=headers[owner],
-                timeout=60,
+                timeout=300,
             )
             assert answer.status_code == 202, answer.text
             return str(answer.json()["id"])
@@ -144,7 +144,7 @@ def ran(world: ModuleType, folder: Path, truth: int) -> Ran:
                     f"{server.url}/api/submissions/{ids['published']}/{action}",
                     json={"reason": "x", "extra": 1},
                     headers=headers[who],
-                    timeout=60,
+                    timeout=300,
                 )
                 answers[who, action] = answer.status_code, answer.content
         places.ground_truth.write_bytes(content)

@@ -25,7 +25,7 @@ def provider() -> Iterator[Provider]:
 
 @pytest.fixture(scope="module")
 def server(world: ModuleType, provider: Provider, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    with world.serving(tmp_path_factory.mktemp("space") / "home", **space_of(provider)) as running:
+    with world.serving_here(tmp_path_factory.mktemp("space") / "home", **space_of(provider)) as running:
         yield running
 
 
@@ -55,7 +55,7 @@ def sent(server: Any, world: ModuleType, seed: int, headers: dict[str, str]) -> 
     content = world.as_bytes(world.rank_file(seed, f"Method {seed}"))
     query = {"board": world.BOARD}
     return httpx.post(
-        f"{server.url}/api/submissions", params=query, content=content, headers=headers, timeout=60
+        f"{server.url}/api/submissions", params=query, content=content, headers=headers, timeout=300
     )
 
 

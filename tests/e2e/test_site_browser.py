@@ -254,7 +254,7 @@ def test_dark_pages_are_dark_and_light_ones_light(browser: Any, site: Any) -> No
 
 def test_every_reading_page_is_packed_and_is_not_sent_twice(site: Any) -> None:
     wrong = []
-    with httpx.Client(base_url=site.url, timeout=30) as client:
+    with httpx.Client(base_url=site.url, timeout=300) as client:
         for name, address in site.pages().items():
             if name == "submit":
                 continue

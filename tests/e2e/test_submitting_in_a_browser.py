@@ -25,7 +25,7 @@ def server(world: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Itera
     # Caches of its own: what other tests have prepared would open boards that are closed here.
     folder = tmp_path_factory.mktemp("submitting")
     alone = {"CIR_DATA_HOME": "", "CIR_CACHE_HOME": str(folder / "cache")}
-    with world.serving(folder / "home", **alone) as running:
+    with world.serving_here(folder / "home", **alone) as running:
         yield running
 
 
@@ -327,7 +327,7 @@ def test_the_page_goes_on_when_a_server_that_was_restarted_is_back(
         page.wait_for_selector(":text('Connection to the server was lost')")
         with world.serving(tmp_path / "home", port=int(port)) as again:
             assert again.url == running.url
-            page.wait_for_selector("#field-file button.upload-container", timeout=60_000)
+            page.wait_for_selector("#field-file button.upload-container", timeout=300_000)
             page.wait_for_load_state("networkidle")
             page.set_input_files("#field-file input[type=file]", str(tmp_path / "run.json"))
             page.wait_for_selector("#named :text('it will be checked there')")
@@ -428,7 +428,7 @@ def test_a_private_link_opens_the_desk_and_goes_to_nobody_else(
 ) -> None:
     context = browser.new_context(viewport={"width": 1280, "height": 800}, accept_downloads=True)
     page = context.new_page()
-    page.set_default_timeout(30_000)
+    page.set_default_timeout(300_000)
     asked: list[str] = []
     with_key: list[str] = []
 
@@ -438,7 +438,7 @@ def test_a_private_link_opens_the_desk_and_goes_to_nobody_else(
         asked.append(request.url.partition("#")[0] + headers.get("referer", ""))
         with_key.extend([request.url] if "x-edit-key" in headers else [])
 
-    with world.serving(tmp_path / "home", CIR_LEADERBOARD_ACCOUNTS="tokens") as server:
+    with world.serving_here(tmp_path / "home", CIR_LEADERBOARD_ACCOUNTS="tokens") as server:
         file = written(tmp_path / "run.json", world.rank_file(12, "By private link", notes="folded away"))
         page.on("requestfinished", note)
         send(page, server, file)

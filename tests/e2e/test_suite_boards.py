@@ -29,7 +29,7 @@ def given(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 def server(
     world: ModuleType, given: dict[str, str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Any]:
-    with world.serving(tmp_path_factory.mktemp("home"), **given) as running:
+    with world.serving_here(tmp_path_factory.mktemp("home"), **given) as running:
         yield running
 
 

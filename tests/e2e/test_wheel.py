@@ -115,11 +115,11 @@ def test_it_serves_and_stops(clean: tuple[Path, dict[str, str], Path]) -> None:
     try:
         boards = _get(f"http://127.0.0.1:{port}/api/boards")
         assert "shapes/val" in json.dumps(boards)
-        page = urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=30)
+        page = urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=300)
         assert page.status == 200
     finally:
         server.send_signal(signal.SIGINT)
-        _, words = server.communicate(timeout=30)
+        _, words = server.communicate(timeout=300)
     assert server.returncode == 0, words
     assert "Traceback" not in words
 

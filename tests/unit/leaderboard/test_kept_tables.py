@@ -37,7 +37,7 @@ def rows_of_views(store: Store) -> dict[str, Any]:
 
 
 def until_grouped(tables: Tables) -> dict[str, Any]:
-    until = time.monotonic() + 30
+    until = time.monotonic() + 300
     while time.monotonic() < until:
         view = tables.of(boards.board(BOARD)).view
         if not view["groups_pending"]:
