@@ -30,8 +30,8 @@ import submissions
 
 MEMORY_MIB = 400
 UPLOADS = "/api/submissions"
-MANY = pytest.param(400, marks=pytest.mark.slow)
-PLENTY = pytest.param(60, marks=pytest.mark.slow)
+pytestmark = pytest.mark.slow
+MANY, A_FEW = 200, 20
 GENERATED = {"deadline": None, "database": None, "suppress_health_check": list(HealthCheck)}
 ONCE = (Phase.generate,)
 """A server has a memory: a request is not sent again to make it smaller."""
@@ -226,8 +226,7 @@ def ends(server: Any, accepted: set[str]) -> Counter[str]:
     return Counter(one["state"] for one in done)
 
 
-@pytest.mark.parametrize("count", [3, PLENTY])
-def test_every_route_answers_as_the_openapi_document_says(server: Any, world: ModuleType, count: int) -> None:
+def test_every_route_answers_as_the_openapi_document_says(server: Any, world: ModuleType) -> None:
     """Ids are those of a board and a submission that are there, in every second request."""
     there = server.submitted(world.as_bytes(world.broken(world.rank_file(2, "There"))))["id"]
     known = {"board_id": "shapes/val", "board": "shapes/val", "submission_id": there}
@@ -239,13 +238,13 @@ def test_every_route_answers_as_the_openapi_document_says(server: Any, world: Mo
         for mode in schemathesis.GenerationMode:
 
             @given(case=operation.as_strategy(generation_mode=mode), real=st.booleans())
-            @settings(max_examples=count, phases=ONCE, derandomize=True, **GENERATED)
+            @settings(max_examples=A_FEW, phases=ONCE, derandomize=True, **GENERATED)
             def send(case: Any, real: bool) -> None:
                 if real:
                     for given_values in (case.path_parameters, case.query):
                         for name in set(given_values or {}) & set(known):
                             given_values[name] = known[name]
-                answer = case.call(timeout=60)
+                answer = case.call(timeout=300)
                 seen[f"{case.method} {case.operation.path} {answer.status_code}"] += 1
                 # What a rank file must be, and which boards there are, no schema says.
                 case.validate_response(answer, excluded_checks=[positive_data_acceptance])
@@ -261,16 +260,15 @@ def test_every_route_answers_as_the_openapi_document_says(server: Any, world: Mo
     assert "Traceback" not in server.log.read_text()
 
 
-@pytest.mark.parametrize("count", [100, MANY])
-def test_a_malformed_upload_is_refused_or_rejected(server: Any, world: ModuleType, count: int) -> None:
-    """At once by 4xx, or by its findings; what waits after the short run is not waited for."""
+def test_a_malformed_upload_is_refused_or_rejected(server: Any, world: ModuleType) -> None:
+    """At once by 4xx, or by its findings."""
     said: Counter[str] = Counter()
     kinds: Counter[str] = Counter()
     accepted: set[str] = set()
-    with httpx.Client(base_url=server.url, timeout=60) as client:
+    with httpx.Client(base_url=server.url, timeout=300) as client:
 
         @given(upload=uploads(Files(world.rank_file(1, "Whole"))))
-        @settings(max_examples=count, phases=ONCE, derandomize=True, **GENERATED)
+        @settings(max_examples=MANY, phases=ONCE, derandomize=True, **GENERATED)
         def send(upload: Upload) -> None:
             answer = client.post(UPLOADS, params=upload.query, headers=upload.headers, content=upload.body)
             kinds[upload.kind] += 1
@@ -282,13 +280,12 @@ def test_a_malformed_upload_is_refused_or_rejected(server: Any, world: ModuleTyp
 
         send()
     print(f"{sum(kinds.values())} uploads {dict(kinds)}: {dict(said)}")
-    assert sum(kinds.values()) >= count
+    assert sum(kinds.values()) >= MANY
     assert len(said) > 4
     assert accepted
-    if count > 100:
-        states = ends(server, accepted)
-        print(f"{len(accepted)} judged: {dict(states)}")
-        assert set(states) == {"rejected"}
+    states = ends(server, accepted)
+    print(f"{len(accepted)} judged: {dict(states)}")
+    assert set(states) == {"rejected"}
     assert server.rows() == []
     print(f"peak of the web process: {peak_mib(server):.0f} MiB")
     assert peak_mib(server) < MEMORY_MIB

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import circled_stand_in
 import pytest
+from cir_here import cir
 
 import cir_datasets
 
-ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = json.loads((Path(__file__).parent / "circled_table_4.json").read_text(encoding="utf-8"))
 pytestmark = pytest.mark.filterwarnings(
     "ignore::cir_datasets.errors.UnpinnedDataWarning"
@@ -31,17 +29,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def printed(home: Path) -> subprocess.CompletedProcess[str]:
-    environment = {name: value for name, value in os.environ.items() if name != "CIR_DATA_HOME"}
-    environment |= {"CIR_CACHE_HOME": str(home / "cache"), "HF_ENDPOINT": "http://127.0.0.1:1"}
     arguments = ["datasets", "stats", "circled", "--data-dir", str(home / "publishers"), "--plots", str(home)]
-    return subprocess.run(
-        [sys.executable, "-m", "leaderboard.cli", *arguments],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return cir(*arguments, CIR_CACHE_HOME=str(home / "cache"), CIR_DATA_HOME="")
 
 
 def test_stats_prints_table_4(printed: subprocess.CompletedProcess[str]) -> None:
