@@ -47,12 +47,14 @@ from submissions.scoring.intervals import intervals
 from submissions.report import full_report
 scored = {}
 for entry in entries.entries():
+    if len(scored.get(entry.benchmark, ())) == 4:
+        continue
     report = submissions.score(entries.folder() / entry.file)
     ends = intervals(report, draws=200)
     put(f"entry {entry.file}", full_report(report, intervals=ends).render("json"))
     scored.setdefault(entry.benchmark, []).append(report)
 for benchmark, reports in scored.items():
-    put(f"compare {benchmark}", submissions.compare(reports[:4], draws=200).text("json"))
+    put(f"compare {benchmark}", submissions.compare(reports, draws=200).text("json"))
 for benchmark in scored:
     for method in ("image_only_pixels", "text_only_pixels", "image_text_sum_pixels", "random"):
         made = submissions.make_rank_file(benchmark, method)

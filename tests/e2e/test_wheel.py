@@ -39,7 +39,7 @@ def clean(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, 
     home = tmp_path_factory.mktemp("home")
     environment = home / "environment"
     subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True)
-    pip = [str(environment / "bin" / "python"), "-m", "pip", "install", "--quiet"]
+    pip = [str(environment / "bin" / "python"), "-m", "pip", "install", "--quiet", "--no-compile"]
     subprocess.run([*pip, "-c", str(ROOT / "constraints.txt"), f"{wheel}[leaderboard]"], check=True)
     kept = {
         name: value for name, value in os.environ.items() if not name.startswith(("CIR_", "HF_", "PYTHON"))
