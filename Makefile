@@ -36,7 +36,7 @@ $(RUN_VENV)/.installed: setup.cfg pyproject.toml constraints.txt
 $(TEST_VENV)/.installed: setup.cfg pyproject.toml constraints.txt
 	@echo "Setting up $(TEST_VENV) (once; a few minutes)..."
 	@$(PYTHON) -m venv $(TEST_VENV)
-	@$(TEST_VENV)/bin/python -m pip install $(PIP_FLAGS) -c constraints.txt -e ".[leaderboard,retrieval,language,distributed,dev]"
+	@$(TEST_VENV)/bin/python -m pip install $(PIP_FLAGS) --no-compile -c constraints.txt -e ".[leaderboard,retrieval,language,distributed,dev]"
 	@touch $@
 
 # State lies below .run: a second run reuses it and loses nothing. The baselines without weights are made here and

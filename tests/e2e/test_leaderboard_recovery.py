@@ -48,7 +48,7 @@ def test_a_restart_keeps_the_rows(world: ModuleType, home: Path) -> None:
 def test_what_was_received_before_a_crash_is_finished_after_it(world: ModuleType, home: Path) -> None:
     submission = taken_in(home, world.as_bytes(world.rank_file(2, "Survivor")))
     assert submission.state == "received"
-    with world.serving(home) as running:
+    with world.serving_here(home) as running:
         done = running.finished(submission.id)
         assert done["state"] == "published"
         assert [row["method"]["name"] for row in running.rows()] == ["Survivor"]
@@ -59,7 +59,7 @@ def test_what_was_validated_before_a_crash_is_finished_after_it(world: ModuleTyp
     opened = Server.open(Settings(home))
     opened.store.append(submission, [("validated", {"findings": [], "text": ""})])
     opened.store.close()
-    with world.serving(home) as running:
+    with world.serving_here(home) as running:
         done = running.finished(submission.id)
         assert [event["kind"] for event in done["events"]] == ["received", "validated", "scored", "published"]
 
@@ -80,7 +80,7 @@ def test_a_failure_of_the_server_is_told_without_its_reason(world: ModuleType, h
     submission = taken_in(home, content)
     stored = home / "files" / submission.sha256[:2] / f"{submission.sha256}.json"
     shutil.move(stored, stored.with_suffix(".away"))
-    with world.serving(home) as running:
+    with world.serving_here(home) as running:
         done = running.finished(submission.id)
         assert done["state"] == "failed"
         assert done["message"] == PUBLIC_FAILURE
@@ -96,7 +96,7 @@ def test_a_failure_of_the_server_is_told_without_its_reason(world: ModuleType, h
 
 def test_while_files_cannot_be_written_uploads_are_refused_in_json(world: ModuleType, home: Path) -> None:
     content = world.as_bytes(world.rank_file(5, "Patient"))
-    with world.serving(home) as running:
+    with world.serving_here(home) as running:
         (home / "files/incoming").write_bytes(b"in the way")
         refused = running.upload(content)
         assert refused.status_code == 503
@@ -110,7 +110,7 @@ def test_while_files_cannot_be_written_uploads_are_refused_in_json(world: Module
 
 def test_a_packed_file_is_given_back_packed(world: ModuleType, home: Path) -> None:
     content = gzip.compress(world.as_bytes(world.rank_file(6, "Packed")), mtime=0)
-    with world.serving(home) as running:
+    with world.serving_here(home) as running:
         file = running.get(running.submitted(content)["file"])
         assert file.content == content
         assert file.headers["content-type"] == "application/gzip"
@@ -118,7 +118,7 @@ def test_a_packed_file_is_given_back_packed(world: ModuleType, home: Path) -> No
 
 
 def test_a_second_server_on_the_port_says_so(world: ModuleType, home: Path, tmp_path: Path) -> None:
-    with world.serving(home) as running:
+    with world.serving_here(home) as running:
         port = running.url.rsplit(":", maxsplit=1)[1]
         other = tmp_path / "other"
         done = world.cir("leaderboard", "serve", "--port", port, "--home", str(other))

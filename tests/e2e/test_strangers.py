@@ -37,7 +37,7 @@ def tokens(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, st
 @pytest.fixture(scope="module")
 def server(world: ModuleType, tokens: tuple[Path, dict[str, str]]) -> Iterator[Any]:
     home, _ = tokens
-    with world.serving(home, CIR_LEADERBOARD_ACCOUNTS="tokens", CIR_DATA_HOME="") as running:
+    with world.serving_here(home, CIR_LEADERBOARD_ACCOUNTS="tokens", CIR_DATA_HOME="") as running:
         yield running
 
 

@@ -354,7 +354,7 @@ def test_the_log_is_not_flooded(server: Any) -> None:
 
 
 def test_a_failing_database_is_503_and_says_when_to_return(world: ModuleType, tmp_path: Path) -> None:
-    with world.serving(tmp_path / "home", CIR_DATA_HOME="") as running:
+    with world.serving_here(tmp_path / "home", CIR_DATA_HOME="") as running:
         (database,) = (tmp_path / "home").glob("*.sqlite")
         with contextlib.closing(sqlite3.connect(database)) as opened:
             for (table,) in opened.execute(
@@ -543,7 +543,7 @@ def small(world: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     own.parent.mkdir(parents=True)
     shapes = (world.ROOT / "leaderboard" / "boards" / "shapes_val.yaml").read_text()
     own.write_text(shapes.replace("id: shapes/val", "id: shapes/small") + "\nmax_mb: 1\n")
-    with world.serving(home, CIR_LEADERBOARD_PAGE_UPLOADS_MB="1") as running:
+    with world.serving_here(home, CIR_LEADERBOARD_PAGE_UPLOADS_MB="1") as running:
         yield running
 
 
