@@ -137,6 +137,7 @@ def test_a_truth_that_is_not_there_lets_the_file_wait_and_says_nothing_of_it(
     assert str(places.secret) not in str(raised.value) + caplog.text
 
 
+@pytest.mark.usefixtures("processes")
 def test_a_truth_in_a_bucket_is_read_with_keys_of_its_own(
     tmp_path: Path, places: world.Places, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -157,6 +158,7 @@ def test_a_truth_in_a_bucket_is_read_with_keys_of_its_own(
     assert (found.report or {})["metrics"]["recall@1"] == 0.1167
 
 
+@pytest.mark.usefixtures("processes")
 def test_a_truth_on_the_hub_is_read_with_a_token_of_its_own(
     tmp_path: Path, places: world.Places, monkeypatch: pytest.MonkeyPatch
 ) -> None:
