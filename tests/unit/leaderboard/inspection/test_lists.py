@@ -143,6 +143,7 @@ def test_a_file_whose_lists_cannot_be_made_is_not_tried_over_and_over(
     assert Lists(server.store, server.files).make(one) is not None
 
 
+@pytest.mark.usefixtures("processes")
 def test_making_ends_when_it_is_told_to(server: Server, entries: dict[str, Submission]) -> None:
     one, stopped = entries["random"], threading.Event()
     _forget(server, one)
