@@ -5,14 +5,12 @@ from __future__ import annotations
 import ast
 import itertools
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cir_here import cir
+from cir_here import cir, in_a_process
 from typer.main import get_command
 from typer.testing import CliRunner
 
@@ -31,16 +29,6 @@ def leaves(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str
 
 
 COMMANDS = list(leaves(get_command(build())))
-
-
-def in_a_process(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "leaderboard.cli", *arguments],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
 
 
 def test_the_commands_are_the_expected_ones() -> None:

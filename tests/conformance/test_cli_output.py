@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from cir_here import cir
+from cir_here import cir, in_a_process
 
 from cir_metrics.terminal import visible
 
@@ -109,8 +109,7 @@ def test_names_of_others_reach_no_terminal_as_they_are(command: str, tmp_path: P
 def test_errors_and_tracebacks_are_written_out_too(tmp_path: Path) -> None:
     missing = f"no{ESC}{BIDI}.json"
     for options in ([], ["--debug"]):
-        command = [sys.executable, "-m", "leaderboard.cli", *options, "score", missing]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        done = in_a_process(*options, "score", missing, folder=tmp_path)
         assert done.returncode in (1, 2)
         assert obeyed(done.stderr) == []
         assert r"no\x1b[31m" in done.stderr

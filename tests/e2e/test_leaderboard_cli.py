@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from cir_here import cir
+from cir_here import cir, in_a_process
 from http_hub import HttpServer, Reply, Request, as_json
 from shapes_dialogues import as_lines, shapes_dialogue
 
@@ -282,7 +282,7 @@ def test_submit_to_something_else_is_a_clear_error(good: Path) -> None:
 
 @pytest.mark.parametrize("ends", ["refused", "rejected", "failed", "published"])
 def test_what_a_server_says_is_written_out_and_the_password_of_its_address_is_not(
-    ends: str, world: ModuleType, good: Path
+    ends: str, good: Path
 ) -> None:
     evil = "\x1b[2J\x9b31m\u202egpj"
     scores = {
@@ -314,7 +314,7 @@ def test_what_a_server_says_is_written_out_and_the_password_of_its_address_is_no
         command = ["submit", str(good), "--to", server.url.replace("//", "//me:hunter2@")]
         command += ["--board", "shapes/val"]
         for arguments in (command, [*command, "--json"], ["--debug", *command]):
-            done = world.cir(*arguments)
+            done = in_a_process(*arguments)
             said.append(done.stdout + done.stderr)
     assert server.authorizations == {f"Basic {base64.b64encode(b'me:hunter2').decode()}"}
     for words in said:
