@@ -6,14 +6,12 @@ import csv
 import hashlib
 import json
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from interruptible import wait_for
 from language_server import Asked, Fault, LanguageServer
 from typer.testing import CliRunner
 
@@ -131,20 +129,6 @@ def test_the_page_says_what_will_not_count_and_each_round_begins_anew(page: Any,
     assert page.evaluate("document.getElementById('instructions').open")
     page.goto(first[0].as_uri())
     assert page.inner_text("#done") == "9 of 9 pairs answered"
-
-
-@pytest.mark.slow
-def test_a_run_that_is_killed_at_each_stage_ends_with_the_same_bytes(tmp_path: Path) -> None:
-    environment = {**os.environ, "CIR_CACHE_HOME": str(tmp_path / "cache"), "OMP_NUM_THREADS": "1"}
-    whole, killed = tmp_path / "whole", tmp_path / "killed"
-    subprocess.run([*COMMAND, *OPTIONS, "--out", str(whole)], check=True, env=environment)
-    for stage in json.loads((whole / "make.json").read_bytes())["stages"]:
-        process = subprocess.Popen([*COMMAND, *OPTIONS, "--out", str(killed)], env=environment)
-        wait_for(lambda stage=stage: any(killed.glob(f"[0-9][0-9]-{stage}.*")), process)  # type: ignore[misc]
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-    subprocess.run([*COMMAND, *OPTIONS, "--out", str(killed)], check=True, env=environment)
-    assert bytes_of(killed) == bytes_of(whole)
 
 
 def handed_in(run: Path, folder: Path) -> list[Path]:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from interruptible import interruptible, wait_for
+from interruptible import interruptible
 from language_server import Asked, Fault, LanguageServer
 
 from cir_datasets.construction.zerosight.pipeline import STAGES
@@ -102,20 +101,6 @@ def test_a_run_that_is_killed_at_each_stage_ends_with_the_same_bytes(tmp_path: P
     assert (tmp_path / "whole/benchmark/card.yaml").is_file()
 
 
-SLOW = """
-import time
-from cir_datasets.construction import workspace
-whole = workspace.write_whole
-def slow(path, content):
-    whole(path, content)
-    time.sleep(0.2)
-workspace.write_whole = slow
-from leaderboard.cli import main
-main()
-"""
-"""The command, with time after each write in which it can be ended."""
-
-
 def command(clips: Path, out: Path, *more: str) -> list[str]:
     return [
         *("make", "zerosight", "--videos", str(clips), "--out", str(out), "--name", "mine"),
@@ -131,22 +116,6 @@ def run(script: str, words: list[str]) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
     )
-
-
-@pytest.mark.slow
-def test_the_command_that_is_killed_at_stages_ends_with_the_same_bytes(tmp_path: Path, clips: Path) -> None:
-    pytest.importorskip("torch", reason="needs the extra `retrieval`")
-    whole, killed = tmp_path / "whole", tmp_path / "killed"
-    ended(run(SCRIPT, command(clips, whole)))
-    for stage in ("frames", "semantic", "references", "consensus", "pool"):
-        process = run(SLOW, command(clips, killed))
-        number = list(STAGES).index(stage) + 1
-        wait_for(lambda: any(killed.glob(f"{number:02d}-*")), process)  # noqa: B023
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
-        assert process.returncode == -signal.SIGKILL
-    ended(run(SCRIPT, command(clips, killed)))
-    assert bytes_of(killed) == bytes_of(whole)
 
 
 @pytest.mark.slow
