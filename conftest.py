@@ -39,8 +39,8 @@ os.environ["CIR_LEADERBOARD_HOME"] = str(_home / "leaderboard")
 os.environ["HF_HOME"] = str(_home / "huggingface")
 os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
-# A width of its own, so that help texts and tables are the same in every terminal.
-os.environ["COLUMNS"] = "110"
+# A width of its own, so that help texts and tables are the same in every terminal, and no table is cut.
+os.environ["COLUMNS"] = "400"
 os.environ["NO_COLOR"] = "1"
 
 

@@ -10,7 +10,7 @@ import typer
 
 from cir_metrics.atomic import write_whole
 from cir_metrics.evaluate_hook import module_folder, module_names
-from cir_metrics.terminal import aligned, echo
+from cir_metrics.terminal import echo, fitted
 
 
 def metrics_commands() -> typer.Typer:
@@ -46,7 +46,7 @@ def list_metrics(
         printed = entry.printed + ("@K" if entry.has_cutoff else "")
         columns = (", ".join(entry.variants), ", ".join(entry.protocols), entry.source)
         rows.append((entry.name, printed, str(entry.version), *columns))
-    echo(aligned(rows))
+    echo(fitted(rows))
 
 
 def install_metrics(

@@ -6,7 +6,9 @@ or rewrite what stands on the screen, and a control of text direction could show
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 from collections.abc import Container, Sequence
 
 from cir_metrics.errors import without_passwords
@@ -18,6 +20,10 @@ _OBEYED = re.compile(
     "|\r(?!\n)"
 )
 _LAST_OF_ONE_BYTE = 0x1F
+_GAP = 2
+"""Blanks between columns."""
+_SHORTEST = 12
+"""Characters that are left of a cell at least."""
 
 
 def visible(text: str) -> str:
@@ -66,6 +72,68 @@ def aligned(rows: Sequence[Sequence[str]], *, right: Container[int] = ()) -> str
         for row in rows
     ]
     return "\n".join(line.rstrip() for line in lines)
+
+
+def screen_columns() -> int | None:
+    """Characters that a line has room for: COLUMNS, else what the terminal says; None in pipes and files."""
+    chosen = os.environ.get("COLUMNS", "")
+    if chosen.isdecimal() and int(chosen):
+        return int(chosen)
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or None
+    except (AttributeError, OSError, ValueError):  # no terminal, or no descriptor at all
+        return None
+
+
+def fitted(rows: Sequence[Sequence[str]], *, right: Container[int] = (), keep: Sequence[int] = (0, 1)) -> str:
+    """Rows of cells as lines that fit the screen: columns are left out and named, no line is wrapped.
+
+    Columns are taken from the left as long as there is room. Where those that stay are too wide alone,
+    the middle of the longest texts goes; numbers are never shortened.
+
+    Args:
+        rows: cells, the same number in each row, the heads first.
+        right: places of the columns that are set to the right.
+        keep: places of the columns that stay.
+
+    Returns:
+        A line a row, and below them one that names what is left out, where something is.
+
+    Example:
+        >>> print(fitted([["ID", "QUERIES"], ["a/b", "7"]], right=[1]))
+        ID   QUERIES
+        a/b        7
+    """
+    width = screen_columns()
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    full = sum(widths) + _GAP * (len(widths) - 1)
+    if width is None or full <= width:
+        return aligned(rows, right=right)
+    room = width + _GAP - sum(widths[place] + _GAP for place in range(len(widths)) if place in keep)
+    shown = []
+    for place, needed in enumerate(widths):
+        if place not in keep:
+            if needed + _GAP > room:
+                continue
+            room -= needed + _GAP
+        shown.append(place)
+    texts = [place for place in shown if place not in right]
+    if room < 0 and texts:
+        longest = max(texts, key=widths.__getitem__)
+        most = max(widths[longest] + room, _SHORTEST)
+        rows = [
+            [_shortened(cell, most) if place == longest else cell for place, cell in enumerate(row)]
+            for row in rows
+        ]
+    chosen = [[row[place] for place in shown] for row in rows]
+    lines = aligned(chosen, right=[new for new, place in enumerate(shown) if place in right])
+    missing = ", ".join(head for place, head in enumerate(rows[0]) if place not in shown)
+    what = f"left out: {missing}" if missing else "long names are shortened"
+    return f"{lines}\nTo fit {width} characters, {what}. All of it: COLUMNS={full} before the command."
+
+
+def _shortened(cell: str, most: int) -> str:
+    return cell if len(cell) <= most else f"{cell[: most - most // 2 - 1]}…{cell[len(cell) - most // 2 :]}"
 
 
 def _written_out(found: re.Match[str]) -> str:

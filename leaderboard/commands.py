@@ -13,7 +13,7 @@ import typer
 
 from cir_datasets.commands.options import DataDirAnywhere, NoChecksAnywhere
 from cir_metrics.errors import CallError, CirError, missing_extra
-from cir_metrics.terminal import aligned, echo, visible
+from cir_metrics.terminal import echo, fitted, visible
 from leaderboard.copying import backup, export, import_
 from leaderboard.export.commands import export_html, export_hub
 from leaderboard.identity.commands import token_commands
@@ -226,7 +226,7 @@ def rescore(
     for row in rows:
         values = (_shown(row[name], found.primary_unit) for name in ("old", "new"))
         lines.append([row["submission"], row["method"], *values, row["note"]])
-    echo(aligned(lines, right={2, 3}))
+    echo(fitted(lines, right={2, 3}, keep=(0, 1, 3)))
     differ = sum(result.changed(found) for result in results)
     words = f"{changed} of {len(rows)} changed." if switch else f"{differ} of {len(rows)} would change."
     echo(words if switch or not differ else f"{words} Let them count with --switch.", err=True)
@@ -427,7 +427,7 @@ def submissions(
         name = str((one.method or {}).get("name", ""))
         when = f"{one.received_at:%Y-%m-%d %H:%M}"
         lines.append([one.id, when, one.owner, name, one.state, _shown(value, found.primary_unit)])
-    echo(aligned(lines, right={5}))
+    echo(fitted(lines, right={5}, keep=(0, 3, 5)))
 
 
 def pull(
@@ -910,9 +910,12 @@ def board_text(
     if groups and len(groups) > 1:
         found = [str(groups.get(entry.submission.id, "-")) for entry in entries]
         rows = [[row[0], group, *row[1:]] for row, group in zip(rows, ["Group", *found], strict=True)]
-    names = {rows[0].index("Kind"), rows[0].index("Method")}
-    lines = aligned(rows, right={*range(len(rows[0]))} - names).split("\n")
-    rule = "-" * max(map(len, lines))
+    heads = rows[0]
+    names = {heads.index("Kind"), heads.index("Method")}
+    method = heads.index("Method")
+    keep = (*range(method + 1), heads.index(board.primary_label, method + 1))
+    lines = fitted(rows, right={*range(len(heads))} - names, keep=keep).split("\n")
+    rule = "-" * max(map(len, lines[: len(rows)]))
     note = [_NOT_RANKED] if any(entry.rank is None and not entry.oracle for entry in entries) else []
     note += [_ORACLE] if any(entry.oracle for entry in entries) else []
     note += [held_back] if held_back else []

@@ -11,7 +11,7 @@ from cir_datasets.registry.cards import broken
 from cir_datasets.registry.overlay_files import overlay_ids
 from cir_datasets.registry.suites import suite, suite_ids
 from cir_metrics.errors import UnknownNameError
-from cir_metrics.terminal import aligned
+from cir_metrics.terminal import fitted
 
 if TYPE_CHECKING:
     from cir_datasets.registry.cards import BenchmarkSpec
@@ -45,7 +45,7 @@ def list_text(rows: Sequence[dict[str, Any]]) -> str:
         for row in rows
         if row["benchmarks"] is not None
     ]
-    return f"{aligned(cells)}\n\n{aligned(suites)}"
+    return f"{fitted(cells)}\n\n{fitted(suites)}"
 
 
 def _members(row: dict[str, Any]) -> str:

@@ -10,7 +10,7 @@ import typer
 from cir_datasets.commands.options import DataDirAnywhere, Json, NoChecksAnywhere
 from cir_datasets.commands.values import benchmark_values
 from cir_datasets.common.counts import counted
-from cir_metrics.terminal import aligned, echo
+from cir_metrics.terminal import echo, fitted
 
 
 def overlay_commands() -> typer.Typer:
@@ -101,7 +101,7 @@ def list_overlays(as_json: Json = False) -> None:
             [str(row["error"] if head == "kind" and row["error"] else row[head]) for head in heads]
             for row in rows
         ]
-        echo(aligned([[head.upper() for head in heads], *cells]))
+        echo(fitted([[head.upper() for head in heads], *cells]))
     else:
         echo(f"No overlay is registered in {overlay_home()}. Add one: cir datasets overlay add FILE")
 

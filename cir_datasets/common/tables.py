@@ -16,7 +16,7 @@ from typing import Any
 
 from cir_datasets.common.spreadsheets import guarded
 from cir_metrics.errors import CallError, UnknownNameError, did_you_mean
-from cir_metrics.terminal import aligned
+from cir_metrics.terminal import fitted
 
 FORMATS = ("table", "json", "csv", "latex", "markdown")
 """Formats that tables are written in; `table` is text for a terminal."""
@@ -184,7 +184,7 @@ def _plain(text: str) -> str:
 
 
 def _terminal(table: Table) -> str:
-    """Columns as wide as their widest cell; marks stand behind the numbers, whose digits stay in line."""
+    """Columns that the screen has room for; marks stand behind the numbers, whose digits stay in line."""
     right = table.numeric()
     columns = []
     for place, head in enumerate(table.columns):
@@ -198,7 +198,7 @@ def _terminal(table: Table) -> str:
         widest = max(map(len, marks), default=0) if place in right else 0
         texts = (_plain(cell.text) + mark.ljust(widest) for cell, mark in zip(cells, marks, strict=True))
         columns.append([head, *texts])
-    body = aligned(list(zip(*columns, strict=True)), right=right)
+    body = fitted(list(zip(*columns, strict=True)), right=right)
     return "\n".join([_plain(table.title), body, *map(_plain, table.notes)])
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from cir_datasets.common.tables import count
 from cir_datasets.statistics.measuring import Statistics, counted_once, total
 from cir_datasets.statistics.tagging import class_names
-from cir_metrics.terminal import aligned
+from cir_metrics.terminal import fitted
 
 CARDS_COUNT = "*"
 """Marks a gallery's size that was taken from the card, because the list is not available."""
@@ -79,7 +79,7 @@ def rows_table(rows: Sequence[Statistics]) -> str:
         if sessions:
             line += [_number(row.average_turns), *(count(row.turns[turns]) for turns in lengths)]
         cells.append(line)
-    text = aligned(cells, right=range(1, len(head)))
+    text = fitted(cells, right=range(1, len(head)))
     if CARDS_COUNT in text:
         text += f"\n{CARDS_COUNT} the card's count: the list of that gallery is not available"
     return text
@@ -91,7 +91,7 @@ def answers_table(rows: Sequence[Statistics]) -> str:
     for row in rows:
         found = [None if n is None else n / row.queries for n in (row.positives, row.negatives)]
         cells.append([row.id, *map(_number, found)])
-    return aligned(cells, right=(1, 2))
+    return fitted(cells, right=(1, 2))
 
 
 def captions_table(rows: Sequence[Statistics]) -> str:
@@ -111,7 +111,7 @@ def captions_table(rows: Sequence[Statistics]) -> str:
                 "-" if row.type_token_ratio is None else f"{row.type_token_ratio:.4f}",
             ]
         )
-    return f"{aligned(cells, right=range(1, len(head)))}\n{_CAPTIONS_NOTE}"
+    return f"{fitted(cells, right=range(1, len(head)))}\n{_CAPTIONS_NOTE}"
 
 
 def classes_table(rows: Sequence[Statistics]) -> str:
@@ -121,7 +121,7 @@ def classes_table(rows: Sequence[Statistics]) -> str:
     for row in rows:
         shares = row.class_shares
         cells.append([row.id, *("-" if shares is None else f"{100 * shares.get(n, 0):.1f}" for n in names)])
-    return f"{aligned(cells, right=range(1, len(names) + 1))}\n{_CLASSES_NOTE}"
+    return f"{fitted(cells, right=range(1, len(names) + 1))}\n{_CLASSES_NOTE}"
 
 
 def terms_table(parts: Sequence[Statistics], top: int) -> str:
@@ -131,7 +131,7 @@ def terms_table(parts: Sequence[Statistics], top: int) -> str:
         [part.id, ", ".join(f"{term} {times:,}" for term, times in part.frequent_terms(top))]
         for part in parts
     ]
-    return aligned(cells)
+    return fitted(cells)
 
 
 def _number(value: float | None) -> str:

@@ -12,7 +12,7 @@ import typer
 
 from cir_datasets.commands.options import DataDirAnywhere, NoChecksAnywhere
 from cir_metrics.errors import CallError, CirError, missing_extra
-from cir_metrics.terminal import aligned, echo
+from cir_metrics.terminal import echo, fitted
 from leaderboard.options import Home
 
 if TYPE_CHECKING:
@@ -233,7 +233,7 @@ def copies(
     finally:
         store.close()
     if rows:
-        echo(aligned([["board", "owner", "submission", "near copy of", "answers differ"], *rows]))
+        echo(fitted([["board", "owner", "submission", "near copy of", "answers differ"], *rows]))
     else:
         echo("No near copies.", err=True)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from cir_metrics.terminal import aligned, echo
+from cir_metrics.terminal import echo, fitted
 from leaderboard.options import Home
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def list_(home: Home = None) -> None:
     for one in found:
         revoked = "-" if one.revoked_at is None else f"{one.revoked_at:%Y-%m-%d}"
         rows.append([one.id, one.owner, one.role, f"{one.created_at:%Y-%m-%d}", revoked])
-    echo(aligned(rows, right=set()))
+    echo(fitted(rows))
 
 
 def revoke(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cir_metrics.terminal import aligned, echo
+from cir_metrics.terminal import echo, fitted
 from submissions.commands.words import as_text
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def list_embeddings(
         echo(as_text([_as_dict(one) for one in found]))
         return
     head = ("KEY", "IMAGES", "MISSING", "MIB", "GALLERY", "ENCODER")
-    echo(aligned([head, *map(_row, found)]))
+    echo(fitted([head, *map(_row, found)]))
     echo(f"cir: {store.root}: {len(found):,} in all", err=True)
 
 

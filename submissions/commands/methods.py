@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from cir_metrics.terminal import aligned, echo
+from cir_metrics.terminal import echo, fitted
 from submissions.commands.words import as_text, find_modules_here
 
 
@@ -38,7 +38,7 @@ def list_methods(
     rows = [("NAME", "ENCODERS", "NEEDS", "SUMMARY")]
     for card in found:
         rows.append((card.name, ", ".join(card.encoders), ", ".join(card.needs) or "-", card.summary))
-    echo(aligned(rows))
+    echo(fitted(rows))
     echo(f"Re-rankers, which go with any of them (cir run --rerank): {', '.join(reranker_names())}", err=True)
 
 
