@@ -7,14 +7,47 @@ SERVE  ?= 1
 RUN_VENV  := .venv/run
 TEST_VENV := .venv/test
 STATE     := .run
+ENTRIES    = $(STATE)/entries
 DIALOGUES  = $(STATE)/dialogues
 OWN_STATE  = $(if $(filter-out .run,$(STATE)), STATE=$(STATE))
-PIP_FLAGS := -qq --disable-pip-version-check
+ENVIRONMENT = PYTHON="$(PYTHON)" ./environment.sh
 
 export HF_HUB_DISABLE_TELEMETRY := 1
 export GRADIO_ANALYTICS_ENABLED := False
+# What was asked for, for the commands that messages name.
+export GOAL ?= $(MAKECMDGOALS)
 
-.PHONY: run prepare test quick test-slow lint types docs site clean help
+# Whether the leaderboard can listen, before minutes go by; by the Python at hand, with nothing installed.
+define PORT_CHECK
+import socket
+import sys
+
+host, port = sys.argv[1:3]
+
+
+def refused(number):
+    """Why nothing can listen there, or None."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((host, number))
+            listener.listen()
+        except OSError as error:
+            return error.strerror or str(error)
+
+
+if not (port.isdigit() and int(port) < 65536):
+    sys.exit("PORT=%s is no number from 0 to 65535. Fix: make run PORT=7861" % port)
+reason = refused(int(port))
+if reason:
+    free = [number for number in range(7860, 7960) if not refused(number)]
+    fix = "stop what listens there, or  make run PORT=%s" % free[0] if free else "make run HOST=127.0.0.1"
+    sys.exit("The leaderboard cannot listen on %s:%s: %s.\nFix: %s" % (host, port, reason, fix))
+endef
+export PORT_CHECK
+
+.PHONY: run python port prepare test quick test-slow lint types docs site clean help
 
 help:
 	@echo "make run        set up, prepare the embedded benchmark, make and score its baselines, serve http://$(HOST):$(PORT)"
@@ -25,40 +58,48 @@ help:
 	@echo "make site       the docs as a site: open site/index.html"
 	@echo "make clean      remove the environments, the state of make run and the site"
 
-# Without torch: what the suite needs to prepare, score and serve.
-$(RUN_VENV)/.installed: setup.cfg pyproject.toml constraints.txt
-	@echo "Setting up $(RUN_VENV) (once; about a minute)..."
-	@$(PYTHON) -m venv $(RUN_VENV)
-	@$(RUN_VENV)/bin/python -m pip install $(PIP_FLAGS) -c constraints.txt -e ".[leaderboard]"
+# Without torch: what the suite needs to prepare, score and serve. All of it comes as wheels, so that nothing is built apart.
+$(RUN_VENV)/.installed: setup.cfg pyproject.toml constraints.txt environment.sh
+	@$(ENVIRONMENT) $(RUN_VENV) leaderboard --no-build-isolation
 	@touch $@
 
 # With everything that the tests, the linter and the type checker need.
-$(TEST_VENV)/.installed: setup.cfg pyproject.toml constraints.txt
-	@echo "Setting up $(TEST_VENV) (once; a few minutes)..."
-	@$(PYTHON) -m venv $(TEST_VENV)
-	@$(TEST_VENV)/bin/python -m pip install $(PIP_FLAGS) --no-compile -c constraints.txt -e ".[leaderboard,retrieval,language,distributed,dev]"
+$(TEST_VENV)/.installed: setup.cfg pyproject.toml constraints.txt environment.sh
+	@$(ENVIRONMENT) $(TEST_VENV) leaderboard,retrieval,language,distributed,dev
 	@touch $@
+
+# Looked at before anything is installed, and not where it is.
+python:
+	@[ -e $(RUN_VENV)/.installed ] || $(ENVIRONMENT)
+
+port: python
+	@[ "$(SERVE)" = "0" ] || $(or $(wildcard $(RUN_VENV)/bin/python),$(PYTHON)) -c "$$PORT_CHECK" "$(HOST)" "$(PORT)"
 
 # State lies below .run: a second run reuses it and loses nothing. The baselines without weights are made here and
 # compared with the rank files of submissions/entries; those of the shapes encoder, which need torch, are these files.
-# Random, image only and text only stand on the boards as baselines, the others as methods, in rank groups.
+# Random, image only and text only stand on the boards as baselines, the others as methods, in rank groups. Two processes
+# score them at once. Dialogues are played after the first table, once.
 run prepare: export CIR_CACHE_HOME := $(abspath $(STATE))/cache
 run prepare: export CIR_LEADERBOARD_HOME := $(abspath $(STATE))/leaderboard
 run prepare: export HF_HOME := $(abspath $(STATE))/huggingface
 run: export CIR_LEADERBOARD_PREPARE := make prepare$(OWN_STATE) BENCHMARKS={benchmark}
-run: $(RUN_VENV)/.installed
+run: port $(RUN_VENV)/.installed
 	@$(RUN_VENV)/bin/cir datasets prepare --no-hub-cache shapes/val shapes/multiturn_val
-	@$(RUN_VENV)/bin/cir entries --out $(STATE)/entries
-	@$(RUN_VENV)/bin/cir leaderboard add --baseline $(foreach name,random. image_only- text_only-,$(STATE)/entries/$(name)*.json.gz) >/dev/null
-	@$(RUN_VENV)/bin/cir leaderboard add $(STATE)/entries/*.json.gz >/dev/null
-	@if [ ! -f $(DIALOGUES)/.made ]; then \
-	echo "Playing the dialogues of shapes by three methods that need no weights ..."; \
-	mkdir -p $(DIALOGUES) && for method in random image_only_pixels image_text_sum_pixels; do \
-	$(RUN_VENV)/bin/cir multiround --benchmark shapes/val --method $$method --simulator oracle --max-rounds 5 --k 10 \
-	--history average --out $(DIALOGUES)/$$method.jsonl >/dev/null || exit 1; done; \
-	$(RUN_VENV)/bin/cir leaderboard add --baseline $(DIALOGUES)/random.jsonl $(DIALOGUES)/image_only_pixels.jsonl >/dev/null && \
-	$(RUN_VENV)/bin/cir leaderboard add $(DIALOGUES)/image_text_sum_pixels.jsonl >/dev/null && touch $(DIALOGUES)/.made; fi
+	@$(RUN_VENV)/bin/cir entries --out $(ENTRIES)
+	@echo "Scoring them for the boards ..."
+	@cd $(ENTRIES) && add="$(abspath $(RUN_VENV))/bin/cir leaderboard add" && \
+	baselines=$$(ls random.*.json.gz image_only-*.json.gz text_only-*.json.gz) && \
+	{ $$add --baseline $$baselines >/dev/null & other=$$!; } && \
+	methods=$$(ls *.json.gz | grep -v -x -F "$$baselines") && \
+	$$add $$methods >/dev/null && wait $$other
 	@echo; $(RUN_VENV)/bin/cir leaderboard show shapes/val shapes/multiturn_val; echo
+	@if [ ! -f $(DIALOGUES)/.made ]; then \
+	mkdir -p $(DIALOGUES) && for method in random image_only_pixels image_text_sum_pixels; do \
+	echo "Playing dialogues for a third board (once; three methods): $$method ..."; \
+	$(RUN_VENV)/bin/cir multiround --benchmark shapes/val --method $$method --simulator oracle --max-rounds 5 --k 10 \
+	--history average --json --out $(DIALOGUES)/$$method.jsonl >/dev/null || exit 1; done; \
+	$(RUN_VENV)/bin/cir leaderboard add --baseline $(DIALOGUES)/random.jsonl $(DIALOGUES)/image_only_pixels.jsonl >/dev/null && \
+	$(RUN_VENV)/bin/cir leaderboard add $(DIALOGUES)/image_text_sum_pixels.jsonl >/dev/null && touch $(DIALOGUES)/.made && echo; fi
 	@echo "Real benchmarks for these boards, from any other shell, while the leaderboard runs or not:"
 	@echo "  make -C $(CURDIR) prepare$(OWN_STATE) BENCHMARKS=\"cirr/val fashioniq/val\""
 	@echo "Publishers' files are downloaded, or taken from CIR_DATA_HOME."

@@ -68,7 +68,10 @@ def test_python_blocks_of_the_readme_run(folder: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_the_readme_shows_the_boards_that_make_run_prints(tmp_path: Path) -> None:
+def test_the_readme_shows_the_boards_that_make_run_prints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
     opened = Server.open(Settings(tmp_path / "home"))
     try:
         for entry in entries():
