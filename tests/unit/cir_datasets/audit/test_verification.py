@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -33,8 +35,12 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(scope="module")
 def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One cache for the tests that verify shapes, which takes seconds to prepare."""
-    return tmp_path_factory.mktemp("verification-cache")
+    """A copy of the tests' own cache for those that verify shapes, which takes seconds to prepare."""
+    folder, cache = tmp_path_factory.mktemp("verification-cache"), Path(os.environ["CIR_CACHE_HOME"])
+    for config in ("train", "val"):
+        cir_datasets.prepare(f"shapes/{config}")
+    shutil.copytree(cache / "prepared" / "shapes", folder / "prepared" / "shapes")
+    return folder
 
 
 @pytest.fixture
@@ -74,12 +80,13 @@ def test_a_broken_record_is_a_fault(home: Path) -> None:
 
 def test_a_damaged_cache_is_a_fault(with_shapes: Path) -> None:
     folder = cir_datasets.prepare("shapes/val")
-    meta = orjson.loads((folder / "meta.json").read_bytes())
+    content = (folder / "meta.json").read_bytes()
+    meta = orjson.loads(content)
     (folder / "meta.json").write_bytes(orjson.dumps({**meta, "data_hash": "0" * 64}))
     found = verify("shapes/val")
     assert kinds(found, "fault") == ["hashes"]
     assert "cir datasets prepare --force shapes/val" in message(found, "hashes")
-    cir_datasets.prepare("shapes/val", force=True)
+    (folder / "meta.json").write_bytes(content)
     found = verify("shapes/val")
     assert found.ok
     assert message(found, "leak") == "no image is shared with shapes/train"

@@ -180,7 +180,7 @@ def test_shards_share_the_triplets_out() -> None:
         found.shard(3, 3)
 
 
-@pytest.mark.parametrize("start", ["fork", "spawn"])
+@pytest.mark.parametrize("start", ["fork", pytest.param("spawn", marks=pytest.mark.slow)])
 def test_two_workers_of_torch_give_every_triplet_once(start: str) -> None:
     data = pytest.importorskip("torch.utils.data")
     found = cir_datasets.triplets("shapes/multiturn_val")

@@ -187,6 +187,7 @@ print(json.dumps([found["relative_caption"][:], images.num_rows, next(iter(strea
 """
 
 
+@pytest.mark.slow
 def test_without_importing_us_the_one_prepared_last_is_found(home: Path, tmp_path: Path) -> None:
     from cir_datasets.huggingface.builder import fill_cache
 
