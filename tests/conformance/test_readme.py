@@ -68,6 +68,7 @@ def test_python_blocks_of_the_readme_run(folder: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_the_readme_shows_the_boards_that_make_run_prints(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

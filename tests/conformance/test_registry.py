@@ -75,7 +75,10 @@ def test_a_revision_is_a_whole_commit_or_none_is_known(name: str) -> None:
             Source.model_validate(source.model_dump() | {"revision": shortened})
 
 
-@pytest.mark.parametrize("benchmark_id", IDS)
+@pytest.mark.parametrize(
+    "benchmark_id",
+    [pytest.param(one, marks=[pytest.mark.slow] if one == "shapes/train" else []) for one in IDS],
+)
 def test_the_ids_of_the_examples_are_in_the_data(benchmark_id: str) -> None:
     spec = registry.spec(benchmark_id)
     example = spec.card.examples[spec.config_name]
