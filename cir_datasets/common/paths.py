@@ -2,10 +2,31 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from pathlib import Path
 
 import platformdirs
+
+
+def regular(path: str | Path) -> Path:
+    """The path of a user's file, before it is opened: a pipe would be waited for without end.
+
+    Args:
+        path: of a file.
+
+    Raises:
+        OSError: there is none, or it is a folder, a pipe, a socket or a device.
+
+    Example:
+        >>> regular("/dev/null")
+        Traceback (most recent call last):
+        OSError: [Errno 22] it is no regular file, but a folder, pipe, socket or device: '/dev/null'
+    """
+    if not stat.S_ISREG(Path(path).stat().st_mode):
+        raise OSError(errno.EINVAL, "it is no regular file, but a folder, pipe, socket or device", str(path))
+    return Path(path)
 
 
 def cache_home() -> Path:

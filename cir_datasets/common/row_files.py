@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from cir_datasets.common.paths import regular
 from cir_datasets.errors import RecordError
 
 Fields = dict[str, Any]
@@ -141,7 +142,7 @@ def text_lines(path: Path) -> Iterator[tuple[int, str | None]]:
         RecordError: the file cannot be read.
     """
     try:
-        with path.open("rb") as lines:
+        with regular(path).open("rb") as lines:
             for number, line in enumerate(lines, start=1):
                 whole = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
                 try:
@@ -195,7 +196,7 @@ def _no_constant(name: str) -> float:
 
 def _csv(path: Path) -> Iterator[tuple[int, Fields | str]]:
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        text = regular(path).read_bytes().decode("utf-8-sig")
     except OSError as error:
         raise unreadable(path, error) from error
     except UnicodeDecodeError as error:
@@ -300,7 +301,7 @@ def _parquet(path: Path) -> Iterator[tuple[int, Fields | str]]:
 
     number = 0
     try:
-        file = pq.ParquetFile(path)
+        file = pq.ParquetFile(regular(path))
         twice = [name for name, count in Counter(file.schema_arrow.names).items() if count > 1]
         if twice:
             raise RecordError(f"{path}: two columns are named {twice[0]!r}. Fix: keep one of them.")

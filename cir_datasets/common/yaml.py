@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from importlib import resources
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
+from cir_datasets.common.paths import regular
 from cir_metrics.errors import CirError, did_you_mean
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def read_fields(path: Path, error: Callable[[str], CirError], example: str) -> t
         CirError: of `error`: the file cannot be read, is not UTF-8 or not YAML, or holds something else.
     """
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        text = regular(path).read_bytes().decode("utf-8-sig")
     except OSError as fault:
         said = f"{path}: cannot be read: {fault.strerror}. Fix: check the path and its permissions."
         raise error(said) from fault

@@ -7,6 +7,7 @@ import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
+from cir_datasets.common.paths import regular
 from cir_datasets.common.spreadsheets import guarded, unguarded
 from cir_metrics.errors import CirError
 
@@ -62,7 +63,7 @@ def read_text(path: Path, error: Callable[[str], CirError]) -> str:
         CirError: of `error`: the file cannot be read, or is not UTF-8.
     """
     try:
-        return path.read_bytes().decode("utf-8-sig")
+        return regular(path).read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as fault:
         raise error(f"{path}: byte {fault.start} is not UTF-8. Fix: save it as UTF-8.") from fault
     except OSError as fault:

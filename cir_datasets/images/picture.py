@@ -5,28 +5,15 @@ from __future__ import annotations
 import hashlib
 import io
 import os
-import struct
-import zlib
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from cir_datasets.common.pictures import PICTURE_FORMATS, PictureFormat, open_picture
+from cir_datasets.common.paths import regular
+from cir_datasets.common.pictures import DECODING_ERRORS, PICTURE_FORMATS, PictureFormat, open_picture
 
 _ENDS = {"JPEG": b"\xff\xd9", "PNG": b"IEND\xaeB`\x82"}
 """What the file of a whole picture ends with, where its format says so."""
-
-_DECODING_ERRORS = (
-    OSError,
-    SyntaxError,
-    ValueError,
-    EOFError,
-    IndexError,
-    TypeError,
-    struct.error,
-    zlib.error,
-)
-"""What Pillow's decoders raise on damaged files, each in its own manner."""
 
 
 @dataclass(frozen=True)
@@ -74,21 +61,17 @@ def read_picture(path: str | Path, formats: Collection[PictureFormat] = PICTURE_
         >>> facts.width, facts.height, facts.pixel_sha256[:8]
         (1, 1, '709e80c8')
     """
-    with Path(path).open("rb") as file:
+    with regular(path).open("rb") as file:
         content = file.read()
         mtime_ns = os.fstat(file.fileno()).st_mtime_ns
     num_bytes, sha256 = len(content), hashlib.sha256(content).hexdigest()
     if not content:
         return PictureFacts(0, mtime_ns, sha256, None, None, None, "the file is empty")
-    from PIL import Image
-
     try:
         with open_picture(io.BytesIO(content), formats) as image:
             width, height = image.size
             pixels = hashlib.sha256(image.convert("RGB").tobytes()).hexdigest()
-    except Image.DecompressionBombError as error:
-        problem = str(error)
-    except _DECODING_ERRORS as error:
+    except DECODING_ERRORS as error:
         problem = str(error) or type(error).__name__
     else:
         return PictureFacts(num_bytes, mtime_ns, sha256, width, height, pixels)
@@ -116,10 +99,8 @@ def damage(path: str | Path, formats: Collection[PictureFormat] = PICTURE_FORMAT
         ...     whole, damage(path)
         (None, 'the file is empty')
     """
-    from PIL import Image
-
     try:
-        with Path(path).open("rb") as file:
+        with regular(path).open("rb") as file:
             if os.fstat(file.fileno()).st_size == 0:
                 return "the file is empty"
             mark = _ENDS.get(open_picture(file, formats).format or "")
@@ -128,8 +109,6 @@ def damage(path: str | Path, formats: Collection[PictureFormat] = PICTURE_FORMAT
                 if file.read() == mark:
                     return None
         return read_picture(path, formats).problem
-    except Image.DecompressionBombError as error:
-        return str(error)
-    except _DECODING_ERRORS as error:
+    except DECODING_ERRORS as error:
         reason = getattr(error, "strerror", None)
         return f"cannot be read: {reason}" if reason else str(error) or type(error).__name__

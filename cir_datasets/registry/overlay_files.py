@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from cir_datasets.common.paths import overlay_home
+from cir_datasets.common.paths import overlay_home, regular
 from cir_datasets.errors import OverlayError
 from cir_datasets.registry.ids import base_spec
 from cir_datasets.registry.naming import NAME_RULE, is_name
@@ -178,7 +178,7 @@ def _content(path: Path) -> bytes:
         OSError: the system refuses to read it.
         OverlayError: it has more bytes than are read.
     """
-    with path.open("rb") as handle:
+    with regular(path).open("rb") as handle:
         content = handle.read(_MAX_BYTES + 1)
     if len(content) > _MAX_BYTES:
         overlay_fault(path, f"it has more than {_MAX_BYTES:,} bytes", "list query ids and labels only")

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
+from cir_datasets.common.paths import regular
 from cir_datasets.common.yaml import read_model
 from cir_datasets.errors import CardError
 from cir_datasets.registry.cards import benchmark_ids
@@ -182,7 +183,7 @@ def published_file(path: str | Path) -> tuple[Reported, ...]:
     """
     path = Path(path)
     try:
-        text = path.read_text(encoding="utf-8")
+        text = regular(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise CallError(f"{path}: {reason}. Fix: name a YAML file of published rows.") from error

@@ -71,7 +71,8 @@ def judge_file(
     asked = _resolved(benchmark)
     transcript = None
     if dialogue is None:
-        report = validate_with(path, asked, part=False, max_bytes=MAX_BYTES, name=file_name, form=form)
+        content = path.read_bytes()
+        report = validate_with(content, asked, part=False, max_bytes=MAX_BYTES, name=file_name, form=form)
     else:
         transcript = _checked_transcript(path, asked.load(str(asked.expected)), dialogue, file_name)
         report = transcript.report

@@ -140,7 +140,7 @@ def rank_command(
     door = _door(paths, by_position=by_position, normalise=normalise)
     check_file(out)
     short = warn_of_short_rankings(benchmark, k)
-    found = _Files(find_suite(benchmark), paths).read()
+    found = _Files(find_suite(benchmark), paths, by_position or door == "lists").read()
     doors: dict[str, Callable[..., Any]] = {
         "scores": partial(ranked_by_scores, by_position=by_position),
         "query_embeddings": partial(ranked_by_embeddings, by_position=by_position, normalise=normalise),
@@ -206,6 +206,7 @@ class _Files:
 
     suite: Suite | None
     paths: dict[str, Path]
+    needs_no_ids: bool
 
     def read(self) -> _Given:
         """Read them all.
@@ -230,11 +231,15 @@ class _Files:
 
     def _one(self, paths: dict[str, Path], member: str) -> _Given:
         from submissions.commands.rank_inputs import read_array, read_ids, read_lists
-        from submissions.running.own_ids import Names
+        from submissions.running.own_ids import Names, not_given
 
         values: dict[str, Any] = {}
         lines = set()
-        for argument, path in paths.items():
+        for argument, of in (("query_ids", "row"), ("image_ids", "column")):
+            if argument not in paths and not self.needs_no_ids:
+                raise not_given(argument, of, self._names({}))
+        # What is cheap to refuse comes first.
+        for argument, path in sorted(paths.items(), key=lambda item: not item[0].endswith("_ids")):
             option = _OPTIONS[argument]
             if argument in ("lists", "subset_lists"):
                 values[argument] = read_lists(path, option)

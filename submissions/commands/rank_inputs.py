@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import gzip
 import json
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any
-from zipfile import BadZipFile
+from zipfile import ZipFile, is_zipfile
 
 import numpy as np
 
@@ -29,6 +30,9 @@ ENDINGS = {
 }
 """By argument how the names of its files end."""
 
+_MOST_UNPACKED = 2**30
+_MOST_TEXT = 2**28
+
 
 def read_array(path: Path, option: str) -> Any:
     """The array of a file: of .npy a memory map, of .pt a tensor.
@@ -46,7 +50,7 @@ def read_array(path: Path, option: str) -> Any:
     ending = path.suffix.lower()
     readers = {
         ".npy": _npy,
-        ".npz": _npz,
+        ".npz": _npy,
         ".pt": _torch,
         ".pth": _torch,
         ".safetensors": _safetensors,
@@ -57,12 +61,16 @@ def read_array(path: Path, option: str) -> Any:
             f"Fix: write it as one of {', '.join(_ARRAYS)}, for example with np.save."
         )
     try:
+        _check_unpacked(path, option)
         found = readers[ending](path)
+        return _only(found, option, path) if isinstance(found, Mapping) else found
     except ImportError as error:
         raise missing_extra(
             f"{option} {path}: reading it", str(error.name), "retrieval", "write it with np.save as .npy"
         ) from error
-    except (OSError, ValueError, RuntimeError, EOFError, UnpicklingError, BadZipFile) as error:
+    except MethodError:
+        raise
+    except Exception as error:  # of damaged files each reader raises what it meets
         # What torch says of other objects is how to run them.
         said = "it holds more than numbers" if isinstance(error, UnpicklingError) else str(error)
         reason = said.partition("\n")[0].rstrip(".") or type(error).__name__
@@ -70,23 +78,32 @@ def read_array(path: Path, option: str) -> Any:
             f"{option} {path}: cannot be read as {ending}: {reason}. "
             "Fix: write it anew, with np.save as .npy."
         ) from error
-    if not isinstance(found, Mapping):
-        return found
-    if len(found) != 1:
+
+
+def _check_unpacked(path: Path, option: str) -> None:
+    """Refuse a zip file, as .npz and .pt are, that is far larger than it looks, by its own directory."""
+    if not is_zipfile(path):
+        return
+    with ZipFile(path) as packed:
+        unpacked = sum(member.file_size for member in packed.infolist())
+    if unpacked > max(_MOST_UNPACKED, path.stat().st_size):
         raise MethodError(
-            f"{option} {path}: it holds {len(found)} arrays ({', '.join(map(str, list(found)[:5]))}). "
+            f"{option} {path}: unpacked it has {unpacked:,} bytes, more than the {_MOST_UNPACKED:,} that are "
+            "taken into memory. Fix: write it with np.save as .npy, which is read where it lies."
+        )
+
+
+def _only(arrays: Mapping[Any, Any], option: str, path: Path) -> Any:
+    if len(arrays) != 1:
+        raise MethodError(
+            f"{option} {path}: it holds {len(arrays)} arrays ({', '.join(map(str, list(arrays)[:5]))}). "
             "Fix: write a file with the one that is meant."
         )
-    return next(iter(found.values()))
+    return next(iter(arrays.values()))
 
 
 def _npy(path: Path) -> Any:
     return np.load(path, mmap_mode="r", allow_pickle=False)
-
-
-def _npz(path: Path) -> Any:
-    with np.load(path, allow_pickle=False) as opened:
-        return dict(opened)
 
 
 def _torch(path: Path) -> Any:
@@ -148,12 +165,17 @@ def _check_file(path: Path, option: str) -> None:
 
 def _text(path: Path, option: str) -> str:
     _check_file(path, option)
-    content = path.read_bytes()
     try:
-        if path.suffix.lower() == ".gz":
-            content = gzip.decompress(content)
+        with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as file:
+            most = max(_MOST_TEXT, path.stat().st_size)
+            content = file.read(most + 1)
+        if len(content) > most:
+            raise MethodError(
+                f"{option} {path}: unpacked it has more than {most:,} bytes. Fix: cut the rankings to what the "
+                "board uses."
+            )
         return content.decode("utf-8-sig")
-    except (UnicodeDecodeError, EOFError, OSError) as error:
+    except (UnicodeDecodeError, EOFError, OSError, zlib.error) as error:
         raise MethodError(f"{option} {path}: it is not a text in UTF-8. Fix: write it as one.") from error
 
 

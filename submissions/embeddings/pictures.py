@@ -6,14 +6,13 @@ import functools
 import hashlib
 import json
 import os
-import struct
-import zlib
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from cir_datasets.common.pictures import PICTURE_FORMATS, PictureFormat, open_picture
+from cir_datasets.common.paths import regular
+from cir_datasets.common.pictures import DECODING_ERRORS, PICTURE_FORMATS, PictureFormat, open_picture
 from cir_datasets.errors import MissingImagesError, SourceError
 
 if TYPE_CHECKING:
@@ -142,7 +141,7 @@ class FilePictures:
         try:
             with open_picture(path, self.formats) as image:
                 return _as_rgb(image)
-        except _unreadable() as error:
+        except DECODING_ERRORS as error:
             raise MissingImagesError(
                 f"{self.name}: image {self.ids[place]!r}: {path} cannot be decoded: {error}. {_FIX}"
             ) from error
@@ -156,7 +155,7 @@ class FilePictures:
                     image.load()
                 elif image.format == "PNG":
                     image.verify()
-        except _unreadable() as error:
+        except DECODING_ERRORS as error:
             return str(error) or type(error).__name__
         return None
 
@@ -322,7 +321,7 @@ def _below(root: str, path: str) -> str:
 def _sampled(path: str) -> tuple[int | None, str | None]:
     """Size of a file, and sha256 (hex) of its beginning, middle and end; None where it cannot be read."""
     try:
-        with Path(path).open("rb", buffering=0) as file:
+        with regular(path).open("rb", buffering=0) as file:
             size = os.fstat(file.fileno()).st_size
             found = hashlib.sha256()
             for start in (0, (size - _SAMPLE_BYTES) // 2, size - _SAMPLE_BYTES):
@@ -348,11 +347,3 @@ def _tail(path: str) -> bytes:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - _TAIL_BYTES))
         return file.read()
-
-
-def _unreadable() -> tuple[type[Exception], ...]:
-    """What Pillow raises on files that it cannot decode."""
-    from PIL import Image
-
-    damaged = (OSError, SyntaxError, ValueError, EOFError, IndexError, TypeError, struct.error, zlib.error)
-    return (*damaged, Image.DecompressionBombError)

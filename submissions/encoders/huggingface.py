@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _TEXTS_AT_ONCE = 256
 _SMALLEST_SHARE = 0.5
+_MOST_SIDE = 4096
 """Of the words that a model knows, those that its tokenizer must know; without files it knows a handful."""
 
 
@@ -112,6 +113,13 @@ class HuggingFaceEncoder:
             dtype=dtype,
             dimensions=self.family.dimensions(config),
         )
+
+        with loading_explained(name):
+            _check_sides(loaded.image_processor)
+            from PIL import Image
+
+            # Whatever else its files say wrongly shows here, and not at the first of 100,000 images.
+            self.encode_images([Image.new("RGB", (32, 32))])
 
     def encode_images(self, images: Sequence[Image]) -> Vectors:
         """Vectors of RGB images, shape (n, dimensions), float32, rows of length 1."""
@@ -275,6 +283,17 @@ def _check_tokenizer(source: str, tokenizer: Any, words: int) -> None:
             f"the model {words:,}. Fix: put the model's tokenizer files beside its weights (tokenizer.json "
             "and tokenizer_config.json, as save_pretrained writes them)."
         )
+
+
+def _check_sides(processor: Any) -> None:
+    """Refuse a preprocessing that makes pictures of no size, or of one that fills the memory."""
+    for setting in ("size", "crop_size", "pad_size"):
+        sides = dict(getattr(processor, setting, None) or {})
+        for name, side in sides.items():
+            if side is not None and not (isinstance(side, int | float) and 1 <= side <= _MOST_SIDE):
+                raise ValueError(
+                    f"preprocessor_config.json: {setting} has {name}={side!r:.50}; it is 1 to {_MOST_SIDE}."
+                )
 
 
 def _preprocessing_hash(processor: Any, tokenizer: Any, max_tokens: int) -> str:

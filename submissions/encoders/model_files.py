@@ -70,7 +70,17 @@ def loading_explained(name: str | Path) -> Iterator[None]:
     from safetensors import SafetensorError
 
     # What is wrong with files of others comes as any of these.
-    damaged = (OSError, ValueError, RuntimeError, LookupError, TypeError, AttributeError, SafetensorError)
+    damaged = (
+        OSError,
+        ValueError,
+        RuntimeError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        ArithmeticError,
+        MemoryError,
+        SafetensorError,
+    )
     try:
         yield
     except EncoderError:

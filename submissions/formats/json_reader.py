@@ -24,6 +24,7 @@ from typing import Any
 
 import orjson
 
+from cir_datasets.common.paths import regular
 from submissions.errors import MissingFileError
 from submissions.formats.budget import MAX_BYTES, MAX_DEPTH, Budget
 from submissions.formats.containers import byte_limit, other_kind, too_large
@@ -73,19 +74,19 @@ def read_bytes(source: Source, findings: Findings, *, max_bytes: int = MAX_BYTES
             findings.add("unreadable", "this is a folder, not a file.", fix="name the rank file inside it")
             return None
         try:
-            with path.open("rb") as handle:
+            with regular(path).open("rb") as handle:
                 limit = byte_limit(handle.peek(), max_bytes)
                 content = handle.read(limit + 1)
         except OSError as error:
             findings.add(
-                "unreadable", f"the system refuses to read it: {error.strerror}.", fix="check its permissions"
+                "unreadable",
+                f"the system refuses to read it: {error.strerror}.",
+                fix="name a file that you may read, and write what comes through a pipe into one first",
             )
             return None
     if len(content) > limit:
         size = len(content) if isinstance(source, bytes) else Path(source).stat().st_size
-        # A device or a pipe has no size of its own.
-        has = f"{size:,}" if size > limit else f"more than {limit:,}"
-        too_large(content, f"the file has {has} bytes; at most {limit:,} are read.", findings)
+        too_large(content, f"the file has {size:,} bytes; at most {limit:,} are read.", findings)
         return None
     return content
 

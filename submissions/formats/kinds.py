@@ -8,6 +8,7 @@ import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
+from cir_datasets.common.paths import regular
 from cir_metrics.errors import CallError
 from submissions.formats.containers import GZIP, JSON, kind_of
 from submissions.formats.json_reader import Source
@@ -111,7 +112,7 @@ def means_rank_file(content: bytes) -> bool:
 def _ends(file: Source) -> tuple[bytes, bytes]:
     if isinstance(file, bytes):
         return file[:_HEAD], file[-_FOOTER:]
-    path = Path(file)
+    path = regular(Path(file))
     with path.open("rb") as handle:
         head = handle.read(_HEAD)
         if kind_of(head) != PARQUET:

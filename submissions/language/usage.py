@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cir_datasets.common.paths import regular
 from cir_metrics.errors import CallError
 
 if TYPE_CHECKING:
@@ -169,7 +170,7 @@ def _read(path: Path) -> Any:
     from cir_datasets.common.yaml import read_yaml
 
     try:
-        return read_yaml(path.read_text(encoding="utf-8"), str(path), CallError)
+        return read_yaml(regular(path).read_text(encoding="utf-8"), str(path), CallError)
     except OSError as error:
         raise CallError(
             f"{path}: the prices cannot be read: {error.strerror or error}. Fix: name a YAML file."

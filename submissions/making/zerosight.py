@@ -128,6 +128,6 @@ def _frames(target: Path, ids: Sequence[str]) -> FilePictures:
 
 
 def _picture(root: Path, image: str) -> Image:
-    from PIL import Image as Module
+    from cir_datasets.common.pictures import open_picture
 
-    return Module.open(root / image)
+    return open_picture(root / image)

@@ -320,6 +320,15 @@ def plain_id(given: object) -> str | int | None:
     return int(given) if isinstance(given, int | np.integer) else None
 
 
+def not_given(argument: str, of: str, names: Names) -> MethodError:
+    """The error where the ids of rows or columns are neither given nor the benchmark's own."""
+    either = names.options.get("by_position", "by_position=True")
+    return MethodError(
+        f"{names.of(argument)} is not given. Fix: {names.giving(argument)}, an id a {of}; or {either} where "
+        f"the {of}s stand in the benchmark's order."
+    )
+
+
 def _ids(
     given: Sequence[str] | None,
     argument: str,
@@ -329,11 +338,7 @@ def _ids(
 ) -> list[str]:
     called = names.of(argument)
     if given is None:
-        either = names.options.get("by_position", "by_position=True")
-        raise MethodError(
-            f"{called} is not given. Fix: {names.giving(argument)}, an id a {of}; or {either} where the "
-            f"{of}s stand in the benchmark's order."
-        )
+        raise not_given(argument, of, names)
     # A set has no order, so that nobody knows which row is whose.
     if isinstance(given, str | bytes | Set) or not isinstance(given, Iterable):
         raise MethodError(

@@ -17,6 +17,7 @@ from typing import Any
 
 import orjson
 
+from cir_datasets.common.paths import regular
 from cir_datasets.construction.cirr.tasks import EXAMPLES, MARKS, WITHOUT_BLANKS
 from cir_datasets.construction.filled_tables import read_filled
 from cir_datasets.construction.workspace import FAILED, Row
@@ -83,7 +84,7 @@ def read_answers(path: Path) -> list[Row]:
         RecordError: the file cannot be read, or is in neither form.
     """
     try:
-        content = path.read_bytes()
+        content = regular(path).read_bytes()
     except OSError as error:
         raise RecordError(
             f"{path}: cannot be read: {error.strerror}. Fix: name a file of answers."

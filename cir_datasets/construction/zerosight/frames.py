@@ -26,7 +26,8 @@ _FORMATS: dict[str, dict[str, Any]] = {
     "jpg": {"format": "JPEG", "quality": 95},
     "png": {"format": "PNG"},
 }
-_MOST_SECONDS = 999_999
+MOST_FRAMES = 7200
+"""Of a video: two hours, a frame a second. Some kilobytes may hold days of one small picture."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,12 @@ class FrameWriter:
         written = 0
         try:
             for number, picture in self._pictures(av, row):
+                if written == MOST_FRAMES:
+                    yield {
+                        "video": row["video"],
+                        FAILED: f"only its first {MOST_FRAMES:,} frames are taken; for more cut it up",
+                    }
+                    return
                 name = f"raw-{number:06d}" if self.raw else f"{number:06d}"
                 image = f"{row['video']}/{name}.{self.ending}"
                 self._write(picture, image)
@@ -87,7 +94,7 @@ class FrameWriter:
                 start = time if start is None else start
                 # A frame stands for the second that it is the first of. A second without one has none.
                 second = math.floor(time - start + 1e-6)
-                if following <= second <= _MOST_SECONDS:
+                if following <= second:
                     following = second + 1
                     yield second, _upright(frame)
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import orjson
 
+from cir_datasets.common.paths import regular
 from cir_datasets.construction.filled_tables import read_filled
 from cir_datasets.construction.workspace import FAILED, Row
 from cir_datasets.construction.zerosight.options import ZeroSightOptions
@@ -90,7 +91,7 @@ def digest_of(folder: str | Path, files: Sequence[Path]) -> str:
     for path in files:
         whole.update(f"{path.relative_to(root).as_posix()}\n".encode("utf-8", "surrogateescape"))
         try:
-            with path.open("rb") as file:
+            with regular(path).open("rb") as file:
                 size = file.seek(0, os.SEEK_END)
                 whole.update(f"{size}\n".encode())
                 for start in (0, (size - _SAMPLE) // 2, size - _SAMPLE):
@@ -151,7 +152,7 @@ def _video_ids(names: Sequence[str]) -> Iterator[str]:
 def _container(path: Path) -> Row:
     av = libav()
     try:
-        with av.open(str(path)) as container:
+        with av.open(str(regular(path))) as container:
             if not container.streams.video:
                 return {FAILED: "it has no pictures"}
             stream = container.streams.video[0]

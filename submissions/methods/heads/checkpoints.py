@@ -199,7 +199,7 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
         raise CheckpointError(f"{path}: no such file. {_WHOLE}")
     try:
         return load_file(path)
-    except (SafetensorError, OSError, ValueError) as error:
+    except (SafetensorError, OSError, ValueError, LookupError, TypeError, RuntimeError, MemoryError) as error:
         raise CheckpointError(f"{path}: not a safetensors file ({error}). Fix: get it again.") from error
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +12,13 @@ import numpy as np
 import pytest
 import submissions_worlds as worlds
 from own_answers import BENCHMARK, IMAGES, KEYS, small_suite
+from says import says
 from typer.testing import CliRunner
 
 import submissions
 from cir_metrics.errors import CirError
 from leaderboard.cli import build
+from submissions.errors import MethodError
 from submissions.running import own_ids, own_lists
 
 DRAWN = np.random.default_rng(0)
@@ -197,3 +201,72 @@ def test_rankings_shorter_than_the_board_uses_are_said_at_once() -> None:
     assert "cir score refuses shorter rankings" in done.stderr
     assert "Where it stands" not in done.stderr
     assert "Where it stands: cir score" in rank("--lists", "L.json", "--k", "50").stderr
+
+
+def bomb() -> None:
+    """More than a gibibyte of zeros in five megabytes."""
+    about = {"descr": "<f4", "fortran_order": False, "shape": (2**29,)}
+    with (
+        zipfile.ZipFile("S.npz", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as packed,
+        packed.open("scores.npy", "w", force_zip64=True) as member,
+    ):
+        np.lib.format.write_array_header_1_0(member, about)
+        for _ in range(129):
+            member.write(bytes(2**23))
+
+
+def claiming(header: bytes) -> bytes:
+    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header
+
+
+SHAPE = b"{'descr': '<f4', 'fortran_order': False, 'shape': (%s,)}\n"
+TENSOR = b'{"a":{"dtype":"F99","shape":[1],"data_offsets":[0,4]}}'
+DAMAGED = {
+    "nested.npy": claiming(b"(" * 5000 + b"\n"),
+    "long.npy": claiming(SHAPE % (b"9" * 400)),
+    "negative.npy": claiming(SHAPE % b"-5"),
+    "odd.npy": claiming(b"{'descr': [1, 'x'], 'fortran_order': 3, 'shape': None}\n"),
+    "cut.npy": claiming(SHAPE % b"7"),
+    "empty.npz": b"PK\x05\x06" + bytes(18),
+    "cut.npz": b"PK\x03\x04" + bytes(18),
+    "empty.safetensors": b"",
+    "huge.safetensors": (2**62).to_bytes(8, "little") + b"{}",
+    "list.safetensors": (2).to_bytes(8, "little") + b"[]",
+    "dtype.safetensors": len(TENSOR).to_bytes(8, "little") + TENSOR + bytes(4),
+    "empty.pt": b"",
+    "text.pt": b"\x80\x04.",
+}
+
+
+def test_lists_under_gzip_are_read_up_to_their_bound() -> None:
+    packer = zlib.compressobj(9, zlib.DEFLATED, 16 + zlib.MAX_WBITS)
+    piece = packer.compress(b" " * 2**24) + packer.flush(zlib.Z_FULL_FLUSH)
+    again = packer.compress(b" " * 2**24) + packer.flush(zlib.Z_FULL_FLUSH)
+    Path("L.json.gz").write_bytes(piece + again * 20)
+    Path("cut.json.gz").write_bytes(piece[:-9])
+    for name, said in (("L.json.gz", "unpacked it has more than"), ("cut.json.gz", "it is not a text")):
+        done = rank("--lists", name)
+        assert isinstance(done.exception, MethodError), done.exception
+        says(done.exception, name, said, "Fix: ")
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_a_damaged_array_is_refused_in_words(name: str) -> None:
+    Path(name).write_bytes(DAMAGED[name])
+    done = rank("--scores", name, *IDS)
+    assert isinstance(done.exception, MethodError), done.exception
+    says(done.exception, name, "Fix: ")
+
+
+def test_what_a_packed_array_unpacks_to_is_bounded_and_asked_for_last() -> None:
+    bomb()
+    done = rank("--scores", "S.npz")
+    assert isinstance(done.exception, MethodError)
+    says(done.exception, "--queries is not given", "Fix: add --queries FILE")
+    done = rank("--scores", "S.npz", *IDS)
+    assert isinstance(done.exception, MethodError)
+    says(done.exception, "S.npz", "unpacked it has", "Fix: write it with np.save as .npy")
+    Path("S.npz").rename("S.npy")  # numpy heeds the content
+    done = rank(*BY_SCORES)
+    assert isinstance(done.exception, MethodError)
+    says(done.exception, "S.npy", "unpacked it has")

@@ -545,3 +545,44 @@ def test_devices_and_types_that_are_not_there(folders: dict[str, Path]) -> None:
         load_encoder(str(folders["clip"]), dtype="float8")
     with pytest.raises(EncoderError, match=r"^threads=0\. Fix: use 1 or more"):
         load_encoder(str(folders["clip"]), threads=0)
+
+
+IMPOSSIBLE: dict[str, Any] = {
+    "huge": {"size": {"shortest_edge": 10**9}, "crop_size": {"height": 10**9, "width": 10**9}},
+    "none": {"size": {"shortest_edge": 0}},
+    "negative": {"crop_size": {"height": -3, "width": 5}},
+    "text": {"size": "large"},
+    "another": {"size": {"height": 7, "width": 7}, "crop_size": {"height": 7, "width": 7}},
+    "mean": {"image_mean": ["a"]},
+    "factor": {"rescale_factor": {}},
+    "nested": {"size": {"shortest_edge": {"shortest_edge": 3}}},
+}
+
+
+@pytest.mark.parametrize("fault", IMPOSSIBLE)
+def test_an_impossible_preprocessing_is_refused_when_it_is_loaded(
+    fault: str, folders: dict[str, Path], tmp_path: Path
+) -> None:
+    folder = shutil.copytree(folders["clip"], tmp_path / "model")
+    path = next(path for path in folder.glob("*processor_config.json"))
+    described = json.loads(path.read_text())
+    inner = described.get("image_processor", described)
+    inner.update(IMPOSSIBLE[fault])
+    path.write_text(json.dumps(described))
+    with pytest.raises(EncoderError) as caught:
+        load_encoder(str(folder), device="cpu")
+    assert str(folder) in str(caught.value)
+    assert "Fix: get it again" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"\xff" * 64, (2**62).to_bytes(8, "little") + b"{}", (2).to_bytes(8, "little") + b"[]"]
+)
+def test_damaged_safetensors_are_refused_in_words(
+    content: bytes, folders: dict[str, Path], tmp_path: Path
+) -> None:
+    folder = shutil.copytree(folders["clip"], tmp_path / "model")
+    (folder / "model.safetensors").write_bytes(content)
+    with pytest.raises(EncoderError) as caught:
+        load_encoder(str(folder), device="cpu")
+    assert "Fix: " in str(caught.value)

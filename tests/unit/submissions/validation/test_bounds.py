@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,8 +12,10 @@ import submissions_worlds as worlds
 
 import submissions
 from cir_metrics.errors import CallError
+from submissions.formats.kinds import is_transcript
 from submissions.formats.reader import Parsed
 from submissions.rank_file.findings import MAX_FINDINGS, Findings
+from submissions.transcripts.checking import check_transcript
 from submissions.validation import report_of
 
 CIRR = worlds.cirr()
@@ -149,9 +153,15 @@ def test_what_is_not_a_benchmark_is_a_wrong_call() -> None:
         submissions.validate(b"{}", 5)
 
 
-def test_a_device_without_end_is_told_as_too_large() -> None:
-    (finding,) = submissions.validate("/dev/zero", CIRR, max_bytes=1000).findings
-    assert finding.message == "the file has more than 1,000 bytes; at most 1,000 are read."
+def test_what_is_no_regular_file_is_not_opened(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for file in (tmp_path / "pipe", Path("/dev/zero")):
+        for read in (submissions.validate, check_transcript):
+            report: Any = read(file, CIRR)
+            (finding,) = getattr(report, "report", report).findings
+            assert finding.code == "unreadable"
+            assert "no regular file" in finding.message
+        assert not is_transcript(file)
 
 
 def test_unpinned_data_is_told_so_that_it_is_true_of_a_changed_file_too() -> None:

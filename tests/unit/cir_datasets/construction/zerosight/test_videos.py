@@ -14,6 +14,7 @@ import orjson
 import pytest
 from PIL import Image
 
+from cir_datasets.construction.zerosight import frames
 from cir_datasets.construction.zerosight.frames import FrameWriter
 from cir_datasets.construction.zerosight.options import ZeroSightOptions
 from cir_datasets.construction.zerosight.videos import digest_of, files_in, video_rows
@@ -216,3 +217,26 @@ def test_what_is_no_video_after_all_is_a_row_with_the_reason(tmp_path: Path) -> 
         "\\xff.mkv": "its name is not UTF-8",
         "b.mkv": "a table of dates names it, and there is no such video",
     }
+
+
+def test_a_pipe_among_the_videos_is_a_row_with_the_reason(tmp_path: Path) -> None:
+    video(tmp_path / "in/a.mkv", [0])
+    os.mkfifo(tmp_path / "in/b.mp4")
+    files = files_in(tmp_path / "in")
+    assert digest_of(tmp_path / "in", files) == digest_of(tmp_path / "in", files)
+    good, pipe = video_rows(tmp_path / "in", files, KEEP)
+    assert "failed" not in good
+    assert "no regular file" in str(pipe["failed"])
+
+
+def test_a_long_video_gives_so_many_frames_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(frames, "MOST_FRAMES", 3)
+    video(tmp_path / "in/a.mkv", [1000 * second for second in range(5)])
+    video(tmp_path / "in/b.mkv", [1000 * second for second in range(3)])
+    *rows, last = frames_of(tmp_path / "in", tmp_path / "out")[:4]
+    assert [row["number"] for row in rows] == [0, 1, 2]
+    assert last == {"video": "a", "failed": "only its first 3 frames are taken; for more cut it up"}
+    assert len(list((tmp_path / "out").rglob("a/*.png"))) == 3
+    assert len(list((tmp_path / "out").rglob("b/*.png"))) == 3
