@@ -171,8 +171,8 @@ def _text(path: Path, option: str) -> str:
             content = file.read(most + 1)
         if len(content) > most:
             raise MethodError(
-                f"{option} {path}: unpacked it has more than {most:,} bytes. Fix: cut the rankings to what the "
-                "board uses."
+                f"{option} {path}: unpacked it has more than {most:,} bytes. Fix: cut the rankings to "
+                "what the board uses."
             )
         return content.decode("utf-8-sig")
     except (UnicodeDecodeError, EOFError, OSError, zlib.error) as error:
