@@ -87,11 +87,10 @@ run: port $(RUN_VENV)/.installed
 	@$(RUN_VENV)/bin/cir datasets prepare --no-hub-cache shapes/val shapes/multiturn_val
 	@$(RUN_VENV)/bin/cir entries --out $(ENTRIES)
 	@echo "Scoring them for the boards ..."
-	@cd $(ENTRIES) && add="$(abspath $(RUN_VENV))/bin/cir leaderboard add" && \
-	baselines=$$(ls random.*.json.gz image_only-*.json.gz text_only-*.json.gz) && \
-	{ $$add --baseline $$baselines >/dev/null & other=$$!; } && \
-	methods=$$(ls *.json.gz | grep -v -x -F "$$baselines") && \
-	$$add $$methods >/dev/null && wait $$other
+	@baselines=$$(ls $(foreach name,random. image_only- text_only-,$(ENTRIES)/$(name)*.json.gz)) && \
+	methods=$$(ls $(ENTRIES)/*.json.gz | grep -v -x -F "$$baselines") && \
+	{ $(RUN_VENV)/bin/cir leaderboard add --baseline $$baselines >/dev/null & } && \
+	$(RUN_VENV)/bin/cir leaderboard add $$methods >/dev/null && wait $$!
 	@echo; $(RUN_VENV)/bin/cir leaderboard show shapes/val shapes/multiturn_val; echo
 	@if [ ! -f $(DIALOGUES)/.made ]; then \
 	mkdir -p $(DIALOGUES) && for method in random image_only_pixels image_text_sum_pixels; do \

@@ -157,6 +157,11 @@ class Reported:
         return found
 
     @property
+    def label(self) -> str:
+        """Its name in tables, with the backbone."""
+        return f"{self.method} ({self.backbone})" if self.backbone else self.method
+
+    @property
     def where(self) -> str:
         """Source, table and row, such as `Liu et al., ICCV 2021, Table 4, row 7`."""
         return f"{self.cite}, {self.table}" + ("" if self.row is None else f", row {self.row}")
@@ -191,7 +196,7 @@ def published_file(path: str | Path) -> tuple[Reported, ...]:
 
 
 def chosen(wanted: Sequence[str], among: Sequence[Reported], see_all: str = "") -> list[Reported]:
-    """The rows that words choose: `all`, a source such as `cirr`, a method such as `TIRG`, or `cirr:TIRG`.
+    """The rows that words choose: `all`, a source such as `cirr`, a method such as `TIRG`, `cirr:TIRG`; ids.
 
     A method is found in every spelling: `SPRC` chooses `SPRC (retrained)` too, and that alone chooses itself.
 
@@ -216,14 +221,14 @@ def chosen(wanted: Sequence[str], among: Sequence[Reported], see_all: str = "") 
 
 
 def _is_chosen(row: Reported, word: str) -> bool:
-    if word.casefold() in ("all", row.source.casefold()):
+    if word.casefold() in ("all", row.source.casefold(), row.id.casefold()):
         return True
     source, _, method = word.partition(":")
     return _is_named(row, word) or (source.casefold() == row.source.casefold() and _is_named(row, method))
 
 
 def _is_named(row: Reported, method: str) -> bool:
-    return method.casefold() in map(str.casefold, row.names)
+    return method.casefold() in map(str.casefold, (*row.names, row.label))
 
 
 def _nothing(word: str, among: Sequence[Reported], see_all: str) -> str:

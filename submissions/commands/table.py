@@ -41,9 +41,14 @@ def table_command(
         typer.Option(
             "--published",
             help="Published rows below: all, a source (cirr), a method (TIRG), a source's method (cirr:TIRG) "
-            "or your own .yaml file. May be repeated.",
+            "an id of a row or your own .yaml file. A method has one row; its others are named. May be "
+            "repeated.",
         ),
     ] = None,
+    source: Annotated[
+        bool,
+        typer.Option("--source/--no-source", help="A column that says where published rows stand, or notes."),
+    ] = True,
     significance: Annotated[
         bool,
         typer.Option("--significance", help="Raise the letters of the methods that are significantly worse."),
@@ -87,6 +92,7 @@ def table_command(
         benchmark=benchmark,
         names=_names(name or []),
         published=published or [],
+        source=source,
         significance=significance,
         draws=draws,
         seed=seed,
@@ -95,6 +101,8 @@ def table_command(
     for method in made.methods:
         for note in method.notes():
             echo(note, err=True)
+    for sentence in made.further:
+        echo(sentence, err=True)
     echo(made.text(format))
 
 

@@ -40,6 +40,7 @@ class PaperTable:
         methods: the methods' scores, in the order of the files.
         reported: the published rows that were chosen.
         made: the tables.
+        further: sentences on published rows of the same names that were not asked for.
     """
 
     layout: str
@@ -47,6 +48,7 @@ class PaperTable:
     methods: tuple[ScoreReport, ...]
     reported: tuple[Reported, ...]
     made: tuple[Table, ...]
+    further: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         """What it is of, in one line."""
@@ -115,6 +117,7 @@ def paper_table(
     benchmark: BenchmarkLike = None,
     names: Mapping[str, str] | None = None,
     published: Sequence[str] = (),
+    source: bool = True,
     significance: bool = False,
     draws: int = DRAWS,
     seed: int = SEED,
@@ -134,8 +137,9 @@ def paper_table(
         benchmark: what the files answer, as in `score`.
         names: by file the method's name that is printed.
         published: which published rows stand below: `all`, sources such as `cirr`, methods such as `TIRG`,
-            a source's method such as `cirr:TIRG`, or YAML files of one's own in the form of
-            `cir_datasets/published_results`.
+            a source's method such as `cirr:TIRG`, ids of rows, or YAML files of one's own in the form of
+            `cir_datasets/published_results`. A method has one row a table; `further` names its other rows.
+        source: whether published rows have a column that says where they stand; else the notes say it.
         significance: whether raised letters name the methods that are significantly worse.
         draws: of tests that are not exact.
         seed: 0 or more.
@@ -174,7 +178,7 @@ def paper_table(
         methods = scored_methods(
             files, found, benchmark, names or {}, with_published=bool(published), max_bytes=max_bytes
         )
-    rows = _reported(found, published)
+    rows, further = _reported(found, published)
     target = methods[0].benchmark if methods else _target_of(rows[0], found)
     if significance and len(methods) < 2:
         raise CallError("significance needs two methods or more. Fix: add one's files, or leave it out.")
@@ -188,13 +192,13 @@ def paper_table(
         if members:
             for place, member in enumerate(members):
                 runs = [method.runs[place] for method in methods]
-                made.append(_Making(found, table, member, runs, [], tests).table())
+                made.append(_Making(found, table, member, runs, [], tests, source).table())
             continue
-        making = _Making(found, table, target, methods, rows, tests)
+        making = _Making(found, table, target, methods, rows, tests, source)
         if methods or making.reported:
             made.append(making.table())
         used += [row for row in making.reported if row not in used]
-    return PaperTable(found.name, target, tuple(methods), tuple(used), tuple(made))
+    return PaperTable(found.name, target, tuple(methods), tuple(used), tuple(made), tuple(further))
 
 
 @dataclass(frozen=True)
@@ -206,15 +210,22 @@ class _Tests:
     alpha: float
 
 
-def _reported(found: Layout, words: Sequence[str]) -> list[Reported]:
-    """The published rows that words choose, those of one method together."""
+def _reported(found: Layout, words: Sequence[str]) -> tuple[list[Reported], list[str]]:
+    """The published rows that words choose, those of one method together; notes on rows of the same names."""
     if not words:
-        return []
+        return [], []
     own = [row for word in words if word.lower().endswith(_FILES) for row in published_file(word)]
     named = [word for word in words if not word.lower().endswith(_FILES)]
     fitting = [row for row in published() if _slots(row, found)]
     see_all = f"cir table --for {found.name} --published all"
-    rows = [*(row for row in own if _slots(row, found)), *(chosen(named, fitting, see_all) if named else ())]
+    by_word = {word: chosen([word], fitting, see_all) for word in named}
+    whole = {"all", *(row.source.casefold() for row in fitting), *(row.id.casefold() for row in fitting)}
+    picked = {
+        row.id
+        for word, rows in by_word.items()
+        for row in (rows if word.casefold() in whole else _one_a_table(word, rows, found))
+    }
+    rows = [*(row for row in own if _slots(row, found)), *(row for row in fitting if row.id in picked)]
     if own and not any(row in rows for row in own):
         raise CallError(
             f"no row of {', '.join(word for word in words if word.lower().endswith(_FILES))} has a number "
@@ -223,7 +234,26 @@ def _reported(found: Layout, words: Sequence[str]) -> list[Reported]:
     first: dict[str, int] = {}
     for place, row in enumerate(rows):
         first.setdefault(_plain_name(row), place)
-    return sorted(rows, key=lambda row: first[_plain_name(row)])
+    notes = []
+    for word, same in by_word.items():
+        others = [f"{row.label} in {row.where} ({row.id})" for row in same if row.id not in picked]
+        if others:
+            notes.append(f"Further rows of {word}, each to be asked for by its id: {', '.join(others)}.")
+    return sorted(rows, key=lambda row: first[_plain_name(row)]), notes
+
+
+def _one_a_table(word: str, rows: Sequence[Reported], found: Layout) -> list[Reported]:
+    """Of a method's rows the one that each table shows: of that very name first, then with most numbers."""
+    name = word.rpartition(":")[2].casefold()
+    fitting = ([row for row in rows if _values(row, table)] for table in found.tables)
+    return [
+        min(
+            those,
+            key=lambda row: (name not in (row.method.casefold(), row.label.casefold()), -len(row.values)),
+        )
+        for those in fitting
+        if those
+    ]
 
 
 def _plain_name(row: Reported) -> str:
@@ -275,7 +305,9 @@ class _Making:
         methods: Sequence[ScoreReport],
         rows: Sequence[Reported],
         tests: _Tests | None,
+        source: bool,
     ) -> None:
+        self.source = source
         self.found, self.layout, self.target, self.methods = found, layout, target, methods
         self.reported = [row for row in rows if _values(row, layout)]
         columns = columns_of(layout, methods, with_published=bool(rows))
@@ -298,10 +330,12 @@ class _Making:
                 spans.append((column.span, 1))
         rows = self._own_rows()
         rules = (len(rows),) if rows and self.reported else ()
-        if self.reported:
+        rows = [(*row, Cell(HERE)) for row in rows] + [self._reported_row(row) for row in self.reported]
+        if self.reported and self.source:
             heads.append("Source")
             spans.append(("", 1))
-            rows = [(*row, Cell(HERE)) for row in rows] + [self._reported_row(row) for row in self.reported]
+        else:
+            rows = [row[:-1] for row in rows]
         return Table(
             title=f"{self.layout.title} ({self._asked()})",
             columns=tuple(heads),
@@ -364,9 +398,8 @@ class _Making:
         for column in self.columns:
             text = values.get((column.of, column.metric))
             cells.append(Cell("-") if text is None else Cell(text, float(Decimal(text) / 100)))
-        name = row.method if not row.backbone else f"{row.method} ({row.backbone})"
         where = "" if target == self.target else f" on {target}"
-        return (Cell(name), *cells, Cell(f"as reported{where}: {row.where}"))
+        return (Cell(row.label), *cells, Cell(f"as reported{where}: {row.where}"))
 
     def _values_of(self, row: Reported) -> dict[tuple[str, str], str]:
         return _values(row, self.layout)[self._target_of(row)]
@@ -420,7 +453,10 @@ class _Making:
         """The protocols that the sources claim, a line a table, and what is odd about a row."""
         lines = []
         for row in self.reported:
-            lines.append(f"{row.cite}, {row.table} ({self._target_of(row)}): {row.protocol}")
+            methods = [] if self.source else [f"{row.label} as reported in"]
+            lines.append(
+                " ".join([*methods, f"{row.cite}, {row.table} ({self._target_of(row)}): {row.protocol}"])
+            )
         odd = [f"{row.method} in {row.where}: {row.note}." for row in self.reported if row.note]
         return [*dict.fromkeys(lines), *odd]
 

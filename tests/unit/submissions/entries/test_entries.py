@@ -171,15 +171,16 @@ def test_make_run_ranks_compares_and_shows_the_boards(tmp_path: Path) -> None:
     for name in WEIGHTLESS:
         assert f"{name}  made here, " in said[0].stdout
     assert "Ranking shapes by the methods that need no weights ..." in said[0].stderr
-    boards = [each.stdout[each.stdout.index("Shapes, single-turn") :] for each in said]
+    boards = [re.findall(r"^Shapes, single-turn .*?\n\n\w", each.stdout, re.M | re.S)[0] for each in said]
     assert boards[0] == boards[1]
     # Twelve entries on the one board, eighteen on the other; the kind stands before the name.
     kinds = Counter(re.findall(r"^ *(?:\d+|-) +(?:(?:\d+|-) +)?(baseline|oracle) ", boards[0], re.MULTILINE))
     oracles = sum("oracle" in entry.method for entry in entries())
     baselines = sum(entry.file.startswith(("random.", "image_only-", "text_only-")) for entry in entries())
     assert kinds == {"baseline": baselines, "oracle": oracles}
-    assert "Playing the dialogues of shapes" in said[0].stdout
-    assert "Playing the dialogues of shapes" not in said[1].stdout
+    assert said[0].stdout.index("Shapes, multi-turn") < said[0].stdout.index("Playing dialogues")
+    assert said[0].stderr.count("round 5 of 5: ") == 3
+    assert "Playing dialogues" not in said[1].stdout
     home = str(tmp_path / "state" / "leaderboard")
     talks = cir("leaderboard", "show", "shapes/dialogue_val", "--home", home).stdout
     # Behind the rank stand the kind, where it is one, and the name.

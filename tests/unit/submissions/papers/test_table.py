@@ -6,6 +6,7 @@ import csv
 import dataclasses
 import io
 import json
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -159,8 +160,9 @@ def test_best_and_second_stand_out_and_what_is_printed_alike_shares_the_mark() -
 
 
 def test_published_rows_stand_below_with_their_source_and_take_no_part(two: list[ScoreReport]) -> None:
-    made = paper_table(two, "fashioniq", published=["TIRG"])
+    made = paper_table(two, "fashioniq", published=["TIRG", "cirr-2-7"])
     (table,) = made.tables()
+    assert made.further == ()
     assert [row[-1].text for row in table.rows] == [
         "computed here",
         "computed here",
@@ -174,6 +176,44 @@ def test_published_rows_stand_below_with_their_source_and_take_no_part(two: list
         note.startswith("TIRG has different numbers: ") and note.endswith("16.18 apart.")
         for note in table.notes
     )
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "others"),
+    [
+        ("fashioniq", "TIRG", ["cirr-2-7"]),
+        ("fashioniq", "cirr:TIRG", ["cirr-2-7"]),
+        ("cirr", "SPRC", ["qure-1-6"]),
+        ("cirr", "SPRC (retrained)", []),
+        ("zerosight", "LinCIR (ViT-L/14)", ["zerosight-4-15"]),
+        (
+            "circo",
+            "CIReVL",
+            [*(f"zerosight-4-{n}" for n in (9, 17)), *(f"zerosight-5-{n}" for n in (4, 13, 18))],
+        ),
+    ],
+)
+def test_a_row_asked_for_by_name_is_one_and_its_others_are_named(
+    kind: str, name: str, others: list[str]
+) -> None:
+    made = paper_table([], kind, published=[name])
+    (table,) = made.tables()
+    assert len(table.rows) == 1
+    assert table.rows[0][0].text.startswith(name.rpartition(":")[2])
+    assert [row for sentence in made.further for row in re.findall(r"\((\w+-\d+-\d+)\)", sentence)] == others
+    both = paper_table([], kind, published=[name, *others])
+    assert (len(both.tables()[0].rows), both.further) == (1 + len(others), ())
+
+
+@pytest.mark.parametrize("format", ["latex", "markdown", "table", "csv"])
+def test_a_table_without_its_source_column_names_sources_below(format: str, two: list[ScoreReport]) -> None:
+    made = paper_table(two, "fashioniq", published=["TIRG", "CIRPLANT (init. OSCAR)"], source=False)
+    (table,) = made.tables()
+    assert table.columns[-1] == "(R@10 + R@50)/2"
+    assert [row[0].text for row in table.rows] == ["Ours", "Theirs", "TIRG", "CIRPLANT (init. OSCAR)"]
+    below = [note.partition(" as reported in Liu et al., ICCV 2021, Table 4 ") for note in table.notes]
+    assert [name for name, stated, _ in below if stated] == ["TIRG", "CIRPLANT (init. OSCAR)"]
+    assert "Source" not in made.text(format)
 
 
 def test_published_rows_of_the_test_split_say_so() -> None:
