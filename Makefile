@@ -120,10 +120,10 @@ test:
 	@$(MAKE) --no-print-directory --keep-going -j3 lint types quick
 
 quick: $(TEST_VENV)/.installed
-	@$(TEST_VENV)/bin/python -m pytest -m "not slow" -n 2 --dist worksteal
+	@$(TEST_VENV)/bin/python -m pytest -m "not slow" -n 2 --dist loadfile
 
 test-slow: $(TEST_VENV)/.installed
-	@$(TEST_VENV)/bin/python -m pytest -m "slow or hypothesis" --hypothesis-profile deep -n 2 --dist worksteal tests
+	@$(TEST_VENV)/bin/python -m pytest -m "slow or hypothesis" --hypothesis-profile deep -n 2 --dist loadfile tests
 
 docs: $(TEST_VENV)/.installed
 	@$(TEST_VENV)/bin/python docs/figures.py

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from judge_here import judge_here
 
 from leaderboard import boards
 from leaderboard.commands import board_text
@@ -68,11 +69,11 @@ def test_python_blocks_of_the_readme_run(folder: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.slow
 def test_the_readme_shows_the_boards_that_make_run_prints(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "100")
+    judge_here(monkeypatch)
     opened = Server.open(Settings(tmp_path / "home"))
     try:
         for entry in entries():
