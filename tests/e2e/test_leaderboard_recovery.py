@@ -31,6 +31,7 @@ def taken_in(home: Path, content: bytes) -> Any:
     return submission
 
 
+@pytest.mark.slow
 def test_a_restart_keeps_the_rows(world: ModuleType, home: Path) -> None:
     with world.serving(home) as first:
         done = first.submitted(world.as_bytes(world.rank_file(1, "Stays")))

@@ -23,6 +23,9 @@ NAME, SUBMITTER, NOTES = "Nobody's business", "Quiet Ada", "not for others"
 FILE_NAME = "quiet.json"
 
 
+pytestmark = pytest.mark.slow
+
+
 @pytest.fixture(scope="module")
 def tokens(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
     home = tmp_path_factory.mktemp("strangers") / "home"

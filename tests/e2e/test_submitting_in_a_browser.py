@@ -13,7 +13,7 @@ import pytest
 from shapes_dialogues import BOARD as TALKING
 from shapes_dialogues import as_lines, shapes_dialogue
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 HOSTILE = (
     "<script>alert(1)</script><img src=x onerror=alert(2)> ${alert(3)} {{value}} [x](javascript:alert(4))"
