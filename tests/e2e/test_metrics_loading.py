@@ -59,6 +59,7 @@ print(json.dumps(found))
     assert values == ["my_metric", "my_metric", "recall_at_k", "pnr_map", "pnr_map", "not found", "not found"]
 
 
+@pytest.mark.slow
 def test_installed_names_and_published_folders_load_without_the_import(tmp_path: Path) -> None:
     home = tmp_path / "home"
     install = """

@@ -80,6 +80,7 @@ print(json.dumps(values))
     assert others == [[[None, None]] * 3] * (PROCESSES - 1)
 
 
+@pytest.mark.slow
 def test_every_published_folder_loads_with_nothing_of_ours_imported(published: Path, tmp_path: Path) -> None:
     code = f"""
 import json, sys, evaluate
@@ -109,6 +110,7 @@ print(json.dumps([evaluate.load("published/pnr_map").compute(**CASE) for _ in ra
     assert answers == [[{"pnr_map@5": 0.25}] * 3] * PROCESSES
 
 
+@pytest.mark.slow
 def test_a_published_folder_names_the_package_that_it_lacks(published: Path, tmp_path: Path) -> None:
     code = """
 import json, sys
@@ -127,6 +129,7 @@ except ImportError as error:
     assert "pip install cir-benchmarks" in python(code, tmp_path, tmp_path / "home", HF_HUB_OFFLINE="1")
 
 
+@pytest.mark.slow
 def test_modules_installed_by_the_command_are_loaded_without_importing_ours(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()

@@ -33,6 +33,7 @@ def command(out: Path, *more: str) -> list[str]:
     return [sys.executable, "-m", "leaderboard.cli", *words, "--language", "openai:tiny,concurrency=3", *more]
 
 
+@pytest.mark.slow
 def test_after_a_kill_only_what_was_open_is_asked_again(tmp_path: Path) -> None:
     out = tmp_path / "run.json"
     with LanguageServer(answer=answer, seconds=0.02) as server:

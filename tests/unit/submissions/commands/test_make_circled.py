@@ -165,6 +165,7 @@ def test_released_duplicates_are_those_of_earlier_galleries_whose_queries_are_no
         earlier_splits(val, tmp_path / "nlvr2")
 
 
+@pytest.mark.slow
 def test_a_gallery_that_comes_first_keeps_its_pictures() -> None:
     assert earlier_splits(cir_datasets.load("shapes/train"), None) == []
     (train,) = earlier_splits(cir_datasets.load("shapes/val"), None)
