@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 import yaml
+from cir_here import cir, in_a_process
 from http_hub import TOKEN, Fault, Hub
-from leaderboard_world import cir
 from says import says
 
 from cir_metrics.signature import package_version
@@ -115,7 +115,7 @@ def _port(process: subprocess.Popen[bytes], log: Path) -> str:
 
 def pushed(hub: Hub, **environment: str) -> subprocess.CompletedProcess[str]:
     known = {"HF_ENDPOINT": hub.url, "HF_TOKEN": TOKEN, "HF_HUB_DISABLE_XET": "1"}
-    return cir("leaderboard", "space", "--to", "me/board", **{**known, **environment})
+    return in_a_process("leaderboard", "space", "--to", "me/board", **{**known, **environment})
 
 
 def test_a_push_is_one_commit_and_takes_the_last_ones_files_away(space: Path, hub: Hub) -> None:
