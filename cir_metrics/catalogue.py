@@ -189,6 +189,8 @@ def _unknown(printed: str, name: str) -> str:
         near = [METRICS[name].printed]
     if near:
         entry = _BY_PRINTED.get(near[0])
-        near = [f"{near[0]}@{entry.default_ks[0]}" if entry and entry.has_cutoff else near[0]]
+        if entry and entry.has_cutoff:
+            cutoff = re.fullmatch(r"[^@]*@([1-9][0-9]*)", printed)
+            near = [f"{near[0]}@{cutoff[1] if cutoff else entry.default_ks[0]}"]
     hint = f" Did you mean {near[0]!r}?" if near else ""
     return f"no metric is printed as {printed!r}.{hint} `cir metrics list` shows all."

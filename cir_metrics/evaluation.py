@@ -9,7 +9,8 @@ miss, because `cir score --allow-missing` must count the queries that a file lea
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
@@ -28,8 +29,10 @@ from cir_metrics.ground_truth import (
     check_subset_ranking,
     check_turn_count,
     is_clean,
+    query_of,
 )
-from cir_metrics.inputs import check_ids, check_same_length, check_turns
+from cir_metrics.ids import answered_once, respelled, stranger, warn_of_padding
+from cir_metrics.inputs import check_entries, check_ids, check_turns
 from cir_metrics.sums import exact_mean
 
 Wanted = Sequence[tuple[str, int | None]]
@@ -256,11 +259,17 @@ def evaluate_single_turn(
         if of_gallery:
             raise InputError(f"no rankings, which {min(of_gallery)} needs. Fix: pass rankings.")
         rankings = [()] * len(references)
-    check_same_length(rankings, references, "rankings")
+    rankings, references = check_entries(rankings, references, "rankings")
     lists = [
         check_ids(each, f"rankings[{q}]", what="ranking", allow_empty=True) for q, each in enumerate(rankings)
     ]
     checked = _check_references(references, wanted)
+    in_subset = _subset_lists(subset_rankings, checked, max(of_subset)) if of_subset else lists
+    kept = _answered_once(references, list(zip(lists, in_subset, strict=True)), "rankings")
+    lists, checked = [lists[q] for q in kept], [checked[q] for q in kept]
+    in_subset = [in_subset[q] for q in kept]
+    if of_gallery:
+        lists = _in_known_ids(lists, checked, "rankings[{}]".format)
 
     masks = {}
     held = [each for each in _MASKS if of_gallery and each in _fields(wanted)]
@@ -272,7 +281,7 @@ def evaluate_single_turn(
         n=len(lists),
         list_lengths=_lengths(lists) if of_gallery else None,
         n_positives=_lengths([row["positives"] for row in checked]) if "positive" in masks else None,
-        subset_ranks=_subset_ranks(subset_rankings, checked, max(of_subset)) if of_subset else None,
+        subset_ranks=_subset_ranks(in_subset, checked) if of_subset else None,
         **masks,
     )
     return evaluate_coded(wanted, coded, variants)
@@ -308,20 +317,24 @@ def evaluate_multi_turn(
         {'hits@1@turn1': 0.0, 'hits@1@turn2': 1.0}
     """
     wanted = parse_wanted(metrics, "multi_turn")
-    check_same_length(rankings, references, "rankings")
+    rankings, references = check_entries(rankings, references, "rankings")
     sessions = [check_turns(each, f"rankings[{s}]", allow_empty=True) for s, each in enumerate(rankings)]
     checked = _check_references(references, wanted)
     for s, (session, reference) in enumerate(zip(sessions, checked, strict=True)):
         check_turn_count(session, reference, f"rankings[{s}]")
+    kept = _answered_once(references, sessions, "rankings")
+    sessions, checked = [sessions[s] for s in kept], [checked[s] for s in kept]
 
     num_turns = _lengths(sessions)
-    ranks = _ranks_by_turn(
-        sessions, checked, num_turns, _depth(wanted, [turn for turns in sessions for turn in turns])
+    places = [(s, turn) for s, turns in enumerate(sessions) for turn in range(len(turns))]
+    turns = _in_known_ids(
+        [turn for turns in sessions for turn in turns],
+        checked,
+        lambda place: "rankings[{}][{}]".format(*places[place]),
     )
+    ranks = _ranks_by_turn(turns, [checked[s] for s, _ in places], num_turns, _depth(wanted, turns))
     list_lengths = np.zeros_like(ranks)
-    list_lengths[np.arange(ranks.shape[1]) < num_turns[:, None]] = _lengths(
-        [turn for turns in sessions for turn in turns]
-    )
+    list_lengths[np.arange(ranks.shape[1]) < num_turns[:, None]] = _lengths(turns)
     return evaluate_coded(wanted, CodedSessions(ranks, list_lengths, num_turns))
 
 
@@ -388,32 +401,74 @@ def _lengths(lists: Sequence[Sequence[Any]]) -> IntArray:
     return np.fromiter(map(len, lists), np.int64, len(lists))
 
 
-def _subset_ranks(
+def _answered_once(references: Sequence[Any], answers: Sequence[Any], name: str) -> list[int]:
+    """The places of the answers that count; equal answers to one query count once, with a warning."""
+    queries = [query_of(reference) for reference in references]
+    kept, twice = answered_once(queries, answers)
+    if twice is not None:
+        raise InputError(
+            f"{name}[{twice}] is another answer to {queries[twice]!r}, which is answered already. "
+            "Fix: keep one of them, with its reference."
+        )
+    if len(kept) < len(answers):
+        warn_of_padding(name, queries, kept)
+    return kept
+
+
+def _in_known_ids(
+    lists: list[list[str]], references: Sequence[Reference], place: Callable[[int], str]
+) -> list[list[str]]:
+    """Rankings in the spelling of the ids that references name, of which they hold some."""
+    known: set[str] = set()
+    for reference in references:
+        for name in _MASKS:
+            ids = reference.get(name, ())
+            known.update((ids,) if isinstance(ids, str) else ids)
+    lists, twice = respelled(lists, known)
+    if twice is not None:
+        raise InputError(
+            f"{place(twice[0])} names {twice[1]!r} twice, spelled in two ways. Fix: keep the first."
+        )
+    odd = stranger(lists, known)
+    if odd is not None:
+        said = (
+            f"no ranking holds any of the {len(known):,} ids that references name: {odd[0]!r} stands where "
+            f"ids such as {min(known)!r} were meant. Fix: rank the gallery's own ids."
+        )
+        if odd[1]:
+            raise InputError(said)
+        warnings.warn(said, stacklevel=3)
+    return lists
+
+
+def _subset_lists(
     rankings: Sequence[Sequence[str]] | None, references: Sequence[Reference], metric: str
-) -> IntArray:
+) -> list[list[str]]:
     if rankings is None:
         raise InputError(f"{metric} ranks the subset on its own. Fix: pass subset_rankings.")
-    check_same_length(rankings, references, "subset_rankings")
-    lists = []
-    for q, (ranking, reference) in enumerate(zip(rankings, references, strict=True)):
-        ids = check_ids(ranking, f"subset_rankings[{q}]", what="ranking", allow_empty=True)
-        check_subset_ranking(ids, reference, f"subset_rankings[{q}]")
-        lists.append(ids)
+    rankings, _ = check_entries(rankings, references, "subset_rankings")
+    return [
+        check_subset_ranking(
+            check_ids(ranking, f"subset_rankings[{q}]", what="ranking", allow_empty=True),
+            reference,
+            f"subset_rankings[{q}]",
+        )
+        for q, (ranking, reference) in enumerate(zip(rankings, references, strict=True))
+    ]
+
+
+def _subset_ranks(lists: Sequence[Sequence[str]], references: Sequence[Reference]) -> IntArray:
     targets = [(reference["target"],) for reference in references]
     [target] = mark_ids(lists, [targets], max(map(len, lists)))
     return first_ranks(target)
 
 
 def _ranks_by_turn(
-    sessions: Sequence[Sequence[Sequence[str]]],
-    references: Sequence[Reference],
-    num_turns: IntArray,
-    depth: int,
+    rankings: Sequence[Sequence[str]], references: Sequence[Reference], num_turns: IntArray, depth: int
 ) -> IntArray:
     """Best rank of a positive at each turn, (sessions, longest); `UNLISTED` behind a session's last turn."""
-    rankings = [turn for turns in sessions for turn in turns]
-    relevant = [references[s]["positives"] for s, turns in enumerate(sessions) for _ in turns]
-    ranks = np.full((len(sessions), int(num_turns.max())), UNLISTED, dtype=np.int64)
+    relevant = [reference["positives"] for reference in references]
+    ranks = np.full((len(num_turns), int(num_turns.max())), UNLISTED, dtype=np.int64)
     [positive] = mark_ids(rankings, [relevant], depth)
     ranks[np.arange(ranks.shape[1]) < num_turns[:, None]] = first_ranks(positive)
     return ranks

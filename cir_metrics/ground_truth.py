@@ -10,12 +10,15 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from cir_metrics.errors import InputError
-from cir_metrics.inputs import check_id, check_ids, is_listable, is_text, is_whole, quoted
+from cir_metrics.ids import answered_once, frame_rows, order_fault, plain_id, spellings
+from cir_metrics.inputs import check_id, check_ids, is_text, is_whole, quoted
 
 Reference = dict[str, Any]
 
 FIELDS = ("target", "reference", "subset", "positives", "negatives", "num_turns")
 """What a reference may hold."""
+QUERY = "query_id"
+"""What it may say besides."""
 _PLAIN = frozenset(FIELDS) - {"num_turns"}
 
 _ROW_FIELDS = {
@@ -26,7 +29,7 @@ _ROW_FIELDS = {
     "negatives": "negative_image_ids",
 }
 _SESSION_FIELDS = {"positives": "ground_truth_ids", "num_turns": "num_turns"}
-_ROW_MARKS = frozenset({"query_id", "session_id", *_ROW_FIELDS.values(), "ground_truth_ids"})
+_ROW_MARKS = frozenset({"session_id", *_ROW_FIELDS.values(), "ground_truth_ids"})
 
 
 def references(rows: Iterable[Mapping[str, Any]]) -> list[Reference]:
@@ -43,15 +46,35 @@ def references(rows: Iterable[Mapping[str, Any]]) -> list[Reference]:
 
     Raises:
         InputError: `rows` is not a list of rows; a row is not a dict, has none of these fields, or holds no
-            ground truth (it is withheld).
+            ground truth (it is withheld); two rows are of one query.
 
     Example:
         >>> references([{"session_id": "s", "ground_truth_ids": ["a"], "num_turns": 2, "turns": []}])
         [{'positives': ['a'], 'num_turns': 2}]
     """
-    if not is_listable(rows):
+    rows = frame_rows(rows)
+    if order_fault(rows) is not None:
         raise InputError(f"rows is {quoted(rows)}. Fix: pass a list of rows, or a whole dataset split.")
+    rows = list(rows)
+    _, twice = answered_once([query_of(row) for row in rows], range(len(rows)))
+    if twice is not None:
+        raise InputError(
+            f"rows[{twice}] is of {query_of(rows[twice])!r}, as a row before it is. Fix: pass each once; or "
+            "give the metrics the rows themselves, where equal answers to one query count once."
+        )
     return [_from_row(row, f"rows[{position}]") for position, row in enumerate(rows)]
+
+
+def query_of(row: object) -> str | None:
+    """Id of the query or session that a row or a reference is of; None where it does not say it.
+
+    Example:
+        >>> query_of({"query_id": 12063, "target_image_id": "a"}), query_of({"target": "a"})
+        ('12063', None)
+    """
+    if not isinstance(row, Mapping):
+        return None
+    return plain_id(row.get(QUERY, row.get("session_id")))
 
 
 def check_reference(value: object, where: str, fields: Sequence[str]) -> Reference:
@@ -78,7 +101,7 @@ def check_reference(value: object, where: str, fields: Sequence[str]) -> Referen
             f"{where} is {quoted(value)}; a reference is a dict with {_listed(fields)}. "
             "Fix: take them from cir_metrics.references(rows)."
         )
-    is_row = not _ROW_MARKS.isdisjoint(value)
+    is_row = not _ROW_MARKS.isdisjoint(value) or (QUERY in value and _PLAIN.isdisjoint(value))
     given = _pick(value) if is_row else value
     if not is_row:
         _refuse_unknown(value, where)
@@ -113,7 +136,7 @@ def is_clean(value: object, fields: Collection[str]) -> bool:
         >>> is_clean({"positives": ["a"]}, ["positives"]), is_clean({"positives": ["a", "a"]}, ["positives"])
         (True, False)
     """
-    if type(value) is not dict or not _PLAIN.issuperset(value):
+    if type(value) is not dict or not _PLAIN.issuperset(value.keys() - {QUERY}):
         return False
     found: dict[str, set[str]] = {}
     for field in fields:
@@ -145,13 +168,18 @@ def check_turn_count(turns: Sequence[object], reference: Reference, where: str) 
         )
 
 
-def check_subset_ranking(ranking: Sequence[str], reference: Reference, where: str) -> None:
-    """A subset ranking holds members of the subset other than the reference image.
+def check_subset_ranking(ranking: Sequence[str], reference: Reference, where: str) -> list[str]:
+    """A subset ranking as the subset spells its members: it holds those other than the reference image.
 
     Raises:
-        InputError: it holds the reference image or an image from outside the subset.
+        InputError: it holds the reference image, an image from outside the subset, or one twice.
     """
     members = set(reference["subset"])
+    if not members.issuperset(ranking):
+        changed = spellings(ranking, members)
+        ranking = check_ids(
+            [changed.get(each, each) for each in ranking], where, what="ranking", allow_empty=True
+        )
     for position, image_id in enumerate(ranking):
         if image_id == reference["reference"]:
             raise InputError(
@@ -161,6 +189,7 @@ def check_subset_ranking(ranking: Sequence[str], reference: Reference, where: st
             raise InputError(
                 f"{where}[{position}] is {image_id!r}, which is not in the subset. Fix: rank its members."
             )
+    return list(ranking)
 
 
 def _from_row(row: object, where: str) -> Reference:
@@ -216,7 +245,7 @@ def _turn_count(value: object, where: str) -> int:
 
 def _refuse_unknown(value: Mapping[str, Any], where: str) -> None:
     for key in value:
-        if key not in FIELDS:
+        if key not in FIELDS and key != QUERY:
             near = difflib.get_close_matches(str(key), FIELDS, n=1, cutoff=0.6)
             hint = f" Did you mean {near[0]!r}?" if near else ""
             raise InputError(f"{where} has the unknown key {key!r}.{hint} Fix: use {_listed(FIELDS)}.")

@@ -6,7 +6,7 @@ Every error names the position and the value and says how to mend it; nothing is
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from cir_metrics.catalogue import check_variant
 from cir_metrics.coding import UNLISTED, BoolArray, IntArray
 from cir_metrics.errors import InputError
+from cir_metrics.ids import as_list, frame_rows, order_fault, plain_id
 
 
 def as_array(value: object, name: str) -> NDArray[Any]:
@@ -81,16 +82,23 @@ def is_whole(value: object) -> TypeGuard[int]:
     return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
-def check_same_length(
-    predictions: Sequence[Any], references: Sequence[Any], what: str = "predictions"
-) -> None:
-    """One prediction a reference, and at least one.
+def check_entries(
+    predictions: Any, references: Any, what: str = "predictions"
+) -> tuple[list[Any], list[Any]]:
+    """Predictions and references as lists: one prediction a reference, and at least one.
 
     Raises:
-        InputError: one of them is a set, the lengths differ, or both are empty.
+        InputError: one of them is no list (`check_list`), the lengths or the indexes of data frames differ,
+            or both are empty.
     """
-    _refuse_set(predictions, what, "it must be a list, one entry a query")
-    _refuse_set(references, "references", "it must be a list, one entry a query")
+    indexes = [each.index.tolist() for each in (predictions, references) if hasattr(each, "iloc")]
+    if len(indexes) == 2 and indexes[0] != indexes[1]:
+        raise InputError(
+            f"{what} and references have different indexes. "
+            f"Fix: bring them into one order, {what}.loc[references.index]."
+        )
+    predictions = check_list(predictions, what)
+    references = check_list(frame_rows(references), "references")
     if len(predictions) != len(references):
         raise InputError(
             f"{len(predictions)} {what} but {len(references)} references. Fix: give one a query."
@@ -99,18 +107,16 @@ def check_same_length(
         raise InputError(
             f"{what} and references are empty: a mean over no queries is undefined. Fix: give at least one."
         )
+    return predictions, references
 
 
 def check_list(value: object, name: str) -> list[Any]:
-    """`value` as a list, whatever sequence it was (list, tuple, array, column of a dataset).
+    """`value` as a list, whatever held it (list, tuple, array, tensor, data frame, column of a dataset).
 
     Raises:
-        InputError: it is None, a string, a dict, a set, or cannot be listed.
+        InputError: it is None, a string, a dict, a set or a view of a dict, or cannot be listed.
     """
-    _refuse_set(value, name, "it must be a list, one entry a query")
-    if not is_listable(value):
-        raise InputError(f"{name} is {quoted(value)}; it must be a list. Fix: give one entry a query.")
-    return list(value)
+    return _listed(value, name, "it must be a list, one entry a query", "give one entry a query")
 
 
 def check_ids(
@@ -126,24 +132,27 @@ def check_ids(
         ordered: whether the order says something, so that a set will not do.
 
     Returns:
-        The ids as a list of strings; the very list given, where it is one.
+        The ids as a list of strings, whole numbers as their digits; the very list given, where it is one.
 
     Raises:
-        InputError: not a list, empty, an entry that is not a string, an empty one or no Unicode text, an id
-            given twice.
+        InputError: not a list, empty, an entry that is no id, an empty one or no Unicode text, an id given
+            twice.
 
     Example:
         >>> check_ids(("b", "a"), "predictions[0]", what="ranking")
         ['b', 'a']
     """
-    ids = value if isinstance(value, list) else _listed(value, where, what, ordered)
+    ids = value
+    if not isinstance(ids, list):
+        unordered = not ordered and isinstance(value, set | frozenset)
+        said = f"a {what} is a list of image ids"
+        ids = list(value) if unordered else _listed(value, where, said, "pass a list of strings")  # type: ignore[call-overload]
     if not ids:
         if allow_empty:
             return ids
         raise InputError(f"{where} is an empty {what}. Fix: name at least one image.")
     if not is_text(ids):
-        for position, each in enumerate(ids):
-            check_id(each, f"{where}[{position}]")
+        ids = [check_id(each, f"{where}[{position}]") for position, each in enumerate(ids)]
     distinct = set(ids)
     if "" in distinct:
         raise InputError(
@@ -168,12 +177,7 @@ def check_turns(value: object, where: str, *, allow_empty: bool = False) -> list
     Raises:
         InputError: not a list of lists, no turn, or a turn that `check_ids` refuses.
     """
-    if not is_listable(value):
-        raise InputError(
-            f"{where} is {quoted(value)}; a session is a list of rankings. Fix: give one ranking a turn."
-        )
-    _refuse_set(value, where, "a session is a list of rankings, one a turn")
-    turns = list(value)
+    turns = _listed(value, where, "a session is a list of rankings, one a turn", "give one ranking a turn")
     if not turns:
         raise InputError(f"{where} has no turn. Fix: give one ranking a turn.")
     if all(isinstance(turn, str) for turn in turns):
@@ -187,26 +191,27 @@ def check_turns(value: object, where: str, *, allow_empty: bool = False) -> list
 
 
 def check_id(value: object, where: str) -> str:
-    """An image id: a string that is not empty, and Unicode text.
+    """An image id: a string that is not empty, and Unicode text; a whole number is its digits.
 
     Raises:
         InputError: it is something else.
 
     Example:
-        >>> check_id("a", "predictions[0][0]")
-        'a'
+        >>> check_id("a", "predictions[0][0]"), check_id(355099, "predictions[0][1]")
+        ('a', '355099')
     """
-    if not isinstance(value, str):
+    text = plain_id(value)
+    if text is None:
         fix = "drop it" if value is None else f"write {str(value)!r} if that is the id"
         raise InputError(f"{where} is {quoted(value)}; an image id is a string. Fix: {fix}.")
-    if not value:
+    if not text:
         raise InputError(f"{where} is an empty string, which is not an image id. Fix: name the image.")
-    if not is_text([value]):
+    if not is_text([text]):
         raise InputError(
             f"{where} is {quoted(value)}, which holds half of a surrogate pair and is not Unicode text. "
             "Fix: write the id as it was before it was decoded."
         )
-    return str(value)
+    return text
 
 
 def is_text(ids: Sequence[Any]) -> bool:
@@ -229,19 +234,16 @@ def is_text(ids: Sequence[Any]) -> bool:
     return True
 
 
-def is_listable(value: object) -> TypeGuard[Iterable[Any]]:
-    """Whether a value is a sequence of entries, whatever holds them, and neither text nor a dict."""
-    return isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping))
-
-
-def _listed(value: object, where: str, what: str, ordered: bool) -> list[Any]:
-    if ordered:
-        _refuse_set(value, where, f"a {what} is a list of image ids")
-    if not is_listable(value):
-        raise InputError(
-            f"{where} is {quoted(value)}; a {what} is a list of image ids. Fix: pass a list of strings."
-        )
-    return value.tolist() if isinstance(value, np.ndarray) else list(value)
+def _listed(value: object, where: str, what: str, fix: str) -> list[Any]:
+    fault = order_fault(value)
+    if fault is None:
+        try:
+            return as_list(value)
+        except TypeError:  # An array without a dimension.
+            fault = "one value"
+    if "no order" in fault:
+        raise InputError(f"{where} is {fault}; {what}. Fix: pass a list, in the order that is meant.")
+    raise InputError(f"{where} is {quoted(value)}; {what.partition(',')[0]}. Fix: {fix}.")
 
 
 def _repeated(ids: Sequence[str], where: str, what: str) -> str:
@@ -260,13 +262,6 @@ def quoted(value: object) -> str:
     """A value as messages show it, cut to 60 characters."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-def _refuse_set(value: object, where: str, wanted: str) -> None:
-    if isinstance(value, (set, frozenset)):
-        raise InputError(
-            f"{where} is a set, which has no order; {wanted}. Fix: pass a list, in the order that is meant."
-        )
 
 
 def check_ranks(ranks: ArrayLike, k: int) -> tuple[IntArray, int]:

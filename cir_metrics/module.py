@@ -17,12 +17,18 @@ import evaluate
 from cir_metrics.catalogue import METRICS, MetricEntry, check_variant
 from cir_metrics.errors import InputError
 from cir_metrics.evaluation import Results, evaluate_multi_turn, evaluate_single_turn
-from cir_metrics.ground_truth import Reference, check_reference, check_subset_ranking, check_turn_count
+from cir_metrics.ground_truth import (
+    Reference,
+    check_reference,
+    check_subset_ranking,
+    check_turn_count,
+    query_of,
+)
+from cir_metrics.ids import answered_once, warn_of_padding
 from cir_metrics.inputs import (
     check_cutoffs,
+    check_entries,
     check_ids,
-    check_list,
-    check_same_length,
     check_turns,
     is_whole,
 )
@@ -50,10 +56,11 @@ _FIELD_TYPES = {"target": _TEXT, "reference": _TEXT, "subset": _IDS, "positives"
 
 
 class _CheckedBatch(NamedTuple):
-    """Checked predictions with exactly what the metric needs of each reference."""
+    """Checked predictions, what the metric needs of each reference, and by query a hash of its answer."""
 
     predictions: list[Any]
     references: list[Reference]
+    answers: dict[str, int]
 
 
 class RankingMetric(evaluate.Metric, abc.ABC):  # type: ignore[misc]
@@ -69,6 +76,7 @@ class RankingMetric(evaluate.Metric, abc.ABC):  # type: ignore[misc]
         """Take what `evaluate.load` passes on."""
         self._added = 0
         self._longest = 0, 0
+        self._answers: dict[str, int] = {}
         super().__init__(*args, **kwargs)
 
     @property
@@ -108,7 +116,7 @@ class RankingMetric(evaluate.Metric, abc.ABC):  # type: ignore[misc]
         if not self._added:
             raise InputError(f"{self.metric}: nothing was added. Fix: pass predictions and references.")
         values: dict[str, float] | None = super().compute(**options)
-        self._added, self._longest = 0, (0, 0)
+        self._added, self._longest, self._answers = 0, (0, 0), {}
         return values
 
     def add_batch(self, *, predictions: Any = None, references: Any = None, **unknown: Any) -> None:
@@ -123,8 +131,7 @@ class RankingMetric(evaluate.Metric, abc.ABC):  # type: ignore[misc]
             prediction, reference = unknown.pop("predictions"), unknown.pop("references")
         self._refuse(unknown, ("prediction", "reference"))
         batch = self._check_batch([prediction], [reference])
-        super().add(prediction=batch.predictions[0], reference=batch.references[0])
-        self._count(batch)
+        self._store(batch)
 
     def _compute(
         self, *, predictions: list[Any], references: list[Reference], **options: Any
@@ -176,9 +183,7 @@ class RankingMetric(evaluate.Metric, abc.ABC):  # type: ignore[misc]
         return options
 
     def _check_batch(self, predictions: Any, references: Any) -> _CheckedBatch:
-        given = check_list(predictions, "predictions")
-        rows = check_list(references, "references")
-        check_same_length(given, rows)
+        given, rows = check_entries(predictions, references)
         checked: list[Any] = []
         projected: list[Reference] = []
         for position, (prediction, row) in enumerate(zip(given, rows, strict=True), start=self._added):
@@ -186,7 +191,18 @@ class RankingMetric(evaluate.Metric, abc.ABC):  # type: ignore[misc]
             checked.append(self.check_prediction(prediction, f"predictions[{position}]", reference))
             reference.pop("num_turns", None)
             projected.append(reference)
-        return _CheckedBatch(checked, projected)
+        queries = [query_of(row) for row in rows]
+        marks = [hash(repr(each)) for each in checked]
+        kept, other = answered_once(queries, marks, self._answers)
+        if other is not None:
+            raise InputError(
+                f"predictions[{self._added + other}] is another answer to {queries[other]!r}, which is "
+                "answered already. Fix: keep one of them, with its reference."
+            )
+        if len(kept) < len(rows):
+            warn_of_padding("predictions", queries, kept)
+        answers = {query: mark for query, mark in zip(queries, marks, strict=True) if query is not None}
+        return _CheckedBatch([checked[n] for n in kept], [projected[n] for n in kept], answers)
 
     def _check_gallery(self, options: Mapping[str, Any], longest: tuple[int, int]) -> None:
         size = options.get("gallery_size")
@@ -199,16 +215,19 @@ class RankingMetric(evaluate.Metric, abc.ABC):  # type: ignore[misc]
     def _longest_of(self, batch: _CheckedBatch) -> tuple[int, int]:
         """Length of the longest list and its position, negated so that the first of equals is greatest."""
         return max(
-            (len(each), -position) for position, each in enumerate(batch.predictions, start=self._added)
+            ((len(each), -position) for position, each in enumerate(batch.predictions, start=self._added)),
+            default=(0, 0),
         )
 
     def _store(self, batch: _CheckedBatch) -> None:
-        super().add_batch(predictions=batch.predictions, references=batch.references)
-        self._count(batch)
+        if batch.predictions:
+            super().add_batch(predictions=batch.predictions, references=batch.references)
+            self._count(batch)
 
     def _count(self, batch: _CheckedBatch) -> None:
         self._longest = max(self._longest, self._longest_of(batch))
         self._added += len(batch.predictions)
+        self._answers |= batch.answers
 
     def _refuse(self, given: Mapping[str, Any], takes: Sequence[str], known: Sequence[str] = ()) -> None:
         for name in given:
@@ -239,9 +258,7 @@ class SubsetMetric(SingleTurnMetric):
 
     def check_prediction(self, value: object, where: str, reference: Reference) -> list[str]:
         """A ranking of the subset's members other than the reference image."""
-        ranking = super().check_prediction(value, where, reference)
-        check_subset_ranking(ranking, reference, where)
-        return ranking
+        return check_subset_ranking(super().check_prediction(value, where, reference), reference, where)
 
     def score(self, predictions: list[Any], references: list[Reference], **options: Any) -> Results:
         """Values at each cutoff."""

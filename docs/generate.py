@@ -459,7 +459,7 @@ def _count(number: int | None) -> str:
 
 
 def rank_files() -> str:
-    """`docs/rank_files.md` with its table of words written anew between the markers."""
+    """`docs/rank_files.md` with its tables of words and of doors written anew between the markers."""
     from submissions.rank_file.words import FIELDS, words_of
 
     lines = ["| field | word | meaning |", "|---|---|---|"]
@@ -468,7 +468,21 @@ def rank_files() -> str:
         for field in FIELDS
         for word, meaning in words_of(field).items()
     ]
-    return _filled(DOCS / "rank_files.md", {"words": "\n".join(lines)})
+    return _filled(DOCS / "rank_files.md", {"words": "\n".join(lines), "doors": _doors()})
+
+
+def _doors() -> str:
+    """What each rule of `doors.yaml` does at each door."""
+    import yaml
+
+    table = yaml.safe_load((DOCS / "doors.yaml").read_text(encoding="utf-8"))
+    rules = table["rules"]
+    lines = [f"- **{rule.replace('_', ' ')}**: {text}" for rule, text in rules.items()]
+    lines += ["", f"| door | {' | '.join(rule.replace('_', ' ') for rule in rules)} |"]
+    lines.append(f"|---|{'---|' * len(rules)}")
+    for door, outcomes in table["doors"].items():
+        lines.append(f"| `{door}` | {' | '.join(outcomes.get(rule, '') for rule in rules)} |")
+    return "\n".join(lines)
 
 
 PAGES = {

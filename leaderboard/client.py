@@ -67,6 +67,8 @@ class Client:
                 "query; in a password write %2F for /, %23 for # and %3F for ?."
             )
         self.url, login = found
+        # People copy the address of the page.
+        self.url = self.url.removesuffix("/submit")
         self.edit_key = ""
         """Of the private link of what was submitted, where its sender has no account."""
         self._http = BoundedClient(

@@ -7,7 +7,6 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -21,7 +20,8 @@ from cir_datasets.prepared import load
 from cir_datasets.registry.folders import VARIABLE, folders
 from cir_datasets.rows.written import id_fault, named_images, typed
 from cir_metrics.catalogue import METRICS, parse_metric
-from cir_metrics.errors import CallError
+from cir_metrics.errors import CallError, CirError
+from cir_metrics.ids import as_list, frame_rows, order_fault, plain_id, spellings
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
@@ -96,6 +96,7 @@ def own_benchmark(
             f"again with folder={str(known.folder)!r}."
         )
     listed = _checked(rows)
+    _check_metrics(metrics, listed)
     paths: dict[str, str] = {}
     if images is not None:
         paths = _pictures(Path(images).expanduser().absolute(), listed, gallery)
@@ -104,13 +105,15 @@ def own_benchmark(
             "neither gallery nor images is given. Fix: name the folder of the pictures with images=, or the "
             "ids that are searched with gallery=."
         )
+    images_of = _ids(sorted(paths) if gallery is None else gallery)
+    changed = spellings({image for row in listed for _, image in named_images(row)}, set(images_of))
     try:
         write_benchmark(
             root,
             name=name,
             title=name if title is None else title,
-            configs={"test": listed},
-            galleries=_ids(sorted(paths) if gallery is None else gallery),
+            configs={"test": [_respelled(row, changed) for row in listed] if changed else listed},
+            galleries=images_of,
             version=version,
             reference=reference,
             metrics=metrics,
@@ -148,18 +151,19 @@ def _without_effect(metrics: Sequence[str], images: int) -> list[str]:
 
 def _checked(rows: Any) -> list[Row]:
     """The rows as they were given, where nothing is wrong with the fields of any."""
-    if not isinstance(rows, Sequence) or isinstance(rows, str | bytes):
+    rows = frame_rows(rows)
+    if order_fault(rows):
         raise RecordError(
-            f"rows are a list of dictionaries, not {type(rows).__name__}. Fix: of a data frame give "
-            'frame.to_dict("records").'
+            f"rows are a list of dictionaries, not {order_fault(rows)}. Fix: write [{{...}}, ...]."
         )
+    rows = list(rows)
     if not rows:
         raise RecordError("there are no rows. Fix: give at least one query.")
     wrong = [(place, row) for place, row in enumerate(rows, start=1) if not isinstance(row, Mapping)]
     if wrong:
         place, row = wrong[0]
         raise RecordError(f"row {place}: a row is a dictionary, not {row!r}. Fix: write {{...}}.")
-    rows = [{key: _numbered(key, value) for key, value in row.items()} for row in rows]
+    rows = [_plain_row(row) for row in rows]
     multi_turn = "session_id" in rows[0]
     said = [
         f"row {place}{_id_of(row)}: {fault}"
@@ -173,10 +177,53 @@ def _checked(rows: Any) -> list[Row]:
     return [dict(row) for row in rows]
 
 
-def _numbered(key: str, value: Any) -> Any:
-    """A field's value; rows that a data frame numbers have texts as their ids."""
-    number = key in ("query_id", "session_id") and isinstance(value, Integral) and not isinstance(value, bool)
-    return str(value) if number else value
+def _plain(key: str, value: Any) -> Any:
+    """A field's value as JSON has it: numbers are ids, too, and arrays and tensors are lists."""
+    if key.endswith("_id"):
+        return plain_id(value) or value
+    if not isinstance(value, list) and order_fault(value) is None:
+        value = as_list(value)
+    if key == "turns" and isinstance(value, list):
+        return [_plain_row(turn) if isinstance(turn, Mapping) else turn for turn in value]
+    if key.endswith("_ids") and isinstance(value, list):
+        return [plain_id(each) or each for each in value]
+    return value
+
+
+def _plain_row(row: Mapping[str, Any]) -> Row:
+    return {key: _plain(key, value) for key, value in row.items()}
+
+
+def _respelled(row: Row, changed: Mapping[str, str]) -> Row:
+    """A row whose images are spelled as the gallery spells them."""
+    found = {}
+    for key, value in row.items():
+        if key.endswith("image_id"):
+            value = changed.get(value, value)
+        elif key.endswith("_ids"):
+            value = [changed.get(each, each) for each in value]
+        elif key == "turns":
+            value = [_respelled(turn, changed) for turn in value]
+        found[key] = value
+    return found
+
+
+def _check_metrics(metrics: Sequence[str], rows: Sequence[Row]) -> None:
+    """Refuse a metric of what a row does not have, which would be noticed only when something is scored."""
+    needed = {"target": "target_image_id", "subset": "subset_image_ids"}
+    for metric in metrics:
+        try:
+            entry = METRICS[parse_metric(metric)[0]]
+        except CirError:
+            continue  # The card says it.
+        for field in entry.fields:
+            name = needed.get(field)
+            gone = [place for place, row in enumerate(rows, start=1) if name and not row.get(name)]
+            if gone:
+                raise RecordError(
+                    f"{metric} needs {name}, and {len(gone):,} of {len(rows):,} rows have none, row "
+                    f"{gone[0]} first. Fix: add it, or name other metrics, such as metrics=['map@10']."
+                )
 
 
 def _id_of(row: Row) -> str:
@@ -185,17 +232,17 @@ def _id_of(row: Row) -> str:
 
 
 def _ids(gallery: Sequence[str]) -> list[str]:
-    if isinstance(gallery, str) or not isinstance(gallery, Sequence):
-        raise RecordError(
-            f"gallery is a list of image ids, not {type(gallery).__name__}. Fix: write [...], or list(...)."
-        )
-    for place, image in enumerate(gallery, start=1):
-        if not isinstance(image, str):
-            raise RecordError(f"gallery: image {place} is {image!r}: an id is text. Fix: write it so.")
-        fault = id_fault(image)
-        if fault is not None:
+    if fault := order_fault(gallery):
+        raise RecordError(f"gallery is a list of image ids, not {fault}. Fix: write [...], or list(...).")
+    ids = []
+    for place, given in enumerate(as_list(gallery), start=1):
+        image = plain_id(given)
+        if image is None:
+            raise RecordError(f"gallery: image {place} is {given!r}: an id is text. Fix: write it so.")
+        if fault := id_fault(image):
             raise RecordError(f"gallery: image {place} {fault}")
-    return list(gallery)
+        ids.append(image)
+    return ids
 
 
 def _pictures(folder: Path, rows: Sequence[Row], gallery: Sequence[str] | None) -> dict[str, str]:

@@ -7,11 +7,12 @@ in the files: counts, what a row is, the subsets' size, ids of an example.
 from __future__ import annotations
 
 import functools
+import json
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from cir_datasets.common.counts import counted
 from cir_datasets.common.pictures import PICTURE_FORMATS
@@ -29,6 +30,7 @@ from cir_datasets.registry.schema import (
     ReportExtras,
     StrictModel,
 )
+from cir_metrics.ids import DIRECTION
 
 IMAGES_FILE, PICTURES = "images.txt", "images"
 _LEAST_IMAGES = 3
@@ -102,6 +104,14 @@ class FolderCard(StrictModel):
     """What users get wrong, a sentence each."""
     made: dict[str, Any] = Field(default_factory=dict)
     """How it was made: settings, models, prompts, seeds."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_direction(cls, fields: Any) -> Any:
+        wrong = DIRECTION.search(json.dumps(fields, ensure_ascii=False, default=str))
+        if wrong is not None:
+            raise ValueError(f"U+{ord(wrong[0]):04X} changes the direction of text; leave it out")
+        return fields
 
 
 def files_of(short: FolderCard, folder: Path) -> tuple[str, ...]:

@@ -18,11 +18,12 @@ from cir_datasets.common.counts import counted
 from cir_datasets.common.row_files import unit
 from cir_datasets.rows.records import Row, query_row, query_schema, session_schema
 from cir_metrics.errors import did_you_mean
+from cir_metrics.ids import DIRECTION
 
-_NO_TEXT = re.compile("[\x00\ud800-\udfff]")
-"""NUL, and halves of characters, which no UTF-8 file holds."""
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-"""What ends a line, what a terminal obeys, and what no UTF-8 file holds."""
+_NO_TEXT = re.compile(f"[\x00\ud800-\udfff]|{DIRECTION.pattern}")
+"""NUL, halves of characters, which no UTF-8 file holds, and what changes the direction of text."""
+_CONTROL = re.compile(f"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]|{DIRECTION.pattern}")
+"""What ends a line, what a terminal obeys, what no UTF-8 file holds, and what changes the direction."""
 MOST_ID_BYTES = 2**20
 """Of an id in UTF-8: rank files hold no longer one."""
 _SHOWN = 60

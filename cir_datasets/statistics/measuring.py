@@ -8,10 +8,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from cir_datasets.rows.benchmark import Benchmark
 from cir_datasets.statistics.words import stop_words, words
+from cir_metrics.errors import CallError
 
 if TYPE_CHECKING:
-    from cir_datasets.rows.benchmark import Benchmark
     from cir_datasets.rows.records import Row
 
 
@@ -134,17 +135,20 @@ class Statistics:
         raise IndexError(place)
 
 
-def measure(benchmark: Benchmark, *, tags: bool = True) -> Statistics:
+def measure(benchmark: str | Benchmark, *, tags: bool = True) -> Statistics:
     """Count a benchmark's rows and captions.
 
     Every caption of a row counts as one of its own (FashionIQ has two a query). The length of a caption is
     its number of words; an empty caption has none and stays out of averages.
 
     Args:
-        benchmark: from `cir_datasets.load`.
+        benchmark: from `cir_datasets.load`, or its id.
         tags: whether to count parts of speech, which needs HanTa.
 
     Raises:
+        CallError: it is neither.
+        UnknownNameError: no benchmark has that id.
+        SourceError: its data is not available.
         MissingExtraError: `tags` is asked for and HanTa is not installed.
 
     Example:
@@ -153,6 +157,15 @@ def measure(benchmark: Benchmark, *, tags: bool = True) -> Statistics:
         >>> found.queries, dict(sorted(found.turns.items()))
         (200, {2: 92, 3: 56, 4: 28, 5: 15, 6: 9})
     """
+    if isinstance(benchmark, str):
+        from cir_datasets.prepared import load
+
+        benchmark = load(benchmark)
+    if not isinstance(benchmark, Benchmark):
+        raise CallError(
+            f"benchmark is of type {type(benchmark).__name__}. "
+            "Fix: pass an id such as 'circo/val', or a Benchmark."
+        )
     spec = benchmark.spec
     return measure_rows(
         spec.id,

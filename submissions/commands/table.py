@@ -14,18 +14,18 @@ from submissions.commands.values import table_values
 
 
 def table_command(
-    kind: Annotated[
-        str,
-        typer.Option(
-            "--for",
-            autocompletion=table_values,
-            help="fashioniq, cirr, circo, circled, fisd, zerosight or shapes.",
-        ),
-    ],
     files: Annotated[
         list[str] | None,
         typer.Argument(
             help="Rank files or bundles. Files of a suite's members are joined by the method's name."
+        ),
+    ] = None,
+    kind: Annotated[
+        str | None,
+        typer.Option(
+            "--for",
+            autocompletion=table_values,
+            help="fashioniq, cirr, circo, circled, fisd, zerosight or shapes; default: what files answer.",
         ),
     ] = None,
     benchmark: Benchmark = None,

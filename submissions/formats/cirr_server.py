@@ -61,9 +61,9 @@ def parse(document: Mapping[str, Any], context: ReaderContext) -> UncheckedFile 
     entries = {key: value for key, value in document.items() if key not in ("version", "metric")}
     method = nameless_method(context.label)
     if metric == "recall":
-        answers = read_rankings(entries, spec, findings, budget=context.budget)
+        answers = read_rankings(entries, spec, context, budget=context.budget)
         return UncheckedFile(spec, spec.card.version, method, answers, None, NAME)
-    answers = read_rankings(entries, spec, findings, section="subset_rankings", budget=context.budget)
+    answers = read_rankings(entries, spec, context, section="subset_rankings", budget=context.budget)
     return UncheckedFile(spec, spec.card.version, method, None, answers, NAME)
 
 

@@ -122,7 +122,7 @@ def kind_of(content: bytes) -> str:
         # An id may start with a bracket, too; a line with all six columns is not JSON.
         return TREC if _is_whole_trec(first) else JSON
     lines = [line for line in start.split(b"\n") if line.strip()][:_TREC_LINES]
-    return TREC if any(map(_is_trec, lines)) else JSON
+    return TREC if any(map(_is_trec, lines)) or _are_columns(lines) else JSON
 
 
 def other_kind(head: bytes) -> str | None:
@@ -211,6 +211,15 @@ def _is_trec(line: bytes) -> bool:
     """Whether a line is one of a TREC run, or was meant to be."""
     words = line.split(maxsplit=2)
     return (len(words) > 1 and words[1].upper() == b"Q0") or _is_whole_trec(line)
+
+
+def _are_columns(lines: list[bytes]) -> bool:
+    """Whether lines are columns of ids and scores, of which a TREC run has six: its reader says so."""
+    rows = [line.split() for line in lines]
+    many = {len(row) for row in rows}
+    if len(many) != 1 or not many <= {3, 4, 5, 7} or all(row[1] == b"0" for row in rows):
+        return False  # The second column of qrels is 0.
+    return any(all(_NUMBER.fullmatch(word) for word in column) for column in zip(*rows, strict=True))
 
 
 def _is_whole_trec(line: bytes) -> bool:

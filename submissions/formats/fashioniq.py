@@ -90,7 +90,7 @@ def parse(document: list[Any], context: ReaderContext) -> UncheckedFile | None:
     if not rankings:
         findings.add("wrong-format", f'no item holds a "{_RANKING}".', fix=_ADD_RANKING)
         return None
-    answers = read_rankings(rankings, spec, findings, budget=context.budget)
+    answers = read_rankings(rankings, spec, context, budget=context.budget)
     return UncheckedFile(spec, spec.card.version, nameless_method(context.label), answers, None, NAME)
 
 

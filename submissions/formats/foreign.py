@@ -70,7 +70,7 @@ def parse_rankings(
     spec = asked_benchmark(context, format_title=format_title, datasets=datasets, example=example)
     if spec is None:
         return None
-    answers = read_rankings(document, spec, context.findings, budget=context.budget)
+    answers = read_rankings(document, spec, context, budget=context.budget)
     return UncheckedFile(spec, spec.card.version, nameless_method(context.label), answers, None, name)
 
 

@@ -64,6 +64,11 @@ def read_bytes(source: Source, findings: Findings, *, max_bytes: int = MAX_BYTES
         content, limit = source, byte_limit(source, max_bytes)
     else:
         path = Path(source)
+        if str(source) == "-":
+            raise MissingFileError(
+                "-: standard input is not read, since a file is read more than once. "
+                "Fix: write it to a file, `cat > run.json`, and name that."
+            )
         if not path.exists():
             example = findings.benchmark or "cirr/val"
             raise MissingFileError(
@@ -75,6 +80,10 @@ def read_bytes(source: Source, findings: Findings, *, max_bytes: int = MAX_BYTES
             return None
         try:
             with regular(path).open("rb") as handle:
+                if _is_array(path, handle.peek(8)):
+                    said = "it holds an array of numbers; a rank file holds ids."
+                    findings.add("unreadable", said, fix=_RANK_IT)
+                    return None
                 limit = byte_limit(handle.peek(), max_bytes)
                 content = handle.read(limit + 1)
         except OSError as error:
@@ -89,6 +98,18 @@ def read_bytes(source: Source, findings: Findings, *, max_bytes: int = MAX_BYTES
         too_large(content, f"the file has {size:,} bytes; at most {limit:,} are read.", findings)
         return None
     return content
+
+
+_RANK_IT = (
+    "rank them, with the ids of rows and columns:  cir rank --benchmark ID --scores {file} --queries FILE "
+    "--images FILE --method NAME --out run.json"
+)
+
+
+def _is_array(path: Path, head: bytes) -> bool:
+    """Whether a file is an array of NumPy, or of PyTorch and others by its name, too."""
+    others = path.suffix.lower() in (".npz", ".pt", ".pth", ".safetensors")
+    return head.startswith(b"\x93NUMPY") or (others and not head.lstrip().startswith((b"{", b"[")))
 
 
 def parse_json(content: bytes, findings: Findings, budget: Budget | None = None) -> Any:

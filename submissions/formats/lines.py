@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from cir_metrics.errors import did_you_mean
+from cir_metrics.ids import plain_id
 from submissions.formats import native
 from submissions.formats.budget import Budget
 from submissions.formats.json_reader import parse_json
@@ -193,14 +194,14 @@ class _Reader:
         self.rankings, self.subsets = _RankingsByQuery(budget), _RankingsByQuery(budget)
         self.broken = False
         self.stopped = False
-        self.first: dict[str, int] = {}
+        self.first: dict[str, tuple[int, int]] = {}
 
     def take(self, number: int, line: bytes) -> None:
         entry = self._value(number, line)
         if self.header is None:
             self._take_header(number, entry)
         elif isinstance(entry, dict):
-            self._take_entry(number, entry)
+            self._take_entry(number, entry, line)
         elif entry is not None:
             self._refuse("bad-type", number, f"it holds {json_type(entry)}; a query's line is an object.")
 
@@ -223,10 +224,10 @@ class _Reader:
                 fix=_HEADER,
             )
 
-    def _take_entry(self, number: int, entry: dict[str, Any]) -> None:
-        query = entry.get(QUERY)
-        if not isinstance(query, str):
-            said = f'"{QUERY}" is {json_type(query)}; it must be a string.'
+    def _take_entry(self, number: int, entry: dict[str, Any], line: bytes) -> None:
+        query = plain_id(entry.get(QUERY))
+        if query is None:
+            said = f'"{QUERY}" is {json_type(entry.get(QUERY))}; it must be a string.'
             self._refuse("bad-type", number, said if QUERY in entry else f'the key "{QUERY}" is missing.')
             return
         unknown = next((key for key in entry if key not in _KEYS), None)
@@ -241,7 +242,12 @@ class _Reader:
             said = said if answers else said.replace(" and ", " nor ")
             self._refuse("bad-type", number, said, fix=_ONE_ANSWER)
             return
-        before = self.first.setdefault(query, number)
+        own = number, hash(line.strip())
+        before, mark = self.first.setdefault(query, own)
+        if before != number and mark == own[1]:
+            said = f"line {number:,}: it is line {before:,} again."
+            self.findings.add("repeated-query", said, query=query)
+            return
         if before != number:
             said = f"query {shown(query)} is answered in line {before:,} already."
             self._refuse("repeated-key", number, said)

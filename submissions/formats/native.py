@@ -54,15 +54,11 @@ def parse(document: Mapping[str, Any], context: ReaderContext) -> UncheckedFile 
     subset = None
     if document.get("subset_rankings") is not None:
         subset = read_rankings(
-            document["subset_rankings"],
-            spec,
-            findings,
-            section="subset_rankings",
-            budget=context.budget,
+            document["subset_rankings"], spec, context, section="subset_rankings", budget=context.budget
         )
     answers: Answers = {}
     if "rankings" in document:
-        answers = read_rankings(rankings, spec, findings, budget=context.budget)
+        answers = read_rankings(rankings, spec, context, budget=context.budget)
     readable = isinstance(rankings, Mapping) and (
         subset is None or isinstance(document["subset_rankings"], Mapping)
     )

@@ -37,6 +37,8 @@ KEY = b"cir-rank-file"
 
 _NAMES = (QUERY, RANKING, TURNS, SUBSET)
 _SHAPES = {QUERY: "string", RANKING: "list<string>", TURNS: "list<list<string>>", SUBSET: "list<string>"}
+_PADDING = 1_000
+"""Rows that are there again at most: each is compared."""
 _DEPTHS = {QUERY: 0, RANKING: 1, TURNS: 2, SUBSET: 1}
 _ARROW_SCHEMA = b"ARROW:schema"
 _MAX_DICTIONARY = 2**30
@@ -130,8 +132,11 @@ def rankings_of(table: pa.Table, findings: Findings, budget: Budget) -> dict[str
     if TURNS in table.column_names:
         budget.spend("lists", int(list_lengths(table.column(TURNS)).sum()))
     queries = _values(table.column(QUERY), 0)
-    if not _queries_are_sound(queries, findings):
+    counted = _answered_rows(queries, table, findings)
+    if counted is None:
         return None
+    if len(counted) < len(queries):
+        queries, table = [queries[row] for row in counted], table.take(counted)
     columns = {
         "subset_rankings" if name == SUBSET else "rankings": (name, table.column(name))
         for name in table.column_names
@@ -186,7 +191,8 @@ def _bytes_of_copies(column: pa.ChunkedArray, depth: int) -> int:
     return size
 
 
-def _queries_are_sound(queries: list[Any], findings: Findings) -> bool:
+def _answered_rows(queries: list[Any], table: pa.Table, findings: Findings) -> list[int] | None:
+    """The rows that count, from 0: one that is there again counts once; None, with findings, on a fault."""
     first: dict[Any, int] = {}
     sound = True
     for row, query in enumerate(queries, start=1):
@@ -194,10 +200,14 @@ def _queries_are_sound(queries: list[Any], findings: Findings) -> bool:
             findings.add("bad-type", f'row {row:,}: "{QUERY}" is null; it must be a string.', cause="null")
             sound = False
         elif (before := first.setdefault(query, row)) != row:
+            padded = row - len(first) <= _PADDING and table.slice(row - 1, 1) == table.slice(before - 1, 1)
+            if padded:
+                findings.add("repeated-query", f"row {row:,}: it is row {before:,} again.", query=query)
+                continue
             message = f"row {row:,}: query {shown(query)} is answered in row {before:,} already."
             findings.add("repeated-key", message, cause="rows", value=query)
             sound = False
-    return sound
+    return [row - 1 for row in first.values()] if sound else None
 
 
 def _values(column: pa.ChunkedArray, depth: int) -> list[Any]:
@@ -334,6 +344,8 @@ def _normal_chunk(chunk: pa.Array, depth: int) -> pa.Array:
     import pyarrow as pa
 
     if depth == 0:
+        if pa.types.is_integer(chunk.type):
+            chunk = chunk.cast(pa.string())
         return (chunk if pa.types.is_dictionary(chunk.type) else chunk.dictionary_encode()).cast(_type(QUERY))
     texts = _normal_chunk(chunk.values, depth - 1)
     ends = chunk.offsets.cast(pa.int32())
@@ -360,6 +372,8 @@ _ENCODINGS = "let the writer choose dictionaries or PLAIN; with pyarrow write wi
 
 
 def _is_schema(schema: pa.Schema, findings: Findings) -> bool:
+    import pyarrow as pa
+
     names = schema.names
     for name in (QUERY, RANKING):
         if name not in names and not (name == RANKING and (TURNS in names or SUBSET in names)):
@@ -378,7 +392,9 @@ def _is_schema(schema: pa.Schema, findings: Findings) -> bool:
         elif names.index(name) != number:
             findings.add("repeated-key", f"the column {shown(name)} is there twice.", cause="columns")
             sound = False
-        elif not is_text(schema.field(number).type, _DEPTHS[name]):
+        elif not is_text(kind := schema.field(number).type, _DEPTHS[name]) and not (
+            name == QUERY and pa.types.is_integer(kind)
+        ):
             found = shown(str(schema.field(number).type))[1:-1]
             message = f'the column "{name}" is of type {found}; it must be {_SHAPES[name]}.'
             findings.add("bad-type", message, cause=name, fix=_COLUMNS)

@@ -374,9 +374,9 @@ def _unchecked_of(
     subset = rank_file.subset_rankings
     answers = None
     if rank_file.rankings or subset is None or rank_file.format == native.NAME:
-        answers = read_rankings(rank_file.rankings, spec, findings)
+        answers = read_rankings(rank_file.rankings, spec, context)
     subset_answers = (
-        None if subset is None else read_rankings(subset, spec, findings, section="subset_rankings")
+        None if subset is None else read_rankings(subset, spec, context, section="subset_rankings")
     )
     return UncheckedFile(spec, version, rank_file.method, answers, subset_answers, rank_file.format)
 

@@ -22,11 +22,11 @@ from submissions.formats.budget import Budget
 from submissions.formats.unchecked import ReaderContext, UncheckedFile, read_rankings
 from submissions.rank_file.columns import Codes, Columns
 from submissions.rank_file.findings import MAX_EXAMPLES, Findings, shown
-from submissions.rank_file.image_ids import image_family, normaliser
 from submissions.rank_file.model import TREC
 
 if TYPE_CHECKING:
     from cir_datasets.registry.cards import BenchmarkSpec
+    from submissions.rank_file.image_ids import Spelling
     from submissions.rank_file.model import Method, RankFile
 
     Places = NDArray[np.int64]
@@ -65,10 +65,7 @@ def parse(content: bytes, context: ReaderContext) -> UncheckedFile | None:
     from submissions.formats.foreign import asked_benchmark
 
     findings, budget = context.findings, context.budget
-    spec = asked_benchmark(context, format_title="a TREC run", datasets=None, example="cirr/val")
-    if spec is None:
-        return None
-    lines = _Lines(findings, spec, budget)
+    lines = _Lines(findings, budget)
     if content.count(b"\n") > budget.limit("lines"):
         raise budget.over("lines")
     for number, line in enumerate(io.BytesIO(content), start=1):
@@ -77,14 +74,17 @@ def parse(content: bytes, context: ReaderContext) -> UncheckedFile | None:
             lines.take(number, words)
     if lines.broken:
         return None
-    columns = lines.columns()
+    spec = asked_benchmark(context, format_title="a TREC run", datasets=None, example="cirr/val")
+    if spec is None:
+        return None
+    columns = lines.columns(context.spelling(spec))
     rankings, subsets = _by_section(columns, spec, findings, budget)
     if rankings is None:
         return None
     subset_answers = None
     if subsets is not None:
-        subset_answers = read_rankings(subsets, spec, findings, section="subset_rankings", budget=budget)
-    answers = read_rankings(rankings, spec, findings, budget=budget)
+        subset_answers = read_rankings(subsets, spec, context, section="subset_rankings", budget=budget)
+    answers = read_rankings(rankings, spec, context, budget=budget)
     method = _method(lines.tag, context.label)
     return UncheckedFile(spec, spec.card.version, method, answers, subset_answers, NAME)
 
@@ -180,20 +180,17 @@ class _Lines:
 
     Args:
         findings: collects what is wrong, with the number of the line.
-        spec: the benchmark, whose spelling the image ids get.
         budget: what reading the file may cost.
     """
 
-    def __init__(self, findings: Findings, spec: BenchmarkSpec, budget: Budget) -> None:
+    def __init__(self, findings: Findings, budget: Budget) -> None:
         self.findings, self.budget = findings, budget
         self.broken = False
         self.tag: bytes | None = None
-        self._normalise = normaliser(image_family(spec))
         self._queries: dict[bytes, int] = {}
         self._images: dict[bytes, int] = {}
         self._query_names: list[str] = []
         self._image_names: list[str] = []
-        self._codes: dict[str, int] = {}
         self._query, self._image = array("i"), array("i")
         self._rank, self._score, self._number = array("i"), array("d"), array("i")
 
@@ -233,9 +230,18 @@ class _Lines:
         self._score.append(float(score))
         self._number.append(number)
 
-    def columns(self) -> Columns:
-        """By qid, in the order of its first line, its images, the best first and none twice."""
+    def columns(self, spelling: Spelling) -> Columns:
+        """By qid, in the order of its first line, its images, the best first and none twice.
+
+        Args:
+            spelling: which the image ids get.
+        """
         queries, images = _int32(self._query), _int32(self._image)
+        if changed := spelling.changes(self._image_names):
+            codes: dict[str, int] = {}
+            names = (changed.get(name, name) for name in self._image_names)
+            images = np.array([codes.setdefault(name, len(codes)) for name in names], dtype=np.int32)[images]
+            self._image_names = list(codes)
         self.budget.spend("lists", len(self._query_names))
         # Line by line of each qid, an image's first line only.
         lines = np.argsort(queries, kind="stable")
@@ -244,7 +250,9 @@ class _Lines:
         if len(first) < len(pairs):
             once = np.zeros(len(pairs), dtype=np.bool_)
             once[first] = True
-            self._repeated(lines[~once[lines]], pairs, first)
+            again = lines[~once[lines]]
+            padded = self._padded(queries, pairs, again)
+            self._repeated(again[~padded[queries[again]]], pairs, first)
             lines = lines[once[lines]]
         lines = self._best_first(lines, queries, images)
         self._compare(lines, queries, images)
@@ -293,13 +301,32 @@ class _Lines:
             query = self._query_names[owner]
             self.findings.add("rank-score-disagree", message, cause=cause, query=query, count=count)
 
+    def _padded(self, queries: Codes, pairs: NDArray[np.int64], again: Places) -> NDArray[np.bool_]:
+        """The qids all of whose lines are there again, as often and with the same scores; noted once each."""
+        places, numbers, counts = np.unique(pairs, return_inverse=True, return_counts=True)
+        owners = places // max(1, len(self._image_names))
+        fewest, most = np.full(len(self._query_names), len(pairs)), np.zeros(len(self._query_names), np.int64)
+        np.minimum.at(fewest, owners, counts)
+        np.maximum.at(most, owners, counts)
+        scores = np.frombuffer(self._score)
+        low, high = np.full(len(places), np.inf), np.full(len(places), -np.inf)
+        np.minimum.at(low, numbers.reshape(-1), scores)
+        np.maximum.at(high, numbers.reshape(-1), scores)
+        padded: NDArray[np.bool_] = (fewest == most) & (most > 1)
+        padded[owners[low != high]] = False
+        for query, at in zip(*np.unique(queries[again], return_index=True), strict=True):
+            if padded[query]:
+                said = f"line {self._number[again[at]]:,}: it is there already."
+                self.findings.add("repeated-query", said, query=self._query_names[query])
+        return padded
+
     def _repeated(self, again: Places, pairs: NDArray[np.int64], first: Places) -> None:
         """Note every line that names an image of its qid again."""
         numbers = _int32(self._number)
         firsts = pairs[first]
         for line in again[:MAX_EXAMPLES].tolist():
             before, place = numbers[first[np.searchsorted(firsts, pairs[line])]], numbers[line]
-            name = self._image_names[self._image[line]]
+            name = self._image_names[pairs[line] % len(self._image_names)]
             message = f"{shown(name)} stands in line {before:,} and in line {place:,}."
             query = self._query_names[self._query[line]]
             self.findings.add("duplicate-image", message, cause="lines", query=query, value=name)
@@ -322,11 +349,8 @@ class _Lines:
         return len(self._query_names) - 1
 
     def _add_image(self, name: str) -> int:
-        (spelled,) = self._normalise([name])
-        code = self._codes.setdefault(spelled, len(self._image_names))
-        if code == len(self._image_names):
-            self._image_names.append(spelled)
-        return code
+        self._image_names.append(name)
+        return len(self._image_names) - 1
 
     def _refuse(
         self, number: int, what: str, cause: str, *, code: str = "malformed", fix: str | None = None

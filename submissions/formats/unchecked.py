@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from cir_datasets.rows.columns import numbers
+from cir_metrics.errors import CirError
 from submissions.formats.budget import Budget
 from submissions.rank_file.columns import Columns
 from submissions.rank_file.findings import Findings, json_type, ordinal, shown
-from submissions.rank_file.image_ids import image_family, normaliser
+from submissions.rank_file.image_ids import Spelling, image_family
 from submissions.rank_file.model import RankFile
 
 if TYPE_CHECKING:
@@ -40,6 +41,17 @@ class ReaderContext:
     label: str
     budget: Budget = field(default_factory=lambda: Budget(0))
     form: Mapping[str, Any] = field(default_factory=dict)
+
+    def spelling(self, spec: BenchmarkSpec) -> Spelling:
+        """How a benchmark spells its images; its gallery is looked at where that alone says it."""
+        spelling = Spelling(image_family(spec))
+        if not spelling.is_free:
+            return spelling
+        try:
+            gallery = self.benchmarks.load(spec.id).gallery
+        except CirError:
+            gallery = None  # Whoever checks the content says so.
+        return Spelling(spelling.family, frozenset(gallery or ()))
 
 
 Answers = Mapping[str, list[Any] | None]
@@ -99,7 +111,7 @@ def _complete(answers: Answers) -> Mapping[str, list[Any]] | None:
 def read_rankings(
     raw: Any,
     spec: BenchmarkSpec,
-    findings: Findings,
+    context: ReaderContext,
     *,
     section: str = "rankings",
     budget: Budget | None = None,
@@ -109,7 +121,7 @@ def read_rankings(
     Args:
         raw: what the file holds there.
         spec: the benchmark; sessions want one list a turn.
-        findings: collects `bad-type`.
+        context: findings, of which some are `bad-type`, and benchmarks.
         section: the key in the file.
         budget: what reading the file may cost; None for rankings of no file.
 
@@ -119,6 +131,7 @@ def read_rankings(
     Raises:
         OverBudgetError: there are more queries, or more different ids, than are read.
     """
+    findings = context.findings
     if not isinstance(raw, Mapping):
         findings.add(
             "bad-type", f'"{section}" is {json_type(raw)}; it must be an object of rankings by query id.'
@@ -128,7 +141,7 @@ def read_rankings(
         budget.check("lists", len(raw), where=f'"{section}": ')
         budget.check("id", max((len(query) for query in raw if isinstance(query, str)), default=0))
     by_turn = spec.kind == "multi_turn" and section == "rankings"
-    normalise = normaliser(image_family(spec))
+    spelling = context.spelling(spec)
     try:
         columns = raw if isinstance(raw, Columns) else Columns.of_lists(raw, by_turn=by_turn)
     except (TypeError, ValueError):
@@ -136,10 +149,10 @@ def read_rankings(
     if budget is not None and columns is not None:
         check_images(columns.images, budget)
     if columns is not None and (columns.turn_offsets is not None) == by_turn:
-        if normalise is list:
-            return columns
-        spelled = normalise(columns.image_ids)
-        return columns if spelled == columns.image_ids else columns.respelled(spelled)
+        changed = spelling.changes(columns.image_ids)
+        return (
+            columns.respelled([changed.get(each, each) for each in columns.image_ids]) if changed else columns
+        )
     answers: dict[str, list[Any] | None] = {}
     for query, answer in raw.items():
         if not isinstance(query, str):
@@ -150,9 +163,9 @@ def read_rankings(
             )
             continue
         if by_turn:
-            answers[query] = _turns(answer, query, normalise, findings)
+            answers[query] = _turns(answer, query, spelling, findings)
         else:
-            answers[query] = _ranking(answer, query, None, normalise, findings, section)
+            answers[query] = _ranking(answer, query, None, spelling, findings, section)
     return answers
 
 
@@ -173,7 +186,7 @@ def check_images(images: pa.Array, budget: Budget) -> None:
     budget.check("id", int(numbers(pc.binary_length(images)).max(initial=0)))
 
 
-def _turns(answer: Any, query: str, normalise: Any, findings: Findings) -> list[Any] | None:
+def _turns(answer: Any, query: str, spelling: Spelling, findings: Findings) -> list[Any] | None:
     if not isinstance(answer, list | tuple):
         message = f"the session's answer is {json_type(answer)}; it must be a list of rankings, one a turn."
         findings.add("bad-type", message, cause="turns", query=query, value=answer)
@@ -183,21 +196,21 @@ def _turns(answer: Any, query: str, normalise: Any, findings: Findings) -> list[
         findings.add("bad-type", message, cause="turns", query=query)
         return None
     turns = [
-        _ranking(item, query, number, normalise, findings, "rankings")
+        _ranking(item, query, number, spelling, findings, "rankings")
         for number, item in enumerate(answer, start=1)
     ]
     return None if any(turn is None for turn in turns) else turns
 
 
 def _ranking(
-    answer: Any, query: str, turn: int | None, normalise: Any, findings: Findings, section: str
+    answer: Any, query: str, turn: int | None, spelling: Spelling, findings: Findings, section: str
 ) -> list[Any] | None:
     part = "subset ranking" if section != "rankings" else "ranking"
     if not isinstance(answer, list | tuple):
         message = f"the {part} is {json_type(answer)}; it must be a list of image ids, best first."
         findings.add("bad-type", message, cause=section, query=query, turn=turn, value=answer)
         return None
-    ids: list[Any] = normalise(answer)
+    ids = spelling.all(list(answer))
     if set(map(type, ids)) <= {str} and "" not in ids:
         return ids
     position, value = next(

@@ -16,10 +16,12 @@ from cir_metrics.errors import CallError
 from cir_metrics.resampling import ALPHA, DRAWS, SEED, check_alpha
 from submissions.comparison.comparing import letter
 from submissions.formats.budget import MAX_BYTES
+from submissions.formats.reader import parse_file
 from submissions.papers.columns import PaperColumn, columns_of, value_of
-from submissions.papers.layout import Layout, TableLayout, layout
+from submissions.papers.layout import Layout, TableLayout, layout, layout_names, layout_of
 from submissions.papers.marks import significantly_worse, standing_out
 from submissions.papers.methods import scored_methods
+from submissions.rank_file.benchmarks import Benchmarks
 from submissions.scoring.score_report import ScoreReport, shown_value
 
 if TYPE_CHECKING:
@@ -112,7 +114,7 @@ class PaperTable:
 
 def paper_table(
     files: Sequence[FileLike | ScoreReport],
-    kind: str,
+    kind: str | None = None,
     *,
     benchmark: BenchmarkLike = None,
     names: Mapping[str, str] | None = None,
@@ -133,7 +135,8 @@ def paper_table(
     Args:
         files: rank files or bundles, or reports of `submissions.score`. Files of a suite's members are joined
             by the method's name.
-        kind: `fashioniq`, `cirr`, `circo`, `circled`, `fisd`, `zerosight` or `shapes`.
+        kind: `fashioniq`, `cirr`, `circo`, `circled`, `fisd`, `zerosight` or `shapes`; None: what the
+            first file answers.
         benchmark: what the files answer, as in `score`.
         names: by file the method's name that is printed.
         published: which published rows stand below: `all`, sources such as `cirr`, methods such as `TIRG`,
@@ -165,7 +168,7 @@ def paper_table(
         >>> paper_table(made, "shapes")
         <PaperTable for shapes, shapes/val: 2 methods, 0 published rows>
     """
-    found = layout(kind)
+    found = layout(_kind_of(files, benchmark) if kind is None else kind)
     if isinstance(files, str | bytes | Path) or (not files and not published):
         raise CallError("a table needs a list of rank files, or published rows. Fix: name the files.")
     if isinstance(published, str):
@@ -208,6 +211,28 @@ class _Tests:
     draws: int
     seed: int
     alpha: float
+
+
+def _kind_of(files: Sequence[FileLike | ScoreReport], benchmark: BenchmarkLike) -> str:
+    """The layout of the benchmark that is named, or that the first file answers.
+
+    Raises:
+        CallError: there is none.
+    """
+    if isinstance(benchmark, str):
+        answered: str | None = benchmark
+    else:
+        first = files[0] if files else None
+        if first is None or isinstance(first, ScoreReport):
+            answered = None if first is None else first.benchmark
+        else:
+            answered = parse_file(first, Benchmarks(None)).benchmark
+    found = None if answered is None else layout_of(answered)
+    if found is None:
+        said = "no file says what the table is for"
+        said = said if answered is None else f"papers print no table of {answered}"
+        raise CallError(f"{said}. Fix: name it, --for {' or '.join(layout_names())}.")
+    return found
 
 
 def _reported(found: Layout, words: Sequence[str]) -> tuple[list[Reported], list[str]]:

@@ -1,19 +1,22 @@
-"""Spellings of image ids that are accepted on input, and the one that is used from then on."""
+"""Spellings of image ids that are accepted on input, and the one that is used from then on.
+
+What another spelling is, `cir_metrics.ids` says; here stands what is known of each data set's ids.
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable
-from pathlib import PurePosixPath
+from collections.abc import Iterable, Set
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from cir_metrics.ids import spellings
 
 if TYPE_CHECKING:
     from cir_datasets.registry.cards import BenchmarkSpec
 
 _COCO_DIGITS = 12
-_LONGEST = 1_000
-"""Characters of an id that may be meant for another: each try copies it."""
-_COCO = re.compile(r"[0-9]{1,12}(?:\.jpg)?")
+_BARE = ("cirr", "fashioniq", "multiturn_fashioniq")
+"""Data sets whose ids have no folders and no endings, so that these say nothing even of an unknown image."""
 
 
 def image_family(spec: BenchmarkSpec) -> str:
@@ -27,18 +30,44 @@ def image_family(spec: BenchmarkSpec) -> str:
     return (spec.config.gallery_from or spec.id).partition("/")[0]
 
 
-def normaliser(family: str) -> Callable[[list[Any]], list[Any]]:
-    """A function that brings a ranking's ids to the benchmark's spelling; what it cannot read it leaves.
+@dataclass(frozen=True)
+class Spelling:
+    """Brings ids to a benchmark's spelling; what it cannot read it leaves.
 
-    CIRCO: integers, short forms and ".jpg" become 12 digits. CIRR: ".png" is dropped. Others: as they are.
+    Args:
+        family: of `image_family`. CIRCO's ids are 12 digits, whether the gallery is known or not.
+        known: the gallery's ids; empty where they are not known.
 
     Example:
-        >>> normaliser("circo")([355099, "528417", "000000534704.jpg", True])
+        >>> Spelling("circo").all([355099, "528417", "unlabeled2017/000000534704.jpg", True])
         ['000000355099', '000000528417', '000000534704', True]
-        >>> normaliser("cirr")(["dev-0-0-img0.png"])
+        >>> Spelling("cirr").all(["dev-0-0-img0.png"])
         ['dev-0-0-img0']
+        >>> Spelling("mine", frozenset(["a/7.jpg"])).all(["x/a/7.jpg"])
+        ['a/7.jpg']
     """
-    return {"circo": _coco, "cirr": _without_png}.get(family, list)
+
+    family: str
+    known: Set[str] = frozenset()
+
+    @property
+    def is_free(self) -> bool:
+        """Whether only the gallery says how ids are spelled."""
+        return self.family != "circo" and self.family not in _BARE
+
+    def changes(self, ids: Iterable[Any]) -> dict[Any, str]:
+        """By id another spelling that is used from then on."""
+        digits = _COCO_DIGITS if self.family == "circo" else None
+        return spellings(ids, self.known, digits=digits, bare=self.family in _BARE)
+
+    def all(self, ids: list[Any]) -> list[Any]:
+        """The ids, in their order."""
+        changed = self.changes(ids)
+        return (
+            [changed.get(each, each) if isinstance(each, str | int) else each for each in ids]
+            if changed
+            else ids
+        )
 
 
 def well_formed(family: str, image_id: str) -> bool:
@@ -46,37 +75,18 @@ def well_formed(family: str, image_id: str) -> bool:
     return family != "circo" or (len(image_id) == _COCO_DIGITS and image_id.isascii() and image_id.isdigit())
 
 
-def near_miss(image_id: str, known: Iterable[str]) -> str | None:
-    """The known id that was probably meant: the same without folders, file ending, or in another case.
+def near_miss(given: str, known: Iterable[str]) -> str | None:
+    """The known id that was probably meant: the same in another case, or with blanks around it.
 
     Example:
-        >>> near_miss("./dev/dev-0-0-img0.jpg", frozenset(["dev-0-0-img0"]))
+        >>> near_miss(" DEV-0-0-img0.jpg", frozenset(["dev-0-0-img0"]))
         'dev-0-0-img0'
     """
-    if len(image_id) > _LONGEST:
-        return None
-    pool = known if isinstance(known, frozenset) else frozenset(known)
-    name = PurePosixPath(image_id.strip().replace("\\", "/")).name
-    stem = name.rpartition(".")[0] if "." in name else name
-    for candidate in (image_id.strip(), name, stem):
-        for spelling in (candidate, candidate.upper(), candidate.lower()):
-            if spelling in pool:
-                return spelling
+    pool = known if isinstance(known, Set) else frozenset(known)
+    text = given.strip()
+    for written in (text, text.upper(), text.lower()):
+        if written in pool:
+            return written
+        if found := spellings([written], pool):
+            return found[written]
     return None
-
-
-def _coco(ids: list[Any]) -> list[Any]:
-    return [_coco_id(value) for value in ids]
-
-
-def _coco_id(value: Any) -> Any:
-    if type(value) is int and 0 <= value < 10**_COCO_DIGITS:
-        return f"{value:0{_COCO_DIGITS}d}"
-    if type(value) is str and _COCO.fullmatch(value):
-        return value.removesuffix(".jpg").zfill(_COCO_DIGITS)
-    return value
-
-
-def _without_png(ids: list[Any]) -> list[Any]:
-    # An id that is the ending alone stays what it is: no other place would know what an empty one was.
-    return [(value.removesuffix(".png") or value) if type(value) is str else value for value in ids]

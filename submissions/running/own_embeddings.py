@@ -14,7 +14,7 @@ from submissions.methods.composing import unit
 from submissions.methods.turns import excluded_columns, subset_members
 from submissions.rank_file.benchmarks import SUBSET_DEPTH
 from submissions.running.own_arrays import check_whole, give_back, is_tensor, numbers
-from submissions.running.own_ids import Names, from_own, joined
+from submissions.running.own_ids import Names, from_own, joined, unframed
 from submissions.running.search import Searcher
 
 if TYPE_CHECKING:
@@ -47,7 +47,8 @@ def rank_file_from_embeddings(
         benchmark: an id or a benchmark; or a suite's id, and then embeddings and ids are given by member, as
             in `{"dress": ..., "shirt": ..., "toptee": ...}`.
         query_embeddings: shape (queries, dimensions), float16 to float64, finite, of composed queries; a
-            numpy array, a memory map or a torch tensor. They are compared as float32, as `cir run` does it.
+            numpy array, a memory map, a torch tensor, or a data frame, whose index holds the ids. They are
+            compared as float32, as `cir run` does it.
         image_embeddings: shape (images, dimensions), likewise, of the gallery.
         query_ids: id of each row, in any order; of a session's turn `SESSION#TURN`, turns from 1.
         image_ids: id of each image's row, in any order; see `rank_file_from_scores`.
@@ -109,6 +110,8 @@ def ranked_by_embeddings(
         by_position: likewise.
         k: likewise.
     """
+    given = unframed(given, "query_embeddings", {"query_ids": "index"}, names)
+    given = unframed(given, "image_embeddings", {"image_ids": "index"}, names)
     task = joined(benchmark, given, method, by_position=by_position, k=k, names=names)
     vectors = functools.partial(_vectors, given, names=names, normalise=normalise)
     queries = vectors("query_embeddings", task.keys, "query")
@@ -129,7 +132,7 @@ def ranked_by_embeddings(
         for key, query in zip(task.keys, queries, strict=True)
         if key in own_rows
     }
-    return task.rank_file(dict(zip(task.keys, found.rankings, strict=True)), subsets)
+    return task.rank_file(task.answers(found.rankings), subsets)
 
 
 def _vectors(

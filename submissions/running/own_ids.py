@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import itertools
 import operator
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from cir_datasets.registry.cards import benchmark_ids
 from cir_datasets.rows.hashing import gallery_hash
 from cir_metrics.errors import CirError, did_you_mean
+from cir_metrics.ids import answered_once, as_list, is_frame, order_fault, plain_id, warn_of_padding
 from submissions.errors import MethodError
 from submissions.methods.turns import Candidates, Turn, turns_of
 from submissions.rank_file.benchmarks import MAX_DEPTH, board_depth, find_suite, needs_subset
-from submissions.rank_file.image_ids import image_family, normaliser, well_formed
+from submissions.rank_file.image_ids import Spelling, image_family, well_formed
 from submissions.rank_file.model import Method, RankBundle, RankFile
 from submissions.running.answers import Answers
 from submissions.running.make import loaded_benchmark
@@ -102,6 +99,22 @@ class Joined:
         """By query id the rows whose subset is ranked; empty where the benchmark has no subsets."""
         return {row["query_id"]: row for row in self.rows} if needs_subset(self.benchmark) else {}
 
+    def answers(self, lists: Sequence[list[str]]) -> dict[str, list[str]]:
+        """By key the ranking of the user's rows; equal ones of one key count once.
+
+        Raises:
+            MethodError: two rows of one key have different rankings.
+        """
+        kept, other = answered_once(self.keys, lists)
+        if other is not None:
+            raise MethodError(
+                f"{self.names.at('query_ids', other)} is {self.keys[other]!r}, which a row before it "
+                "is, with other values. Fix: give each query one row."
+            )
+        if len(kept) < len(lists):
+            warn_of_padding(self.names.of("query_ids"), self.keys, kept)
+        return {self.keys[place]: lists[place] for place in kept}
+
     def rank_file(self, ranked: Mapping[str, list[str]], subsets: Mapping[str, list[str]]) -> RankFile:
         """The rank file.
 
@@ -163,6 +176,36 @@ def joined(
     )
 
 
+def unframed(
+    given: Mapping[str, Any], argument: str, axes: Mapping[str, str], names: Names
+) -> Mapping[str, Any]:
+    """What was given, a data frame as its array and the ids that its index and columns hold.
+
+    Args:
+        given: by argument what was given.
+        argument: which may be a data frame.
+        axes: by argument of ids the axis that holds them. What pandas has numbered itself holds none.
+        names: what messages call the arguments.
+
+    Raises:
+        MethodError: ids are given, too, and are others.
+    """
+    frame: Any = given.get(argument)
+    if not is_frame(frame):
+        return given
+    found = {**given, argument: frame.to_numpy()}
+    for ids, axis in axes.items():
+        labels = getattr(frame, axis)
+        if type(labels).__name__ == "RangeIndex":
+            continue
+        if given.get(ids) is not None and list(map(plain_id, given[ids])) != list(map(plain_id, labels)):
+            raise MethodError(
+                f"{names.of(argument)}: its {axis} and {names.of(ids)} differ. Fix: leave {ids} out."
+            )
+        found[ids] = labels.tolist()
+    return found
+
+
 def rows_and_turns(benchmark: Benchmark) -> tuple[list[dict[str, Any]], dict[str, Turn]]:
     """A benchmark's rows, and its turns by key, in its order."""
     rows = benchmark.rows()
@@ -218,6 +261,8 @@ def _query_keys(
     if given is None and by_position:
         return known
     keys = _ids(given, "query_ids", "row", names)
+    if len(keys) <= len(known):
+        _check_once(keys, "query_ids", "row", names)  # What samplers pad is more than there is.
     check_keys(keys, known, benchmark, names, "query_ids")
     return keys
 
@@ -273,8 +318,8 @@ def own_gallery(given: Sequence[str] | None, benchmark: Benchmark, names: Names)
             lacks what the benchmark's queries need.
     """
     gallery = benchmark.gallery
-    spelled = normaliser(image_family(benchmark.spec))
-    images = _ids(given, "image_ids", "column", names, spelled)
+    spelling = Spelling(image_family(benchmark.spec), frozenset(gallery or ()))
+    images = _ids(given, "image_ids", "column", names, spelling.all)
     if gallery is None:
         _check_form(images, benchmark, names)
         return images
@@ -308,18 +353,6 @@ def _check_form(images: list[str], benchmark: Benchmark, names: Names) -> None:
         raise MethodError(f"{names.of('image_ids')} has {len(images)} images. {whole}")
 
 
-def plain_id(given: object) -> str | int | None:
-    """An id without the types of other libraries, which no JSON can hold; None where it is not one.
-
-    Numbers are ids, too: CIRR's files number their queries, and COCO's its images.
-    """
-    if isinstance(given, str):
-        return str(given)
-    if isinstance(given, bool):
-        return None
-    return int(given) if isinstance(given, int | np.integer) else None
-
-
 def not_given(argument: str, of: str, names: Names) -> MethodError:
     """The error where the ids of rows or columns are neither given nor the benchmark's own."""
     either = names.options.get("by_position", "by_position=True")
@@ -339,26 +372,29 @@ def _ids(
     called = names.of(argument)
     if given is None:
         raise not_given(argument, of, names)
-    # A set has no order, so that nobody knows which row is whose.
-    if isinstance(given, str | bytes | Set) or not isinstance(given, Iterable):
-        raise MethodError(
-            f"{called} is of type {type(given).__name__}. Fix: give a list of ids, one a {of}, in order."
-        )
-    found = [plain_id(each) for each in given]
-    if not found:
+    fault = order_fault(given)
+    if fault is not None:
+        raise MethodError(f"{called} is {fault}. Fix: give a list of ids, one a {of}, in order.")
+    ids = [plain_id(each) for each in as_list(given)]
+    if not ids:
         raise MethodError(f"{called} is empty. Fix: name each {of}.")
-    for place, each in enumerate(found):
-        if each is None:
-            raise MethodError(f"{names.at(argument, place)} is not an id. Fix: give ids as strings.")
-    ids = [str(each) for each in (found if spelled is None else spelled(found))]
-    if len(set(ids)) < len(ids):
-        twice = next(each for each, count in Counter(ids).items() if count > 1)
-        first, second = itertools.islice((n for n, each in enumerate(ids) if each == twice), 2)
+    if None in ids:
+        place = ids.index(None)
+        raise MethodError(f"{names.at(argument, place)} is not an id. Fix: give ids as strings.")
+    if spelled is None:
+        return ids  # type: ignore[return-value]  # Rows may be there twice, where samplers pad (`answers`).
+    ids = spelled(ids)
+    _check_once(ids, argument, of, names)
+    return ids  # type: ignore[return-value]
+
+
+def _check_once(ids: Sequence[str | None], argument: str, of: str, names: Names) -> None:
+    _, again = answered_once(ids, range(len(ids)))
+    if again is not None:
         raise MethodError(
-            f"{names.at(argument, first)} and {names.at(argument, second)} are both {twice!r}. "
-            f"Fix: name each {of} once."
+            f"{names.at(argument, ids.index(ids[again]))} and {names.at(argument, again)} are both "
+            f"{ids[again]!r}. Fix: name each {of} once."
         )
-    return ids
 
 
 def _check_known(

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from cir_datasets.common.counts import counted
+from cir_metrics.ids import answered_once, as_list, named_entries, order_fault, plain_id, warn_of_padding
 from submissions.errors import MethodError
 from submissions.methods.turns import Candidates, Turn, removed_reference, subset_members, turns_of
 from submissions.rank_file.benchmarks import SUBSET_DEPTH
-from submissions.rank_file.image_ids import image_family, normaliser, well_formed
+from submissions.rank_file.image_ids import Spelling, image_family, well_formed
 from submissions.rank_file.model import BUNDLE, RANK_FILE, turn_key
 from submissions.running.by_lists import checked_ranking
 from submissions.running.make import loaded_benchmark
@@ -24,7 +23,6 @@ from submissions.running.own_ids import (
     described,
     from_own,
     own_gallery,
-    plain_id,
     rows_and_turns,
 )
 
@@ -50,7 +48,8 @@ def rank_file_from_lists(
         benchmark: an id or a benchmark; or a suite's id, and then lists are given by member, as in
             `{"dress": {...}, "shirt": {...}, "toptee": {...}}`.
         lists: by query id its images, best first, none twice. Of sessions by `SESSION#TURN`, turns from 1; or
-            by session id a list of such lists, one a turn.
+            by session id a list of such lists, one a turn. A data frame's index holds the queries, its rows
+            the images.
         subset_lists: by query id the images of its subset, best first (CIRR, shapes). Where it is not given,
             the order is that of `lists`, which then hold three images of each subset at least.
         image_ids: what was ranked, where the publisher's list of the gallery is not available (CIRCO without
@@ -125,14 +124,16 @@ def ranked_by_lists(
 def _by_key(lists: Any, benchmark: Benchmark, names: Names) -> dict[str, Any]:
     """The lists by query id or `SESSION#TURN`."""
     called = names.of("lists")
-    if not isinstance(lists, Mapping):
+    entries = named_entries(lists)
+    if entries is None:
         raise MethodError(
             f"{called}: of type {type(lists).__name__}. Fix: give {{query id: [image ids, best first]}}."
         )
-    if not lists:
+    if not entries:
         raise MethodError(f"{called}: empty. Fix: give a list for each query.")
-    _check_plain(lists, called, benchmark)
-    named = _named(lists, called)
+    if isinstance(lists, Mapping):
+        _check_plain(lists, called, benchmark)
+    named = _named(entries, called)
     if not benchmark.multi_turn:
         return named
     sessions = {row["session_id"]: len(turns_of(row)) for row in benchmark.rows()}
@@ -141,12 +142,9 @@ def _by_key(lists: Any, benchmark: Benchmark, names: Names) -> dict[str, Any]:
         if key not in sessions:
             found[key] = answer
             continue
-        if isinstance(answer, str | bytes | Mapping) or not isinstance(answer, Iterable):
-            raise MethodError(
-                f"{names.at('lists', key)}: of type {type(answer).__name__}. "
-                "Fix: give a list of rankings, one a turn."
-            )
-        rankings = list(answer)
+        if fault := order_fault(answer):
+            raise MethodError(f"{names.at('lists', key)}: {fault}. Fix: give a list of rankings, one a turn.")
+        rankings = as_list(answer)
         _check_turns(rankings, sessions[key], names.at("lists", key))
         for number, ranking in enumerate(rankings, start=1):
             found[turn_key(key, number)] = ranking
@@ -181,27 +179,37 @@ def _check_turns(rankings: list[Any], turns: int, place: str) -> None:
         )
 
 
-def _named(lists: Mapping[Any, Any], called: str) -> dict[str, Any]:
-    """The lists by query ids as strings."""
-    strange = next((key for key in lists if plain_id(key) is None), None)
-    if strange is not None:
+def _named(entries: Sequence[tuple[Any, Any]], called: str) -> dict[str, Any]:
+    """The lists by query ids as strings; equal ones of one id, as of 5 and "5", count once."""
+    keys = [plain_id(key) for key, _ in entries]
+    if None in keys:
+        strange = entries[keys.index(None)][0]
         raise MethodError(f"{called}: the key {strange!r} is not an id. Fix: give query ids as strings.")
-    return {str(key): ranking for key, ranking in lists.items()}
+    plain = (repr(answer if order_fault(answer) else as_list(answer)) for _, answer in entries)
+    kept, other = answered_once(keys, list(plain) if len(set(keys)) < len(keys) else keys)
+    if other is not None:
+        raise MethodError(
+            f"{called}: {entries[other][0]!r} is query {keys[other]!r}, which has another list already. "
+            "Fix: give each query one."
+        )
+    if len(kept) < len(keys):
+        warn_of_padding(called, keys, kept)
+    return {str(keys[place]): entries[place][1] for place in kept}
 
 
 def _ranking(given: Any, key: str, argument: str, task: Joined) -> list[str]:
     """A list of ids, in the benchmark's spelling."""
     place = task.names.at(argument, key)
-    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
-        raise MethodError(
-            f"{place}: of type {type(given).__name__}. Fix: give a list of image ids, best first."
-        )
-    given = given.tolist() if isinstance(given, np.ndarray) else list(given)
-    found = normaliser(image_family(task.benchmark.spec))(given)
-    for rank, image in enumerate(found, start=1):
-        if not isinstance(image, str) or not image:
-            raise MethodError(f"{place}: place {rank} is {image!r:.100}. Fix: give image ids as strings.")
-    return [str(image) for image in found]
+    if fault := order_fault(given):
+        raise MethodError(f"{place}: {fault}. Fix: give a list of image ids, best first.")
+    images = as_list(given)
+    ids = [plain_id(image) for image in images]
+    for rank, image in enumerate(ids, start=1):
+        if not image:
+            raise MethodError(
+                f"{place}: place {rank} is {images[rank - 1]!r:.100}. Fix: give image ids as strings."
+            )
+    return Spelling(image_family(task.benchmark.spec), task.gallery.place.keys()).all(ids)
 
 
 def _checked(images: list[str], turn: Turn, task: Joined, *, listed: bool) -> list[str]:
@@ -229,11 +237,12 @@ def _subsets(given: Any, whole: Mapping[str, list[str]], task: Joined) -> dict[s
         return {key: _implied(row, whole[key], task) for key, row in own_rows.items()}
     if not own_rows:
         raise MethodError(f"{called}: {task.benchmark.id} ranks no subsets. Fix: leave it out.")
-    if not isinstance(given, Mapping):
+    entries = named_entries(given)
+    if entries is None:
         raise MethodError(
             f"{called}: of type {type(given).__name__}. Fix: give {{query id: [images of its subset]}}."
         )
-    given = _named(given, called)
+    given = _named(entries, called)
     check_keys(list(given), list(own_rows), task.benchmark, names, "subset_lists")
     found = {}
     for key, row in own_rows.items():

@@ -15,7 +15,7 @@ from submissions.errors import MethodError
 from submissions.methods.turns import excluded_columns
 from submissions.running.by_scores import CELLS, subset_ranking
 from submissions.running.own_arrays import check_whole, give_back, is_tensor, numbers
-from submissions.running.own_ids import Joined, Names, from_own, joined
+from submissions.running.own_ids import Joined, Names, from_own, joined, unframed
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
@@ -44,9 +44,11 @@ def rank_file_from_scores(
         benchmark: an id or a benchmark; or a suite's id, and then scores and ids are given by member, as in
             `{"dress": ..., "shirt": ..., "toptee": ...}`.
         scores: shape (queries, images), float16 to float64, higher is better; a numpy array, a memory map, a
-            torch tensor, or an iterable of such blocks of rows, one after the other. Infinities are allowed.
-            A memory map is read block by block and not kept in memory.
-        query_ids: id of each row, in any order; of a session's turn `SESSION#TURN`, turns from 1.
+            torch tensor, or an iterable of such blocks of rows, one after the other; or a data frame, whose
+            index and columns are the ids. Infinities are allowed. A memory map is read block by block and not
+            kept in memory.
+        query_ids: id of each row, in any order; of a session's turn `SESSION#TURN`, turns from 1. Rows that a
+            sampler has repeated are ranked alike and count once, with a warning.
         image_ids: id of each column, in any order. Where the publisher's list of the gallery is not available
             (CIRCO without COCO's list), these are the gallery, and the signature of a score says so.
         method: its name, or a `Method` with what else is to be known.
@@ -94,10 +96,11 @@ def ranked_by_scores(
         by_position: likewise.
         k: likewise.
     """
+    given = unframed(given, "scores", {"query_ids": "index", "image_ids": "columns"}, names)
     task = joined(benchmark, given, method, by_position=by_position, k=k, names=names)
     scores = given.get("scores")
     keys, gallery, own_rows = task.keys, task.gallery, task.subset_rows()
-    ranked: dict[str, list[str]] = {}
+    ranked: list[list[str]] = []
     subsets: dict[str, list[str]] = {}
     with step_progress(f"ranking {task.benchmark.id}", len(keys)) as advance:
         start = 0
@@ -105,13 +108,13 @@ def ranked_by_scores(
             some = keys[start : start + len(block)]
             excluded = excluded_columns([task.turns[key] for key in some], gallery)
             lists = top_k(block, gallery.ids, task.depth, query_ids=some, excluded=excluded)
-            ranked.update(zip(some, lists, strict=True))
+            ranked.extend(lists)
             for key, own in zip(some, block, strict=True):
                 if key in own_rows:
                     subsets[key] = subset_ranking(own_rows[key], own, gallery, key)
             start += len(block)
             advance(len(block))
-    return task.rank_file(ranked, subsets)
+    return task.rank_file(task.answers(ranked), subsets)
 
 
 def _blocks(scores: Any, task: Joined) -> Iterator[NDArray[np.floating[Any]]]:

@@ -16,6 +16,7 @@ from submissions.formats.budget import MAX_BYTES
 from submissions.rank_file.benchmarks import Benchmarks, warn_of_data
 from submissions.rank_file.contradictions import check_words
 from submissions.rank_file.findings import MAX_FINDINGS, Findings, RefusedError, ValidationReport, shown
+from submissions.rank_file.image_ids import Spelling, image_family
 from submissions.transcripts.openings import (
     Opening,
     drawn_openings,
@@ -115,7 +116,8 @@ def check_transcript(
     if read is None or loaded is None:
         return CheckedTranscript(_report(findings, None, 0), None if read is None else read.transcript)
     findings.benchmark = loaded.id
-    transcript = read.transcript
+    spelling = Spelling(image_family(loaded.spec), frozenset(loaded.gallery or ()))
+    transcript = _respelled(read.transcript, spelling)
     check_words(transcript.method.to_dict(), loaded.spec, findings)
     try:
         openings, limit = _openings(transcript, loaded)
@@ -126,6 +128,25 @@ def check_transcript(
     checks.run(list(zip(transcript.rounds, read.places, strict=True)))
     report = _report(findings, loaded.id, len(transcript.sessions()))
     return CheckedTranscript(report, transcript, loaded, tuple(openings), limit)
+
+
+def _respelled(transcript: Transcript, spelling: Spelling) -> Transcript:
+    """The transcript with its images spelled as the benchmark spells them."""
+    named = {image for each in transcript.rounds for image in (each.reference or "", each.target, *each.top)}
+    changed = spelling.changes(named)
+    if not changed:
+        return transcript
+    rounds = [
+        each.model_copy(
+            update={
+                "reference": changed.get(each.reference or "", each.reference),
+                "target": changed.get(each.target, each.target),
+                "top": [changed.get(image, image) for image in each.top],
+            }
+        )
+        for each in transcript.rounds
+    ]
+    return transcript.model_copy(update={"rounds": rounds})
 
 
 def _report(findings: Findings, benchmark: str | None, sessions: int) -> ValidationReport:
@@ -391,6 +412,8 @@ class _Checks:
     def _end(self, each: Round, *, silent: bool) -> None:
         found = each.rank <= self._settings.k and self._settings.after_success == "stop"
         if silent:
+            if not each.end.removeprefix(SILENT).strip():
+                self._say("wrong-end", f"its end is {shown(each.end)}, without a reason.", "reason")
             if each.round == 1 and self._settings.start == "published":
                 self._say("wrong-end", "the user is silent in round 1, whose words are published.", "silent")
             return

@@ -19,7 +19,14 @@ from submissions.formats.kinds import means_rank_file
 from submissions.formats.parquet import is_text, read_table
 from submissions.rank_file.findings import Findings, json_type, shown
 from submissions.rank_file.model import PARQUET
-from submissions.transcripts.transcript import FORMAT, Round, Transcript, TranscriptError, columns
+from submissions.transcripts.transcript import (
+    FORMAT,
+    Round,
+    Transcript,
+    TranscriptError,
+    columns,
+    shown_text,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -176,12 +183,18 @@ class _TranscriptReader:
     def _read(self, header: dict[str, Any], entries: Iterator[tuple[str, Any]]) -> Read | None:
         sound = self._header(header)
         rounds, places = [], []
+        there: dict[tuple[str, int], tuple[Round, str]] = {}
         for place, entry in entries:
             if not isinstance(entry, dict):
                 self._refuse("bad-type", place, f"it holds {json_type(entry)}; a round is an object.")
                 continue
             one = self._model(Round, entry, place)
             if isinstance(one, Round):
+                first, before = there.setdefault((one.session, one.round), (one, place))
+                if before != place and first == one:
+                    said = f"{place}: it is {before} again."
+                    self._findings.add("repeated-query", said, query=one.session)
+                    continue
                 rounds.append(one)
                 places.append(place)
         if sound is None or self._findings.errors:
@@ -202,6 +215,15 @@ class _TranscriptReader:
             return None
         found = self._model(Transcript, {**header, "rounds": []}, "the header")
         if not isinstance(found, Transcript):
+            return None
+        if "k" not in found.settings:
+            said = "it is missing; a session is solved when a target is among the first k."
+            self._refuse("bad-metadata", "the header, settings.k", said)
+            return None
+        try:
+            shown_text(orjson.dumps(header).decode())
+        except ValueError as error:
+            self._refuse("bad-metadata", "the header", f"{error}.")
             return None
         try:
             found.choices  # noqa: B018

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import orjson
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from cir_metrics.atomic import write_whole
+from cir_metrics.ids import DIRECTION
 from submissions.errors import SubmissionError
 from submissions.rank_file.model import TRANSCRIPT, Method
 from submissions.transcripts.settings import DEPTH, MOST_ROUNDS, RoundSettings
@@ -27,7 +28,22 @@ SOLVED, LAST, SILENT = "solved", "last round", "silent: "
 """How a session ends: the target was found, all rounds were played, or the user said nothing of use."""
 
 _MOST_IMAGES = 10**9
-Id = Annotated[str, Field(min_length=1, max_length=300)]
+
+
+def shown_text(text: str) -> str:
+    """A text that may stand on a page.
+
+    Raises:
+        ValueError: it holds a character that changes the direction of text.
+    """
+    wrong = DIRECTION.search(text)
+    if wrong is not None:
+        raise ValueError(f"the character U+{ord(wrong[0]):04X} changes the direction of text")
+    return text
+
+
+Shown = Annotated[str, AfterValidator(shown_text)]
+Id = Annotated[Shown, Field(min_length=1, max_length=300)]
 
 
 class TranscriptError(SubmissionError, ValueError):
@@ -44,14 +60,14 @@ class Round(BaseModel):
     """From 1, the published query."""
     reference: Id | None
     """The image that the caption starts from."""
-    caption: Annotated[str, Field(max_length=2000)]
+    caption: Annotated[Shown, Field(max_length=2000)]
     target: Id
     """The image that the user has in mind."""
     rank: Annotated[int, Field(ge=1, le=_MOST_IMAGES)]
     """Of the best-ranked target among all images."""
     top: Annotated[list[Id], Field(max_length=DEPTH)]
     """The best images, best first."""
-    end: Annotated[str, Field(max_length=300)] = ""
+    end: Annotated[Shown, Field(max_length=300)] = ""
     """Why no round follows; empty where one does."""
 
 

@@ -98,7 +98,10 @@ def test_a_malformed_reference_is_refused_with_its_fix(row: Any, text: str) -> N
         (7, "predictions[3] is 7; a ranking is a list of image ids. Fix: pass a list of strings."),
         ([], "predictions[3] is an empty ranking. Fix: name at least one image."),
         (["a", None], "predictions[3][1] is None; an image id is a string. Fix: drop it."),
-        (["a", 12], "predictions[3][1] is 12; an image id is a string. Fix: write '12' if that is the id."),
+        (
+            ["a", 1.5],
+            "predictions[3][1] is 1.5; an image id is a string. Fix: write '1.5' if that is the id.",
+        ),
         (
             [["a"]],
             "predictions[3][0] is ['a']; an image id is a string. Fix: write \"['a']\" if that is the id.",
@@ -264,9 +267,9 @@ def test_malformed_sessions_are_refused(value: Any, text: str) -> None:
             "references[2]['target'] is None; an image id is a string. Fix: drop it.",
         ),
         (
-            {"target": 5},
+            {"target": 5.0},
             ["target"],
-            "references[2]['target'] is 5; an image id is a string. Fix: write '5' if that is the id.",
+            "references[2]['target'] is 5.0; an image id is a string. Fix: write '5.0' if that is the id.",
         ),
         (
             {"target": ""},
@@ -459,7 +462,7 @@ def test_an_unknown_variant_is_refused() -> None:
 
 def test_an_unknown_metric_is_named() -> None:
     with pytest.raises(
-        UnknownNameError, match=re.escape("no metric is printed as 'recal@5'. Did you mean 'recall@1'?")
+        UnknownNameError, match=re.escape("no metric is printed as 'recal@5'. Did you mean 'recall@5'?")
     ):
         evaluate_single_turn(["recal@5"], [["a"]], [QUERY])
 
@@ -497,7 +500,9 @@ def test_dataset_rows_are_references() -> None:
 
 
 def test_per_session_values_are_there_for_every_turn() -> None:
-    results = evaluate_multi_turn(["hits@1", "mean_rank"], [[["b"], ["a"]], [["c"], []]], [SESSION, SESSION])
+    results = evaluate_multi_turn(
+        ["hits@1", "mean_rank"], [[["b"], ["a"]], [["c"], []]], [SESSION, {**SESSION, "session_id": "s_2"}]
+    )
     assert {name: values.tolist() for name, values in results.per_query.items()} == {
         "hits@1@turn1": [0.0, 0.0],
         "hits@1@turn2": [1.0, 0.0],

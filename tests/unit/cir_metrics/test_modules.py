@@ -69,7 +69,7 @@ def test_every_module_refuses_what_is_malformed(name: str, load: Any) -> None:
     at = "predictions[1][0]" if multi else "predictions[1]"
     refuses([prediction, wrap(["b", "b"])], [reference] * 2, f"{at}[1] is 'b', which stands at [0] already")
     refuses([prediction, wrap(["b", None])], [reference] * 2, f"{at}[1] is None; an image id is a string")
-    refuses([prediction, wrap(["b", 5])], [reference] * 2, f"{at}[1] is 5; an image id is a string")
+    refuses([prediction, wrap(["b", 5.0])], [reference] * 2, f"{at}[1] is 5.0; an image id is a string")
     refuses([prediction, wrap([])], [reference] * 2, f"{at} is an empty ranking")
     refuses([prediction, wrap({"b"})], [reference] * 2, f"{at} is a set, which has no order")
     refuses({("b",)}, [reference], "predictions is a set, which has no order")
@@ -167,7 +167,7 @@ def test_prepared_rows_are_taken_as_references(name: str, load: Any) -> None:
 def test_a_dataset_is_a_list_of_rows(load: Any) -> None:
     import datasets
 
-    rows = datasets.Dataset.from_list([QUERY, QUERY])
+    rows = datasets.Dataset.from_list([QUERY, {**QUERY, "query_id": "13"}])
     values = load("pnr_map").compute(predictions=[["n", "b"], ["b", "n"]], references=rows, ks=(5,))
     assert values == {"pnr_map@5": 0.625}
 

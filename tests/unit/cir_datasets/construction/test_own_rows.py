@@ -99,7 +99,6 @@ def changed(**fields: Any) -> list[dict[str, Any]]:
     return [ROWS[0], ROWS[1] | fields, *ROWS[2:]]
 
 
-FRAME = pd.DataFrame(ROWS)
 BAD: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "a reference is missing": (
         {"rows": [{key: row[key] for key in row if key != "reference_image_id"} for row in ROWS]},
@@ -137,11 +136,11 @@ BAD: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "a doubled image": ({"gallery": [*IMAGES, "photo03"]}, ("gallery: image 61", "'photo03'", "twice")),
     "no gallery": ({"gallery": None}, ("neither gallery nor images is given",)),
     "a number as an image": (
-        {"rows": changed(target_image_id=np.int64(1))},
+        {"rows": changed(target_image_id=np.float64(1))},
         ("row 2 (query_id 1): target_image_id must be text, not",),
     ),
-    "a number in the gallery": ({"gallery": [*IMAGES, 7]}, ("gallery: image 61 is 7",)),
-    "a data frame": ({"rows": FRAME}, ("not DataFrame", 'frame.to_dict("records")')),
+    "a number in the gallery": ({"gallery": [*IMAGES, 7.5]}, ("gallery: image 61 is 7.5",)),
+    "a set of rows": ({"rows": {1}}, ("rows are a list of dictionaries, not a set, which has no order",)),
     "a list as row": ({"rows": [*ROWS, ["50", "photo00"]]}, ("row 51: a row is a dictionary",)),
     "no rows": ({"rows": []}, ("there are no rows",)),
     "a caption that is not a number": (
@@ -169,8 +168,13 @@ BAD: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "the name of another folder": ({"name": "taken"}, ("the benchmark 'taken' lies in",)),
     "no such folder": ({"images": "nowhere"}, ("nowhere: no such folder",)),
     "a folder without pictures": ({"images": "elsewhere"}, ("elsewhere: it holds no picture",)),
-    "an unknown metric": ({"metrics": ["recall@ten"]}, ("recall@ten",)),
+    "an unknown metric": ({"metrics": ["recall@ten"]}, ("recall@ten", "Did you mean")),
 }
+
+
+def test_a_data_frame_is_its_rows() -> None:
+    made = own_benchmark("mine", pd.DataFrame(ROWS), IMAGES, folder="made")
+    assert made.query_ids == [row["query_id"] for row in ROWS]
 
 
 def test_queries_that_a_data_frame_numbers_have_texts_as_their_ids() -> None:

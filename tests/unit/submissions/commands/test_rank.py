@@ -158,7 +158,16 @@ def pickled() -> None:
         (spoilt, BY_SCORES, rf"S.npy\[2, 5\] is NaN: query '{KEYS[2]}', image '{IMAGES[5]}'"),
         (pickled, BY_SCORES, "S.npy: cannot be read as .npy"),
         (lambda: text("Q.txt", "\n".join([*KEYS[:-1], "nobody"])), BY_SCORES, "Q.txt, line 6, is 'nobody'"),
-        (lambda: text("Q.txt", "\n".join([*KEYS, KEYS[0]])), BY_SCORES, "Q.txt, line 1, and Q.txt, line 7,"),
+        (
+            lambda: text("Q.txt", "\n".join([*KEYS, KEYS[0]])),
+            BY_SCORES,
+            "there are 7 query ids and 60 image ids",
+        ),
+        (
+            lambda: text("Q.txt", "\n".join([*KEYS[:-1], KEYS[0]])),
+            BY_SCORES,
+            "Q.txt, line 1, and Q.txt, line 6,",
+        ),
         (lambda: text("G.txt", ""), BY_SCORES, "G.txt is empty. Fix: name each column"),
         (lambda: text("G.txt", "a\n\nb"), BY_SCORES, "--images G.txt: line 2 is empty"),
         (lambda: text("Q.txt", '{"a": 1}'), BY_SCORES, "--queries Q.txt: it is not a list"),

@@ -85,7 +85,7 @@ BROKEN: list[tuple[Any, str, str]] = [
     (b"7", "bad-type", "line 3: it holds a number; a query's line is an object."),
     (b"null", "wrong-format", "line 3: the file holds null; a rank file is an object."),
     ({"ranking": ["y"]}, "bad-type", 'line 3: the key "query_id" is missing.'),
-    ({"query_id": 5, "ranking": ["y"]}, "bad-type", 'line 3: "query_id" is a number; it must be a string.'),
+    ({"query_id": 5.5, "ranking": ["y"]}, "bad-type", 'line 3: "query_id" is a number; it must be a string.'),
     (
         {"query_id": "b", "rankin": ["y"]},
         "bad-metadata",
@@ -97,7 +97,7 @@ BROKEN: list[tuple[Any, str, str]] = [
         'line 3: query "b" has both "ranking" and "rankings".',
     ),
     ({"query_id": "b"}, "bad-type", 'line 3: query "b" has neither "ranking" nor "rankings".'),
-    (A, "repeated-key", 'line 3: query "a" is answered in line 2 already.'),
+    ({**A, "ranking": ["y"]}, "repeated-key", 'line 3: query "a" is answered in line 2 already.'),
 ]
 
 
@@ -143,8 +143,8 @@ def test_a_header_alone_answers_nothing() -> None:
 
 
 def test_what_is_wrong_inside_a_ranking_names_the_query() -> None:
-    assert findings(HEADER, {"query_id": "b", "ranking": ["x", 3]}) == [
-        ("bad-type", "the 2nd image of the ranking is a number (3); an image id is a string.", 1)
+    assert findings(HEADER, {"query_id": "b", "ranking": ["x", 3.5]}) == [
+        ("bad-type", "the 2nd image of the ranking is a number (3.5); an image id is a string.", 1)
     ]
     assert findings(HEADER, {"query_id": "b", "rankings": [["x"]]}) == [
         ("bad-type", "the ranking holds lists; a benchmark without turns wants a flat list of image ids.", 1)

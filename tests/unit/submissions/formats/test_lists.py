@@ -108,7 +108,7 @@ def ten_broken() -> list[tuple[str, bytes, Benchmark | None, str, str]]:
         ("repeated key", b'{"100": ["im1"], "100": ["im2"]}', CIRR, "repeated-key", '"100"'),
         ("cut off", b'{"100": ["im1"', CIRR, "malformed", "line 1"),
         ("an image twice", changed([first, first, *others[1:]]), CIRR, "duplicate-image", '"im1"'),
-        ("a number", changed([7, *others]), CIRR, "bad-type", 'query "100"'),
+        ("a number", changed([7.5, *others]), CIRR, "bad-type", 'query "100"'),
         ("no list", changed("im1"), CIRR, "bad-type", 'query "100"'),
         ("reference", changed(["im0", *others]), CIRR, "reference-ranked", '"im0"'),
         ("unknown image", changed(["cat", *others]), CIRR, "unknown-image", '"cat"'),

@@ -177,9 +177,9 @@ SCHEMAS: list[tuple[dict[str, Any], str, str]] = [
         'the Parquet file has a column "score", which a rank file has not.',
     ),
     (
-        {**GOOD, "query_id": [1, 2, 3]},
+        {**GOOD, "query_id": [1.5, 2.5, 3.5]},
         "bad-type",
-        'the column "query_id" is of type int64; it must be string.',
+        'the column "query_id" is of type double; it must be string.',
     ),
     (
         {**GOOD, "ranking": ["x", "y", "z"]},

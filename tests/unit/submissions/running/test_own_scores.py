@@ -126,7 +126,7 @@ NAN[2, 5] = np.nan
         (SCORES.astype(np.longdouble), {}, r"float16 to float64"),
         (SCORES.astype(complex), {}, "type complex128"),
         (np.ma.masked_greater(SCORES, 0), {}, r"scores: a masked array\. Fix: .*\.filled"),
-        (SCORES, {"query_ids": set(KEYS)}, "query_ids is of type set. Fix: give a list"),
+        (SCORES, {"query_ids": set(KEYS)}, "query_ids is a set, which has no order. Fix: give a list"),
         ("scores.npy", {}, "scores: of type str"),
         ([SCORES[:4]], {}, rf"end after 4 rows; query '{KEYS[4]}' has none"),
         ([SCORES, SCORES[:1]], {}, r"block 1 of scores: shape \(1, 60\) behind 6 rows"),

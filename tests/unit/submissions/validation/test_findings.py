@@ -55,6 +55,21 @@ def server(metric: str, rankings: Document, version: Any = "rc2") -> bytes:
 GOOD = worlds.cirr_document(CIRR)
 IMAGES = GOOD["rankings"]["100"]
 
+TWICE = b"".join(
+    json.dumps(line).encode() + b"\n"
+    for line in (
+        {**{key: GOOD[key] for key in GOOD if "rankings" not in key}, "format": "cir-rank-file-lines"},
+        *(
+            {"query_id": query, "ranking": GOOD["rankings"][query], "subset_ranking": subset}
+            for query, subset in [
+                *GOOD["subset_rankings"].items(),
+                *list(GOOD["subset_rankings"].items())[:1],
+            ]
+        ),
+    )
+)
+"""Its first query is answered again, alike."""
+
 Case = tuple[str, str, bytes, Benchmark]
 CASES: list[Case] = [
     ("unreadable", "not UTF-8", b'{"format": "\xff"}', CIRR),
@@ -78,6 +93,7 @@ CASES: list[Case] = [
         CIRR,
     ),
     ("repeated-key", "a query twice", cirr().replace(b'"100":', b'"101": [], "100":', 1), CIRR),
+    ("repeated-query", "a line twice", TWICE, CIRR),
     ("wrong-format", "a list", b"[]", CIRR),
     ("wrong-format", "null", b"null", CIRR),
     ("wrong-format", "a number", b"12", CIRR),
@@ -99,7 +115,7 @@ CASES: list[Case] = [
     ("bad-type", "a true version", cirr(lambda d: put(d, "format_version", True)), CIRR),
     ("bad-type", "a true version of the benchmark", cirr(lambda d: put(d, "benchmark_version", True)), CIRR),
     ("bad-type", "a benchmark that is a list", cirr(lambda d: put(d, "benchmark", ["cirr/val"])), CIRR),
-    ("bad-type", "a number as an id", cirr(lambda d: put(d, "rankings/100/3", 7)), CIRR),
+    ("bad-type", "a number as an id", cirr(lambda d: put(d, "rankings/100/3", 7.5)), CIRR),
     ("bad-type", "a boolean as an id", cirr(lambda d: put(d, "rankings/100/3", True)), CIRR),
     ("bad-type", "null as an id", cirr(lambda d: put(d, "rankings/100/3", None)), CIRR),
     ("bad-type", "an empty id", cirr(lambda d: put(d, "rankings/100/3", "")), CIRR),
@@ -351,7 +367,7 @@ def test_the_text_names_the_turn() -> None:
     assert report.findings[0].turn == 3
 
 
-@pytest.mark.parametrize("spelling", ["./dev/im7.jpg", "IM7", " im7", "a\\b\\im7"])
+@pytest.mark.parametrize("spelling", ["./dev/IM7.jpg", "IM7", " im7", "a\\b\\IM7"])
 def test_a_near_miss_is_named(spelling: str) -> None:
     report = submissions.validate(cirr(lambda d: put(d, "rankings/100/6", spelling)), CIRR)
     assert report.findings[0].message.endswith('is not in the gallery. Did you mean "im7"?')
