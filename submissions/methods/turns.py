@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -67,20 +67,36 @@ class Candidates:
                 f"the pictures of {spec.id} are not part of this package, and this method looks at pixels. "
                 "Fix: use --method random, or a benchmark of shapes."
             )
-        ids, pixels = _drawn(spec.config_name)
+        from cir_datasets.shapes import split_of
+
+        ids, pixels = _drawn(split_of(spec.config_name).name)
         order = {image: row for row, image in enumerate(ids)}
         unknown = next((image for image in self.ids if image not in order), None)
         if unknown is not None:
             raise MethodError(f"{spec.id} has no picture of {unknown!r}. Fix: prepare the benchmark anew.")
         return pixels[[order[image] for image in self.ids]]
 
+    @functools.cached_property
+    def _seen(self) -> dict[Callable[..., Any], NDArray[np.float64]]:
+        return {}
+
+    def seen(self, look: Callable[[NDArray[np.uint8]], NDArray[np.float64]]) -> NDArray[np.float64]:
+        """What a function makes of the pictures, a row an image; kept, since each round of a dialogue asks.
+
+        Args:
+            look: from `pictures` to that.
+        """
+        if look not in self._seen:
+            self._seen[look] = look(self.pictures)
+        return self._seen[look]
+
 
 @functools.lru_cache(maxsize=1)
-def _drawn(config: str) -> tuple[list[str], NDArray[np.uint8]]:
-    """Small pictures of a configuration of shapes; the last one is kept, for the next method."""
+def _drawn(split: str) -> tuple[list[str], NDArray[np.uint8]]:
+    """Small pictures of a split of shapes; the last one is kept, for the next method."""
     from cir_datasets.shapes import load_pixels
 
-    return load_pixels(config, shrink=_SHRINK)
+    return load_pixels(split, shrink=_SHRINK)
 
 
 def gallery_of(benchmark: Benchmark) -> Candidates:

@@ -40,7 +40,7 @@ class ImageOnlyPixels:
 
     def scores(self, turns: Sequence[Turn], gallery: Candidates) -> NDArray[np.float64]:
         """Cosine of each image to each turn's reference, shape (turns, images); 0 without one."""
-        features = picture_features(gallery.pictures)
+        features = gallery.seen(picture_features)
         columns = np.array([gallery.place.get(turn.reference or "", -1) for turn in turns])
         references = np.where(columns[:, None] >= 0, features[columns], 0.0)
         # Rows of length 2^25: no sum of products gets beyond 2^53, so that none is rounded.

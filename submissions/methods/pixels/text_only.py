@@ -42,7 +42,7 @@ class TextOnlyPixels:
         """Sum over the caption's words of how far each image shows them, shape (turns, images)."""
         wanted = np.array([word_weights(turn.text) for turn in turns])
         # Sums of whole numbers: the same on every machine.
-        shown: NDArray[np.float64] = wanted @ word_presence(gallery.pictures).T
+        shown: NDArray[np.float64] = wanted @ gallery.seen(word_presence).T
         return shown / np.prod(gallery.pictures.shape[1:3])
 
 

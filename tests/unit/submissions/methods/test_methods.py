@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 import submissions_worlds as worlds
+from numpy.typing import NDArray
 
 import cir_datasets
 import submissions
@@ -196,6 +197,19 @@ def test_picture_features_are_unit_vectors_that_tell_pictures_apart() -> None:
     likeness = features @ features.T / 2.0**50
     assert likeness[0, 2] == pytest.approx(1.0)
     assert likeness[0, 1] < 0.99
+
+
+def test_pictures_are_looked_at_once_for_all_rounds() -> None:
+    benchmark = cir_datasets.load("shapes/val")
+    gallery = Candidates(benchmark, list(benchmark.gallery or ())[:5])
+    looked = []
+
+    def look(pictures: NDArray[np.uint8]) -> NDArray[np.float64]:
+        looked.append(len(pictures))
+        return word_presence(pictures)
+
+    assert (gallery.seen(look) == gallery.seen(look)).all()
+    assert looked == [5]
 
 
 def test_a_question_without_reference_or_words_scores_all_images_alike() -> None:
