@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from language_server import Asked, Fault, LanguageServer
+from reloading import reloaded
 from typer.testing import CliRunner
 
 from cir_datasets.construction.cirr import pipeline
@@ -53,8 +54,7 @@ def test_what_a_person_writes_on_a_page_is_what_is_imported(page: Any, tmp_path:
     page.keyboard.press("Alt+3")
     page.keyboard.press("Alt+ArrowRight")
     page.fill("#caption", "=two blue circles")
-    page.reload()
-    assert page.inner_text("#done") == "3 of 9 pairs answered"
+    reloaded(page, "#done", "3 of 9 pairs answered")
     shown = page.evaluate("[...document.images].map((image) => image.naturalWidth > 0)")
     assert shown == [True] * 6
     for ending in ("json", "csv"):

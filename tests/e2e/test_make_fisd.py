@@ -14,6 +14,7 @@ import pytest
 from fisd_runs import OPTIONS, content, run, shapes_captions
 from interruptible import wait_for
 from language_server import Asked, Fault, LanguageServer
+from reloading import reloaded
 
 from cir_datasets.construction.fisd.making import STAGES
 from cir_datasets.construction.fisd.review import write_review
@@ -161,8 +162,7 @@ def test_a_review_is_filled_in_saved_and_taken_in(page: Any, tmp_path: Path) -> 
     page.locator(f"#{counted.id} [data-field=target_count]").fill(str(other))
     page.locator(f"#{counted.id} input[value=keep]").check()
     assert page.locator("#done").inner_text() == f"4 of {len(made.triplets)} decided"
-    page.reload()
-    assert page.locator("#done").inner_text() == f"4 of {len(made.triplets)} decided", "nothing is lost"
+    reloaded(page, "#done", f"4 of {len(made.triplets)} decided")
     page.locator("#show").select_option("open")
     assert not page.locator("#change_000").is_visible()
     with page.expect_download() as caught:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from PIL import Image
+from reloading import reloaded
 
 from cir_datasets.construction.zerosight.review import read_review, reviewed_rows, write_review
 
@@ -45,8 +46,7 @@ def test_what_is_decided_on_the_page_is_read_back(page: Any, tmp_path: Path, wid
     second.get_by_label("drop").check()
     second.get_by_label("Note").fill("all alike")
     assert page.locator("#count").text_content() == "2 of 3 decided"
-    page.reload()
-    assert page.locator("#count").text_content() == "2 of 3 decided"
+    reloaded(page, "#count", "2 of 3 decided")
     with page.expect_download() as saved:
         page.get_by_role("button", name="Save review.csv").click()
     saved.value.save_as(tmp_path / "done.csv")
