@@ -133,7 +133,7 @@ def _hub_answers() -> bool:
         return True  # whoever has set it knows, and the libraries do not ask
     try:
         with BoundedClient(seconds=_SECONDS, num_bytes=0, auth=login) as client:
-            client.head(address, follow_redirects=False)
+            client.head(address)
     except (httpx.HTTPError, HttpAnswerError):
         return False
     return True

@@ -9,17 +9,17 @@ from __future__ import annotations
 import dataclasses
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cir_datasets.errors import PublishError, PushError
+from cir_datasets.errors import HttpAnswerError, PublishError, PushError
 from cir_datasets.publishing.earlier import Earlier, check_earlier, read_earlier
 from cir_datasets.publishing.publication import CROISSANT, Publication, documents
 from cir_datasets.registry.cards import IMAGES_SUFFIX
 from cir_datasets.sources.addresses import address_and_login
-from cir_metrics.errors import without_secret_cause
+from cir_metrics.errors import CirError, without_secret_cause
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -54,26 +54,22 @@ def push(
         PushError: the Hub refused or could not be reached; another benchmark is in the repository, or
             configurations would be deleted that the caller has not given up; the last revision is untouched.
     """
-    from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi, errors
-    from huggingface_hub.utils import httpx as hub_httpx  # type: ignore[attr-defined] # not always our httpx
+    from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
-    api = HfApi()
-    address, _ = address_and_login(api.endpoint) or ("https://huggingface.co", None)
-    url = f"{address}/datasets/{repository}"  # goes into the published metadata too: without a password
-    pages, _ = documents(publication.configs, prepared, repository, url)
     card = prepared[0].spec.card
-    step = "making the repository"
-    try:
-        api.create_repo(repository, repo_type="dataset", private=private, exist_ok=True)
-        step = "reading its last revision"
-        state = api.dataset_info(repository)
+    with hub_push(f"datasets/{repository}", PushError) as there:
+        pages, _ = documents(publication.configs, prepared, repository, there.url)
+        there.api.create_repo(repository, repo_type="dataset", private=private, exist_ok=True)
+        there.step = "reading its last revision"
+        state = there.api.dataset_info(repository)
         if card.private and state.private is not True:
             raise PushError(
-                f"{url}: is public, and the card of {card.name} says private: true. Nothing was pushed.\n"
+                f"{there.url}: is public, and the card of {card.name} says private: true. Nothing was "
+                "pushed.\n"
                 "  Fix: name a repository that is private, or that is not there yet."
             )
-        there = [sibling.rfilename for sibling in state.siblings or ()]
-        earlier = _earlier(api, repository, state.sha, url, card, there)
+        paths = [sibling.rfilename for sibling in state.siblings or ()]
+        earlier = _earlier(there.api, repository, state.sha, there.url, card, paths)
         if earlier is not None:
             _check(earlier, publication, remove_others)
         files: dict[str, Path | bytes] = {**_local(publication), **pages}
@@ -83,19 +79,63 @@ def push(
         ]
         stale = earlier.files - set(files) if earlier is not None else ()
         operations += [CommitOperationDelete(path) for path in sorted(stale)]
-        step = "uploading and committing"
-        with bars_for_people():
-            commit = api.create_commit(
-                repository,
-                operations,
-                commit_message=f"{card.name}, version {card.version}, by cir-benchmarks",
-                repo_type="dataset",
-                parent_commit=state.sha,
-            )
+        there.step = "uploading and committing"
+        commit = there.api.create_commit(
+            repository,
+            operations,
+            commit_message=f"{card.name}, version {card.version}, by cir-benchmarks",
+            repo_type="dataset",
+            parent_commit=state.sha,
+        )
+    return dataclasses.replace(publication, commit_url=str(commit.commit_url))
+
+
+@dataclasses.dataclass
+class HubPush:
+    """A push while it lasts.
+
+    Args:
+        api: the Hub's.
+        url: of the repository, without a password: it goes into what is published, too.
+        step: what is being done, for messages.
+    """
+
+    api: HfApi
+    url: str
+    step: str = "making the repository"
+
+
+@contextmanager
+def hub_push(path: str, refused: Callable[[str], CirError]) -> Iterator[HubPush]:
+    """Push to a repository of the Hub; what goes wrong is said in words, and no body leaves the Hub's host.
+
+    Args:
+        path: of the repository, behind the Hub's address.
+        refused: makes the error of a message.
+
+    Raises:
+        CirError: of `refused`: the Hub refused or could not be reached.
+    """
+    from huggingface_hub import HfApi, errors, get_session
+    from huggingface_hub.utils import httpx as hub_httpx  # type: ignore[attr-defined] # not always our httpx
+
+    api = HfApi()
+    address, _ = address_and_login(api.endpoint) or ("https://huggingface.co", None)
+    push = HubPush(api, f"{address}/{path}")
+    session = get_session()
+    hooks = session.event_hooks
+    session.event_hooks = {**hooks, "response": [*hooks["response"], _stay]}
+    try:
+        with _bars_for_people():
+            yield push
+    except HttpAnswerError as error:
+        raise refused(f"{push.url}: the push failed while {push.step}: {error}") from error
+    except CirError:
+        raise
     except errors.OfflineModeIsEnabled as error:
-        raise PushError(
-            f"{url}: HF_HUB_OFFLINE keeps huggingface_hub offline, so that nothing was pushed and nothing "
-            "was changed there.\n  Fix: unset HF_HUB_OFFLINE and run the command again."
+        raise refused(
+            f"{push.url}: HF_HUB_OFFLINE keeps huggingface_hub offline, so that nothing was pushed and "
+            "nothing was changed there.\n  Fix: unset HF_HUB_OFFLINE and run the command again."
         ) from error
     except (
         errors.HfHubHTTPError,
@@ -104,17 +144,27 @@ def push(
         errors.LocalTokenNotFoundError,
         RuntimeError,
     ) as error:
-        raise PushError(push_words(url, step, error)) from without_secret_cause(error)
+        raise refused(_push_words(push.url, push.step, error)) from without_secret_cause(error)
     except (errors.HFValidationError, ValueError) as error:
-        raise PushError(
-            f"{url}: the Hub refused while {step}: {error}. Nothing was changed there.\n"
+        raise refused(
+            f"{push.url}: the Hub refused while {push.step}: {error}. Nothing was changed there.\n"
             "  Fix: give the repository another name."
         ) from without_secret_cause(error)
-    return dataclasses.replace(publication, commit_url=str(commit.commit_url))
+    finally:
+        session.event_hooks = hooks
+
+
+def _stay(response: Any) -> None:
+    """Refuse a redirect that takes an upload to another host; what is read goes on without the key."""
+    from cir_datasets.sources.client import check_leaving
+
+    if response.has_redirect_location:
+        asked = response.request
+        check_leaving(asked, asked.url.join(response.headers["Location"]), sheds_key=True)
 
 
 @contextmanager
-def bars_for_people() -> Iterator[None]:
+def _bars_for_people() -> Iterator[None]:
     """Let huggingface_hub show its bars in a terminal only."""
     from huggingface_hub.utils import (  # type: ignore[attr-defined]
         are_progress_bars_disabled,
@@ -169,7 +219,7 @@ def _of_that_form(card: Card, paths: Iterable[str]) -> list[str]:
     return [path for path in paths if form.fullmatch(path)]
 
 
-def push_words(url: str, step: str, error: BaseException) -> str:
+def _push_words(url: str, step: str, error: BaseException) -> str:
     """Why a push failed: what, where, how to fix; the Hub's own words without its advice.
 
     Args:

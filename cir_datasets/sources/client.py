@@ -26,7 +26,7 @@ _SLOWEST = 2**17
 _PACKINGS = ("", "gzip", "deflate")
 """How a body may be packed: unpacked, a piece of it grows by a factor of about 1,000 at most."""
 
-_PUBLIC = ("accept", "accept-encoding", "user-agent")
+_PUBLIC = ("accept", "accept-encoding", "connection", "host", "user-agent")
 """Headers that any server may see."""
 
 _DIRECT = dict.fromkeys(("all://localhost", "all://*.localhost", "all://127.0.0.1", "all://[::1]"))
@@ -155,7 +155,7 @@ class BoundedClient(httpx.Client):
         with clock if self._shared is None else contextlib.nullcontext(self._shared) as deadline:
             request.extensions["trace"] = deadline.note
             try:
-                response = self._arrived(request, auth, follow_redirects is not False)
+                response = self._arrived(request, auth)
                 if stream:
                     return response
                 if request.method == "HEAD":
@@ -181,19 +181,20 @@ class BoundedClient(httpx.Client):
             extensions=response.extensions,
         )
 
-    def _arrived(self, request: httpx.Request, auth: Any, follow: bool) -> httpx.Response:
-        """The answer behind all redirects, its body unread."""
+    def _arrived(self, request: httpx.Request, auth: Any) -> httpx.Response:
+        """The answer behind all redirects, its body unread; to HEAD that of the origin which was asked."""
         for _ in range(_HOPS):
             response = super().send(request, stream=True, auth=auth, follow_redirects=False)
             following = response.next_request
-            if following is None or not follow:
+            leaves = following is not None and origin(following.url) != origin(request.url)
+            if following is None or (leaves and request.method == "HEAD"):
                 _check_head(response)
                 return response
             response.close()
-            if origin(following.url) != origin(request.url):
-                self._check_leaving(request, following)
+            if leaves:
+                check_leaving(request, following.url, self._sheds_key)
                 auth = None
-                for name in set(following.headers) - {*_PUBLIC, "host"}:
+                for name in set(following.headers) - {*_PUBLIC}:
                     del following.headers[name]
             request = following
         raise HttpAnswerError(
@@ -201,15 +202,25 @@ class BoundedClient(httpx.Client):
             "check the address",
         )
 
-    def _check_leaving(self, request: httpx.Request, following: httpx.Request) -> None:
-        bare = request.method in ("GET", "HEAD")
-        keyless = all(name in (*_PUBLIC, "host", "connection") for name in request.headers)
-        if not bare or not (keyless or self._sheds_key):
-            here, there = origin(request.url), origin(following.url)
-            raise HttpAnswerError(
-                f"{here} sends on to {there}, and neither a key nor a body leaves the server that was named",
-                f"write {there} in place of {here} if you trust it",
-            )
+
+def check_leaving(request: Any, target: Any, sheds_key: bool) -> None:
+    """Refuse a redirect to another origin of what only the one that was named may have.
+
+    Args:
+        request: of httpx, or of a library like it.
+        target: where the redirect leads.
+        sheds_key: whether the request is sent on without its key.
+
+    Raises:
+        HttpAnswerError: it has a body or a key.
+    """
+    here, there = origin(request.url), origin(target)
+    bare = request.method in ("GET", "HEAD") and (sheds_key or not set(request.headers) - {*_PUBLIC})
+    if here != there and not bare:
+        raise HttpAnswerError(
+            f"{here} sends on to {there}, and neither a key nor a body leaves the server that was named",
+            f"write {there} in place of {here} if you trust it",
+        )
 
 
 _OF_THE_WIRE = ("content-encoding", "content-length", "transfer-encoding")
@@ -263,7 +274,7 @@ def json_object(response: httpx.Response) -> dict[str, Any]:
     return content
 
 
-def origin(url: httpx.URL) -> str:
+def origin(url: Any) -> str:
     """Scheme, host and port of an address.
 
     Example:

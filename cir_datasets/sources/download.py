@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
-from urllib.parse import quote, urljoin, urlsplit
+from urllib.parse import quote, urlsplit
 
 from cir_datasets.common.paths import cache_home
 from cir_datasets.common.progress import step_progress
@@ -52,7 +52,6 @@ MOST_UNPINNED_BYTES = 2**28
 """Largest file that is taken where the card pins no size."""
 _FIRST_WAIT_SECONDS = 0.2
 _PREFIX = ".partial-"
-_HUB_HOPS = 5
 _MOST_HEAD_BYTES = 2**20
 _MISSING = ("EntryNotFound", "RepoNotFound", "RevisionNotFound")
 """What the Hub calls a file that is not there."""
@@ -262,14 +261,8 @@ def _hub_state(client: httpx.Client, url: str) -> tuple[str, int | None]:
     """
     import httpx
 
-    at = url
-    for _ in range(_HUB_HOPS):
-        response = client.head(at, follow_redirects=False)
-        target = response.headers.get("Location", "")
-        # Only moved repositories: what lies elsewhere is announced by the Hub's own answer.
-        if not response.is_redirect or urlsplit(target).netloc:
-            break
-        at = urljoin(at, target)
+    # A moved repository is followed; what lies elsewhere is announced by the Hub's own answer.
+    response = client.head(url)
     if response.status_code == httpx.codes.NOT_FOUND or response.headers.get("X-Error-Code") in _MISSING:
         raise SourceError(f"{url}: 404, the publisher has no such file")
     _check_status(response)

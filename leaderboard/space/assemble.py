@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from cir_datasets.errors import PushError
-from cir_datasets.publishing.hub import bars_for_people, push_words
-from cir_datasets.sources.addresses import address_and_login
-from cir_metrics.errors import CallError, without_secret_cause
+from cir_datasets.publishing.hub import hub_push
+from cir_metrics.errors import CallError
 from cir_metrics.signature import package_version
 
 PACKAGES = ("cir_metrics", "cir_datasets", "submissions", "leaderboard")
@@ -93,48 +92,27 @@ def push(folder: Path, repository: str, *, private: bool) -> str:
     Raises:
         PushError: the Hub refused or could not be reached; the last revision there is untouched.
     """
-    from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi, errors
-    from huggingface_hub.utils import httpx as hub_httpx  # type: ignore[attr-defined] # not always our httpx
+    from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
-    api = HfApi()
-    address, _ = address_and_login(api.endpoint) or ("https://huggingface.co", None)
-    url = f"{address}/spaces/{repository}"
     new = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
-    step = "making the Space"
-    try:
-        api.create_repo(repository, repo_type="space", space_sdk="gradio", private=private, exist_ok=True)
-        step = "reading its last revision"
-        state = api.space_info(repository)
-        there = [sibling.rfilename for sibling in state.siblings or ()]
-        stale = [path for path in there if _OWN.match(path) and path not in new]
+    with hub_push(f"spaces/{repository}", PushError) as there:
+        there.step = "making the Space"
+        there.api.create_repo(
+            repository, repo_type="space", space_sdk="gradio", private=private, exist_ok=True
+        )
+        there.step = "reading its last revision"
+        state = there.api.space_info(repository)
+        paths = [sibling.rfilename for sibling in state.siblings or ()]
         operations: list[Any] = [
             *(CommitOperationAdd(path, str(source)) for path, source in sorted(new.items())),
-            *(CommitOperationDelete(path) for path in stale),
+            *(CommitOperationDelete(path) for path in paths if _OWN.match(path) and path not in new),
         ]
-        step = "uploading and committing"
-        with bars_for_people():
-            commit = api.create_commit(
-                repository,
-                operations,
-                commit_message=f"cir-benchmarks {package_version()}",
-                repo_type="space",
-                parent_commit=state.sha,
-            )
-    except errors.OfflineModeIsEnabled as error:
-        raise PushError(
-            f"{url}: HF_HUB_OFFLINE keeps huggingface_hub offline, so that nothing was pushed.\n"
-            "  Fix: unset HF_HUB_OFFLINE and run the command again."
-        ) from error
-    except (
-        errors.HfHubHTTPError,
-        errors.LocalTokenNotFoundError,
-        hub_httpx.HTTPError,
-        RuntimeError,
-    ) as error:
-        raise PushError(push_words(url, step, error)) from without_secret_cause(error)
-    except (errors.HFValidationError, ValueError) as error:
-        raise PushError(
-            f"{url}: the Hub refused while {step}: {error}. Nothing was changed there.\n"
-            "  Fix: give the Space another name."
-        ) from without_secret_cause(error)
+        there.step = "uploading and committing"
+        commit = there.api.create_commit(
+            repository,
+            operations,
+            commit_message=f"cir-benchmarks {package_version()}",
+            repo_type="space",
+            parent_commit=state.sha,
+        )
     return str(commit.commit_url)

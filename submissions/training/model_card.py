@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from cir_datasets.publishing.hub import bars_for_people, push_words
+from cir_datasets.publishing.hub import hub_push
 from cir_datasets.registry.schema import main_metric_terms
-from cir_datasets.sources.addresses import address_and_login
 from cir_metrics.atomic import write_whole
-from cir_metrics.errors import CallError, without_secret_cause
+from cir_metrics.errors import CallError
 from cir_metrics.sums import exact_mean
 from submissions.encoders.protocol import SHAPES_ENCODER
 from submissions.errors import CheckpointError
@@ -166,15 +165,11 @@ def push_checkpoint(
         CheckpointError: the folder holds no checkpoint, the repository is public and must not be, or the Hub
             refused or could not be reached; the last revision there is untouched.
     """
-    from huggingface_hub import CommitOperationAdd, HfApi, errors
-    from huggingface_hub.utils import httpx as hub_httpx  # type: ignore[attr-defined] # not always our httpx
+    from huggingface_hub import CommitOperationAdd
 
     check_repository(repository)
     if not (folder / CONFIG).is_file():
         raise CheckpointError(f"{folder}: holds no {CONFIG}. Fix: name the folder of a finished training.")
-    api = HfApi()
-    address, _ = address_and_login(api.endpoint) or ("https://huggingface.co", None)
-    url, step = f"{address}/{repository}", "making the repository"
     own = [folder / name for name in (CONFIG, WEIGHTS, *TOKENIZER, PAGE)]
     files = [
         path
@@ -184,28 +179,18 @@ def push_checkpoint(
     operations: list[Any] = [
         CommitOperationAdd(path.relative_to(folder).as_posix(), str(path)) for path in files
     ]
-    try:
-        api.create_repo(repository, private=private or only_private, exist_ok=True)
-        step = "reading whether it is private"
-        if only_private and api.model_info(repository).private is not True:
+    with hub_push(repository, CheckpointError) as there:
+        there.api.create_repo(repository, private=private or only_private, exist_ok=True)
+        there.step = "reading whether it is private"
+        if only_private and there.api.model_info(repository).private is not True:
             raise CheckpointError(
-                f"{url}: is public, and the checkpoint was trained or measured on what is private. Nothing "
-                "was pushed. Fix: name a repository that is private, or that is not there yet."
+                f"{there.url}: is public, and the checkpoint was trained or measured on what is private. "
+                "Nothing was pushed. Fix: name a repository that is private, or that is not there yet."
             )
-        step = "uploading and committing"
-        with bars_for_people():
-            commit = api.create_commit(
-                repository, operations, commit_message=f"{folder.name}, by cir-benchmarks"
-            )
-    except (
-        errors.OfflineModeIsEnabled,
-        errors.HfHubHTTPError,
-        errors.HFValidationError,
-        errors.LocalTokenNotFoundError,
-        hub_httpx.HTTPError,
-        RuntimeError,
-    ) as error:
-        raise CheckpointError(push_words(url, step, error)) from without_secret_cause(error)
+        there.step = "uploading and committing"
+        commit = there.api.create_commit(
+            repository, operations, commit_message=f"{folder.name}, by cir-benchmarks"
+        )
     return str(commit.commit_url)
 
 

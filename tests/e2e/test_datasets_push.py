@@ -258,6 +258,19 @@ def test_a_push_that_fails_leaves_the_last_revision(
     assert any(path.endswith(".parquet") for path in repository.files)
 
 
+@pytest.mark.parametrize("status", [307, 308])
+def test_an_upload_is_not_sent_on_to_another_host(status: int, hub: Hub, home: Path, tmp_path: Path) -> None:
+    with Hub() as elsewhere:
+        hub.faults["/commit/"] = Fault("status", status, {"Location": f"{elsewhere.url}/commit"}, times=1)
+        code, out, said = push_here(hub, tmp_path)
+        assert (code, out) == (2, "")
+        assert f"{hub.url} sends on to {elsewhere.url}" in said
+        assert "Fix: write" in said
+        assert elsewhere.requests == []
+    code, _, said = push_here(hub, tmp_path)
+    assert code == 0, said
+
+
 def test_a_hiccup_is_survived(hub: Hub, home: Path, tmp_path: Path) -> None:
     hub.faults |= {"/preupload/": Fault("status", times=1), "/upload/": Fault("cut upload", times=1)}
     code, _, said = push_here(hub, tmp_path)
