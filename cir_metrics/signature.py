@@ -43,6 +43,7 @@ _LEFT_OUT = {
     "repaired": (),
     "reference_held": None,
     "reference_declared": "",
+    "missing_aspects": (),
 }
 """Fields that are not written where they say nothing, with that value."""
 
@@ -106,6 +107,8 @@ class Signature:
         reference_held: how many lists hold their query's reference, and how many were looked at, over the
             whole lists as they stand in the file; None where nothing was looked at. For the record.
         reference_declared: what the file declares of the reference; empty where nothing. For the record.
+        missing_aspects: aspects that the benchmark's card names and no query has, so that a mean over aspects
+            is one over fewer. For the record: the data hash says it, too.
         format: what the parts mean; 1 for what versions until 0.1.0 wrote.
 
     Raises:
@@ -143,6 +146,7 @@ class Signature:
     repaired: tuple[str, ...] = ()
     reference_held: tuple[int, int] | None = None
     reference_declared: Declared = ""
+    missing_aspects: tuple[str, ...] = ()
     format: int = FORMAT
 
     def __post_init__(self) -> None:
@@ -168,7 +172,7 @@ class Signature:
                     "and how many were looked at, which are at least as many."
                 )
             object.__setattr__(self, "reference_held", (held, lists))
-        for name in ("checks_skipped", "repaired"):
+        for name in ("checks_skipped", "repaired", "missing_aspects"):
             object.__setattr__(self, name, tuple(sorted(getattr(self, name))))
 
     @classmethod
@@ -194,6 +198,7 @@ class Signature:
         repaired: tuple[str, ...] = (),
         reference_held: tuple[int, int] | None = None,
         reference_declared: Declared = "",
+        missing_aspects: tuple[str, ...] = (),
     ) -> Signature:
         """The signature of a score named `printed`; metric version and package version are looked up.
 
@@ -224,6 +229,7 @@ class Signature:
             repaired=repaired,
             reference_held=reference_held,
             reference_declared=reference_declared,
+            missing_aspects=missing_aspects,
         )
 
     @classmethod
@@ -282,6 +288,8 @@ class Signature:
             parts.append(f"skipped:{','.join(self.checks_skipped)}")
         if self.repaired:
             parts.append(f"repaired:{','.join(self.repaired)}")
+        if self.missing_aspects:
+            parts.append(f"missing:{','.join(self.missing_aspects)}")
         if self.search:
             parts.append(f"search:{self.search}")
         if self.reranking:

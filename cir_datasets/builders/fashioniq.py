@@ -1,7 +1,7 @@
 """FashionIQ (Wu et al., CVPR 2021): three categories, two captions a query.
 
-The publisher gives no query ids; ours are `{category}_{split}_{index:05d}` in file order, the same in both
-gallery protocols of the validation split. Captions are kept as published, blanks and empty ones included.
+The publisher gives no query ids; ours are `{category}_{split}_{index:05d}` in file order, the same in all
+protocols of the validation split. Captions are kept as published, blanks and empty ones included.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _CAPTIONS = 2
 
 
 class Fashioniq(BenchmarkBuilder):
-    """Rows of `fashioniq/{dress,shirt,toptee}_{train,val,val_union,test}`."""
+    """Rows of `fashioniq/{dress,shirt,toptee}_{train,val,test}` and of the other protocols of val."""
 
     captions_field: ClassVar[str] = "captions"
 
@@ -51,7 +51,7 @@ class Fashioniq(BenchmarkBuilder):
 
     def images(self) -> Iterator[Row]:
         """The split file's images; for a union, references and targets in the order of their first use."""
-        for image_id in self._union() if self.spec.config_name.endswith("_union") else self._split():
+        for image_id in self._union() if "_union" in self.spec.config_name else self._split():
             # The publisher's pictures are .png or .jpg, which only the folder shows: no relative path.
             yield image_row(image_id)
 

@@ -16,9 +16,9 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from cir_datasets import registry
-from cir_datasets.common.paths import data_home
 from cir_datasets.errors import MissingImagesError, RecordError, SourceError
 from cir_datasets.registry.folders import folder_of
+from cir_datasets.sources import here
 
 if TYPE_CHECKING:
     from cir_datasets.prepared.folder import Prepared
@@ -303,14 +303,15 @@ def gallery_paths(
     if prepared is not None and prepared.images_file is not None:
         yield from manifest_paths(prepared)
         return
-    names = (*spec.config.gallery_files, *spec.config.files)
-    folder, home = spec.card.source.folder, data_home()
-    near = [] if data_dir is None else [Path(data_dir).expanduser(), Path(data_dir).expanduser() / folder]
-    places = [*near, *([] if home is None else [home / folder])]
-    files = {name: place / name for place in reversed(places) for name in names if (place / name).is_file()}
     needed = spec.config.gallery_files or spec.config.files
-    if not all(name in files for name in needed):
-        return
+    given = [] if data_dir is None else [Path(data_dir).expanduser()]
+    near = [place for each in given for place in (each, each / spec.card.source.folder)]
+    files = {}
+    for name in needed:
+        path = next((place / name for place in near if (place / name).is_file()), here(spec.card, name))
+        if path is None:
+            return
+        files[name] = path
     for row in builder_class(spec.card.name)(spec, files).images() or ():
         yield row["image_id"], row["relative_path"]
 

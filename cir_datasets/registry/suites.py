@@ -138,8 +138,8 @@ def suite_ids() -> tuple[str, ...]:
     """Ids of all suites.
 
     Example:
-        >>> suite_ids()
-        ('circled', 'fashioniq/val', 'fashioniq/val_union', 'fisd')
+        >>> suite_ids()[:3]
+        ('circled', 'fashioniq/val', 'fashioniq/val_union')
     """
     return tuple(_suites())
 

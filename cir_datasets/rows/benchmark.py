@@ -139,6 +139,15 @@ class Benchmark:
         """The positives of each row; empty lists where the ground truth is withheld."""
         return self.column("ground_truth_ids" if self.multi_turn else "positive_image_ids")
 
+    @functools.cached_property
+    def missing_aspects(self) -> tuple[str, ...]:
+        """The aspects that the card names and no query has; empty where queries have no aspects at all."""
+        names = self.spec.card.report.aspect_names
+        if not names or self.multi_turn:
+            return ()
+        held = {aspect for aspects in self.column("aspects") for aspect in aspects or ()}
+        return tuple(name for name in names if held and name not in held)
+
     def column(self, name: str) -> list[Any]:
         """A column as Python values."""
         values: list[Any] = self.table.column(name).to_pylist()

@@ -165,7 +165,7 @@ def local_files(spec: BenchmarkSpec) -> dict[str, Path] | None:
     """
     card, config = spec.card, spec.config
     listed = (*config.files, *config.gallery_files)
-    found = {name: path for name in listed if (path := _here(card, name)) is not None}
+    found = {name: path for name in listed if (path := here(card, name)) is not None}
     optional = config.gallery_files if config.gallery_optional else ()
     if any(name not in found and name not in optional for name in listed):
         return None
@@ -173,7 +173,7 @@ def local_files(spec: BenchmarkSpec) -> dict[str, Path] | None:
         from cir_datasets import registry
 
         lender = registry.spec(config.gallery_from)
-        lent = {name: _here(lender.card, name) for name in lender.config.gallery_files}
+        lent = {name: here(lender.card, name) for name in lender.config.gallery_files}
         found |= {name: path for name, path in lent.items() if path is not None}
     return found
 
@@ -192,7 +192,7 @@ def publishers_folder(card: Card) -> Path | None:
     return home if not inside.is_dir() and any(_is_file(home / name) for name in files) else inside
 
 
-def _here(card: Card, name: str) -> Path | None:
+def here(card: Card, name: str) -> Path | None:
     """Where a file lies below `CIR_DATA_HOME`, else among the downloads."""
     folder = publishers_folder(card)
     if folder is not None and _is_file(folder / name):

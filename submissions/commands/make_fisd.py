@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -134,6 +134,9 @@ def fisd_command(
     reviewed_only: Annotated[
         bool, typer.Option("--reviewed-only", help="Leave out triplets that nobody has decided on.")
     ] = False,
+    allow_missing: Annotated[
+        bool, typer.Option("--allow-missing", help="Accept a benchmark that lacks one of the aspects.")
+    ] = False,
     name: MadeName = None,
     title: Title = None,
     dry_run: DryRun = False,
@@ -161,7 +164,7 @@ def fisd_command(
         cir make fisd --captions captions.txt --generator shapes --language oracle --per-aspect 20 --out mine
         cir make fisd --captions addition=captions_val2017.json --captions background=Validation.tsv \\
             --language openai:gpt-4o-mini,concurrency=8 \\
-            --generator diffusers:stabilityai/stable-diffusion-xl-base-1.0 --out mine
+            --generator diffusers:stabilityai/stable-diffusion-xl-base-1.0 --out mine --allow-missing
         cir make fisd ... --out mine --review review.csv
     """
     from cir_datasets.construction.fisd.making import make_fisd
@@ -178,6 +181,9 @@ def fisd_command(
     _check_generator(generator)
     manner = _manner(generator, nouns)
     files = _files(captions or [], aspect or [], manner)
+    wanted = [each for each in ASPECTS if not aspect or each in aspect]
+    if not allow_missing:
+        _check_aspects(wanted, files, "caption")
     if dry_run:
         at_once = 1 if language is None else calls_at_once(language)
         default = 0.0 if generator == "shapes" else _PICTURE_SECONDS
@@ -205,7 +211,10 @@ def fisd_command(
             )
         finally:
             report_usage(speaker)
-        _write(made, out, called, title, gallery, manner, review)
+        _write(made, out, called, title, gallery, wanted, manner, review)
+        if not allow_missing:
+            there = {each for row in made.queries for each in row["aspects"]}
+            _check_aspects(wanted, there, "query")
 
 
 def _files(
@@ -247,6 +256,19 @@ def _files(
     if (not given and found.keys() - {CARDINALITY}) or not found:
         raise CallError("no captions are given. Fix: add --captions FILE.")
     return found
+
+
+def _check_aspects(wanted: Sequence[str], there: Container[str], what: str) -> None:
+    """Refuse a benchmark whose mean over aspects would be one over fewer, and nobody said so."""
+    from cir_datasets.errors import ConstructionError
+
+    gone = [each for each in wanted if each not in there]
+    if gone:
+        raise ConstructionError(
+            f"there is no {what} of {', '.join(gone)}: a mean over aspects would be over "
+            f"{len(wanted) - len(gone)} of {len(wanted)}. Fix: add --captions {gone[0]}=FILE, or name those "
+            "that you want with --aspect, or accept it with --allow-missing."
+        )
 
 
 def _manner(generator: str, nouns: Path | None) -> Manner:
@@ -368,6 +390,7 @@ def _write(
     name: str,
     title: str | None,
     gallery: Any,
+    aspects: Sequence[str],
     manner: Manner,
     review: Path | None,
 ) -> None:
@@ -384,7 +407,10 @@ def _write(
     echo(str(out / PAGE))
     if left:
         echo(left_alone(out / TABLE), err=True)
-    folder = write_outcome(made, name=name, title=heading, galleries=gallery, settings=settings_of(out)[1])
+    settings = settings_of(out)[1]
+    folder = write_outcome(
+        made, name=name, title=heading, galleries=gallery, aspects=aspects, settings=settings
+    )
     echo(str(folder))
     failed = sum(each.failed is not None for each in made.triplets)
     left_out = f"{counted(failed, 'triplet')} left out, see {page.name}."

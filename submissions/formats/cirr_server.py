@@ -49,7 +49,10 @@ def parse(document: Mapping[str, Any], context: ReaderContext) -> UncheckedFile 
             fix='write "metric": "recall" or "metric": "recall_subset"',
         )
         return None
-    spec = asked_benchmark(context, format_title=_TITLE, datasets=BENCHMARKS, example="cirr/test1")
+    entries = {key: value for key, value in document.items() if key not in ("version", "metric")}
+    spec = asked_benchmark(
+        context, format_title=_TITLE, datasets=BENCHMARKS, example="cirr/test1", ids=entries.keys()
+    )
     if spec is None:
         return None
     if version != VERSION:
@@ -58,7 +61,6 @@ def parse(document: Mapping[str, Any], context: ReaderContext) -> UncheckedFile 
             f'"version" is {shown(version)}; the CIRR server takes "{VERSION}".',
             fix=f'rank release {VERSION} of CIRR and write "version": "{VERSION}"',
         )
-    entries = {key: value for key, value in document.items() if key not in ("version", "metric")}
     method = nameless_method(context.label)
     if metric == "recall":
         answers = read_rankings(entries, spec, context, budget=context.budget)

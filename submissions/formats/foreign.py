@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from submissions.errors import ConversionError
@@ -20,7 +20,12 @@ _LABEL = 1_000
 
 
 def asked_benchmark(
-    context: ReaderContext, *, format_title: str, datasets: tuple[str, ...] | None, example: str
+    context: ReaderContext,
+    *,
+    format_title: str,
+    datasets: tuple[str, ...] | None,
+    example: str,
+    ids: Collection[str] = (),
 ) -> BenchmarkSpec | None:
     """The benchmark that the caller named, or None with a finding where it is missing or of another dataset.
 
@@ -28,13 +33,19 @@ def asked_benchmark(
         context: findings, benchmarks, and what was asked for.
         format_title: the format in words.
         datasets: names of the datasets that the format belongs to, or None where it can answer all.
-        example: a benchmark id for the fix.
+        example: a benchmark id for the fix, where nothing is known of the ids.
+        ids: of the queries that are answered, which may tell it.
     """
     if context.expected is None:
+        owner = None
+        if ids:
+            from submissions.rank_file.owners import owner_of
+
+            owner = owner_of(ids, datasets=datasets)
         context.findings.add(
             "wrong-benchmark",
-            f"{format_title} does not name its benchmark.",
-            fix=f"say which it answers, for example  --benchmark {example}",
+            f"{format_title} does not name its benchmark.{'' if owner is None else f' {owner[1]}'}",
+            fix=f"say which it answers, for example  --benchmark {example if owner is None else owner[0]}",
         )
         return None
     spec = context.benchmarks.spec(context.expected)

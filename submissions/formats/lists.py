@@ -13,6 +13,7 @@ from cir_metrics.errors import CirError
 from submissions.formats.unchecked import ReaderContext
 from submissions.rank_file.findings import shown
 from submissions.rank_file.model import LISTS, turn_key
+from submissions.rank_file.owners import owner_of
 
 if TYPE_CHECKING:
     from cir_datasets.registry.cards import BenchmarkSpec
@@ -112,6 +113,8 @@ def benchmark_of(document: Mapping[str, Any], benchmarks: Benchmarks, findings: 
         message += f" Its query ids are those of {' and of '.join(fit)}."
     if unread:
         message += f" Of as many queries, and not prepared here: {', '.join(unread)}."
+    if not named and (owner := owner_of(sessions)) is not None:
+        message, named = f"{message} {owner[1]}", [owner[0]]
     options = [f"--benchmark {name}" for name in (named or _EXAMPLES)[:_SHOWN]]
     which = "say which it answers:" if named else "say which it answers, for example"
     findings.add("wrong-benchmark", message, fix=f"{which}  {'  or  '.join(options)}")

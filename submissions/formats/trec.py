@@ -74,7 +74,9 @@ def parse(content: bytes, context: ReaderContext) -> UncheckedFile | None:
             lines.take(number, words)
     if lines.broken:
         return None
-    spec = asked_benchmark(context, format_title="a TREC run", datasets=None, example="cirr/val")
+    spec = asked_benchmark(
+        context, format_title="a TREC run", datasets=None, example="cirr/val", ids=lines.query_names
+    )
     if spec is None:
         return None
     columns = lines.columns(context.spelling(spec))
@@ -189,7 +191,7 @@ class _Lines:
         self.tag: bytes | None = None
         self._queries: dict[bytes, int] = {}
         self._images: dict[bytes, int] = {}
-        self._query_names: list[str] = []
+        self.query_names: list[str] = []
         self._image_names: list[str] = []
         self._query, self._image = array("i"), array("i")
         self._rank, self._score, self._number = array("i"), array("d"), array("i")
@@ -242,7 +244,7 @@ class _Lines:
             names = (changed.get(name, name) for name in self._image_names)
             images = np.array([codes.setdefault(name, len(codes)) for name in names], dtype=np.int32)[images]
             self._image_names = list(codes)
-        self.budget.spend("lists", len(self._query_names))
+        self.budget.spend("lists", len(self.query_names))
         # Line by line of each qid, an image's first line only.
         lines = np.argsort(queries, kind="stable")
         pairs = queries.astype(np.int64) * max(1, len(self._image_names)) + images
@@ -256,10 +258,10 @@ class _Lines:
             lines = lines[once[lines]]
         lines = self._best_first(lines, queries, images)
         self._compare(lines, queries, images)
-        lengths = np.bincount(queries[lines], minlength=len(self._query_names))
+        lengths = np.bincount(queries[lines], minlength=len(self.query_names))
         offsets = np.concatenate([[0], np.cumsum(lengths)])
         named = id_array(self._image_names)
-        return Columns(self._query_names, images[lines], offsets, named)
+        return Columns(self.query_names, images[lines], offsets, named)
 
     def _best_first(self, lines: Places, queries: Codes, images: Codes) -> Places:
         """The lines, those of a qid ordered by score where they are not; equal scores by `tie_keys`."""
@@ -269,11 +271,11 @@ class _Lines:
         wrong = np.flatnonzero((owners[1:] == owners[:-1]) & ~(scores[1:] < scores[:-1]))
         if not len(wrong):
             return lines
-        odd = np.zeros(len(self._query_names), dtype=np.bool_)
+        odd = np.zeros(len(self.query_names), dtype=np.bool_)
         odd[owners[wrong]] = True
         places = np.flatnonzero(odd[owners])
         own = owners[places].astype(np.int64)
-        keys = Ties(self._image_names).keys(self._query_names, images[lines[places]].astype(np.int64), own)
+        keys = Ties(self._image_names).keys(self.query_names, images[lines[places]].astype(np.int64), own)
         best = np.lexsort((keys, -scores[places], own))
         ordered = lines.copy()
         ordered[places] = lines[places[best]]
@@ -298,14 +300,14 @@ class _Lines:
                 return f"{what}, but their ranks are {had}; the rank column is not used."
 
             cause = "tie" if high == low else "order"
-            query = self._query_names[owner]
+            query = self.query_names[owner]
             self.findings.add("rank-score-disagree", message, cause=cause, query=query, count=count)
 
     def _padded(self, queries: Codes, pairs: NDArray[np.int64], again: Places) -> NDArray[np.bool_]:
         """The qids all of whose lines are there again, as often and with the same scores; noted once each."""
         places, numbers, counts = np.unique(pairs, return_inverse=True, return_counts=True)
         owners = places // max(1, len(self._image_names))
-        fewest, most = np.full(len(self._query_names), len(pairs)), np.zeros(len(self._query_names), np.int64)
+        fewest, most = np.full(len(self.query_names), len(pairs)), np.zeros(len(self.query_names), np.int64)
         np.minimum.at(fewest, owners, counts)
         np.maximum.at(most, owners, counts)
         scores = np.frombuffer(self._score)
@@ -317,7 +319,7 @@ class _Lines:
         for query, at in zip(*np.unique(queries[again], return_index=True), strict=True):
             if padded[query]:
                 said = f"line {self._number[again[at]]:,}: it is there already."
-                self.findings.add("repeated-query", said, query=self._query_names[query])
+                self.findings.add("repeated-query", said, query=self.query_names[query])
         return padded
 
     def _repeated(self, again: Places, pairs: NDArray[np.int64], first: Places) -> None:
@@ -328,7 +330,7 @@ class _Lines:
             before, place = numbers[first[np.searchsorted(firsts, pairs[line])]], numbers[line]
             name = self._image_names[pairs[line] % len(self._image_names)]
             message = f"{shown(name)} stands in line {before:,} and in line {place:,}."
-            query = self._query_names[self._query[line]]
+            query = self.query_names[self._query[line]]
             self.findings.add("duplicate-image", message, cause="lines", query=query, value=name)
         if len(again) > MAX_EXAMPLES:
             self.findings.add("duplicate-image", "", cause="lines", count=len(again) - MAX_EXAMPLES)
@@ -345,8 +347,8 @@ class _Lines:
         return code
 
     def _add_query(self, name: str) -> int:
-        self._query_names.append(name)
-        return len(self._query_names) - 1
+        self.query_names.append(name)
+        return len(self.query_names) - 1
 
     def _add_image(self, name: str) -> int:
         self._image_names.append(name)

@@ -6,7 +6,7 @@ import functools
 import json
 import shlex
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -23,6 +23,9 @@ MAX_EXAMPLES = 5
 
 MAX_FINDINGS = 100
 """A report lists at most so many findings, errors first; `left_out` says how many more there are."""
+
+OTHER_GALLERY = "other-gallery"
+"""The code whose value is the known gallery that was evidently ranked."""
 
 _SHOWN = 80
 _MESSAGE = 600
@@ -180,6 +183,14 @@ def ordinal(position: int) -> str:
         {1: "st", 2: "nd", 3: "rd"}.get(position % 10, "th") if position % 100 not in (11, 12, 13) else "th"
     )
     return f"{position}{ending}"
+
+
+def evident_gallery(findings: Iterable[Finding], benchmark: str) -> str:
+    """The known gallery that was evidently ranked in place of a benchmark's; empty where none was."""
+    evident = (each for each in findings if each.code == OTHER_GALLERY)
+    return next(
+        (str(each.examples[0]["value"]) for each in evident if each.benchmark in (None, benchmark)), ""
+    )
 
 
 @dataclass

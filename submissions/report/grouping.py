@@ -134,7 +134,11 @@ def by_aspect(
         Group("macro", "macro mean", n, _macro(found), _macro(floors)),
         Group("micro", "micro mean", n, _micro(values, some), _micro(expected, some)),
     )
-    notes = ["macro: the mean over the aspects; micro: the mean over the queries that have an aspect."]
+    gone = [names.get(aspect, aspect) for aspect, held in zip(order, member.T, strict=True) if not held.any()]
+    over = f"{len(order) - len(gone)} of {len(order)} aspects" if gone else "the aspects"
+    notes = [f"macro: the mean over {over}; micro: the mean over the queries that have an aspect."]
+    if gone:
+        notes.append(f"No query is of {', '.join(gone)}, which the card names.")
     if (lengths > 1).any():
         notes.append("A query with several aspects counts in each of them.")
     without = len(lengths) - n

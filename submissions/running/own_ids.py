@@ -7,15 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from cir_datasets.registry.cards import benchmark_ids
 from cir_datasets.rows.hashing import gallery_hash
-from cir_metrics.errors import CirError, did_you_mean
+from cir_metrics.errors import did_you_mean
 from cir_metrics.ids import answered_once, as_list, is_frame, order_fault, plain_id, warn_of_padding
 from submissions.errors import MethodError
 from submissions.methods.turns import Candidates, Turn, turns_of
 from submissions.rank_file.benchmarks import MAX_DEPTH, board_depth, find_suite, needs_subset
 from submissions.rank_file.image_ids import Spelling, image_family, well_formed
 from submissions.rank_file.model import Method, RankBundle, RankFile
+from submissions.rank_file.owners import owner_of, owners_of_images
 from submissions.running.answers import Answers
 from submissions.running.make import loaded_benchmark
 
@@ -409,41 +409,30 @@ def _check_known(
         where = f"{names.at(argument, place)} is {each!r:.{_SHOWN}}"
     else:
         where = names.at(argument, each[:_SHOWN])
-    elsewhere = _elsewhere(ids, argument, names, benchmark) if there.isdisjoint(ids) else ""
+    elsewhere = _elsewhere([each for each in ids if each not in there], len(ids), argument, names, benchmark)
     if elsewhere:
         raise MethodError(f"{where}: {said}. {elsewhere}")
     near = did_you_mean(each, there) if len(each) < _SHOWN else ""
     raise MethodError(f"{where}: {said}.{near} Fix: correct it, or leave it out with what it names.")
 
 
-def _elsewhere(ids: Sequence[str], argument: str, names: Names, benchmark: Benchmark) -> str:
-    """What ids are of which the benchmark has none: images for queries, queries for images, another split."""
+def _elsewhere(ids: Sequence[str], asked: int, argument: str, names: Names, benchmark: Benchmark) -> str:
+    """What unknown ids are: images for queries, queries for images, another split's; empty where unknown."""
     of_images = argument == "image_ids"
     turns = rows_and_turns(benchmark)[1]
     others = set(turns) if of_images else set(benchmark.gallery or ())
     if others.issuperset(ids):
         kind, right = ("queries", "query_ids") if of_images else ("images", "image_ids")
         return f"All are ids of its {kind}. Fix: give them as {names.of(right)}."
-    split = _split_of(ids, benchmark, of_images=of_images)
-    if split is not None:
-        return f"All are of {split}. Fix: name that benchmark, or give the ids of {benchmark.id}."
+    owner = None if of_images else owner_of(ids, benchmark.spec)
+    said = owners_of_images(ids, benchmark.spec) if of_images else owner[1] if owner else ""
+    if said:
+        return f"{said} Fix: name that benchmark, or give the ids of {benchmark.id}."
+    if len(ids) < asked:
+        return ""
     known = next(iter(benchmark.gallery or () if of_images else turns), None)
     example = "" if known is None else f", such as {known!r}"
     return f"None of the {len(ids):,} ids is of {benchmark.id}. Fix: give its ids{example}."
-
-
-def _split_of(ids: Sequence[str], benchmark: Benchmark, *, of_images: bool) -> str | None:
-    """The split of the same data set that has all these ids, where its data is available."""
-    for name in benchmark_ids():
-        if name == benchmark.id or name.partition("/")[0] != benchmark.id.partition("/")[0]:
-            continue
-        try:
-            other = loaded_benchmark(name)
-        except CirError:
-            continue
-        if set((other.gallery or ()) if of_images else rows_and_turns(other)[1]).issuperset(ids):
-            return name
-    return None
 
 
 def from_own(

@@ -24,7 +24,7 @@ from submissions.errors import WithheldError
 from submissions.formats.budget import MAX_BYTES
 from submissions.formats.reader import server_format
 from submissions.rank_file.benchmarks import Benchmarks, board_depth, find_suite, is_subset_metric
-from submissions.rank_file.findings import Finding, RefusedError, ValidationReport
+from submissions.rank_file.findings import Finding, RefusedError, ValidationReport, evident_gallery
 from submissions.rank_file.model import CIRR_SERVER, RankBundle
 from submissions.scoring.coding import Coding, code_queries, code_sessions
 from submissions.scoring.further_metrics import (
@@ -156,7 +156,12 @@ def _score_run(
         main=main_value(benchmark.spec.main_metric, results.values),
         metrics=results.values,
         signatures=signatures(
-            [*results.values, *extra], benchmark, rank_file.method, n=results.n, missing=coding.missing
+            [*results.values, *extra],
+            benchmark,
+            rank_file.method,
+            n=results.n,
+            missing=coding.missing,
+            ranked=evident_gallery(checked.warnings, benchmark.id),
         ),
         n=results.n,
         answered=coding.answered,
@@ -196,6 +201,7 @@ def signatures(
     n: int,
     missing: int,
     dialogue: str = "",
+    ranked: str = "",
 ) -> dict[str, Signature]:
     """What each number depends on.
 
@@ -206,6 +212,7 @@ def signatures(
         n: queries or sessions behind a number.
         missing: how many of them were left out.
         dialogue: of a transcript, how it was made; empty for rankings.
+        ranked: the known gallery that was evidently ranked in place of the benchmark's; else empty.
     """
     skipped = (
         *benchmark.checks_skipped,
@@ -229,6 +236,8 @@ def signatures(
             search=method.search,
             reranking=method.reranking,
             dialogue=dialogue,
+            ranked=ranked,
+            missing_aspects=benchmark.missing_aspects,
         )
         for name in names
     }

@@ -85,6 +85,11 @@ class SuiteSignature:
         return any(member.unverified for member in self.members)
 
     @property
+    def missing_aspects(self) -> tuple[str, ...]:
+        """Aspects that a member's card names and no query of it has, each once."""
+        return tuple(dict.fromkeys(name for member in self.members for name in member.missing_aspects))
+
+    @property
     def differs_in_reference(self) -> bool:
         """Whether the members made different use of the reference, by declaration or by what lists hold."""
         shares = [member.reference_held for member in self.members]
@@ -102,6 +107,7 @@ class SuiteSignature:
             f"mean:{self.average}",
             f"members:{len(self.members)}:{self.members_hash[:_SHORT]}",
             *self._reference_use(),
+            *([f"missing:{','.join(self.missing_aspects)}"] if self.missing_aspects else []),
             *([f"sig:{self.members[0].format}"] if self.members[0].format > 1 else []),
             f"n:{self.n}",
             f"v:{self.members[0].package_version}",

@@ -6,9 +6,13 @@ that both are checked and not believed. What a method ranked and what a user sai
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from cir_metrics.errors import CirError
 from submissions.errors import MethodError
@@ -17,6 +21,7 @@ from submissions.rank_file.benchmarks import Benchmarks, warn_of_data
 from submissions.rank_file.contradictions import check_words
 from submissions.rank_file.findings import MAX_FINDINGS, Findings, RefusedError, ValidationReport, shown
 from submissions.rank_file.image_ids import Spelling, image_family
+from submissions.rank_file.ranked_gallery import note_ranked_gallery
 from submissions.transcripts.openings import (
     Opening,
     drawn_openings,
@@ -217,6 +222,7 @@ class _Checks:
         self._findings = findings
         self._gallery = None if benchmark.gallery is None else frozenset(benchmark.gallery)
         self._removes = benchmark.excludes_reference
+        self._benchmark, self._method = benchmark, transcript.method
         self._skipped = transcript.method.skipped_images or 0
         self._where: tuple[str, Round]
         warn_of_data(benchmark, findings)
@@ -233,6 +239,10 @@ class _Checks:
                 self._say("repeated-round", f"round {each.round} stands in {session[each.round][1]} already.")
             else:
                 session[each.round] = each, place
+        tops = [each.top for each, _ in rounds if each.top]
+        counts = Counter(chain.from_iterable(tops))
+        places = np.array(list(counts.values()), dtype=np.int64)
+        note_ranked_gallery(list(counts), places, len(tops), self._benchmark, self._method, self._findings)
         for name, opening in self._openings.items():
             session = by_session.get(name, {})
             if session:

@@ -18,6 +18,7 @@ from cir_metrics.coding import BoolArray, IntArray, mark_ids
 from cir_metrics.evaluation import CodedSessions, evaluate_coded
 from cir_metrics.measures import map_at_k, mean_rank, recall_at_k
 from cir_metrics.sums import FloatArray, exact_mean
+from submissions.rank_file.findings import evident_gallery
 from submissions.scoring import signatures
 from submissions.scoring.score_report import Evidence, ScoreReport
 from submissions.transcripts.settings import USER, RoundSettings
@@ -109,6 +110,7 @@ def score_sessions(
             n=len(there),
             missing=missing,
             dialogue=dialogue_text(transcript, limit),
+            ranked=evident_gallery(warnings, benchmark.id),
         ),
         n=len(there),
         answered=len(there),

@@ -106,6 +106,9 @@ def report_of(parsed: Parsed) -> ValidationReport:
 
 
 def _check(unchecked: UncheckedFile, benchmarks: Benchmarks, findings: Findings, part: bool | None) -> None:
+    import numpy as np
+
+    from submissions.rank_file.ranked_gallery import note_ranked_gallery
     from submissions.validation.rules import check_content
 
     if unchecked.method is not None:
@@ -117,6 +120,11 @@ def _check(unchecked: UncheckedFile, benchmarks: Benchmarks, findings: Findings,
     parts = unchecked.format in (CIRR_SERVER, LISTS)
     alone = parts and (benchmark.ground_truth_withheld if part is None else part)
     check_content(unchecked, queries(benchmark), findings, part=alone)
+    columns = unchecked.rankings
+    if isinstance(columns, Columns):
+        counts = np.bincount(columns.codes, minlength=len(columns.images))
+        lists, method = len(columns.lengths), unchecked.method
+        note_ranked_gallery(columns.image_ids, counts, lists, benchmark, method, findings)
 
 
 def _leave_out(unchecked: UncheckedFile, benchmark: Benchmark, findings: Findings) -> None:

@@ -7,6 +7,7 @@ which finds who may have (`suspects`); only those are looked at one by one, and 
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
@@ -22,6 +23,7 @@ from submissions.rank_file.columns import Columns
 from submissions.rank_file.findings import MAX_EXAMPLES, Findings, ordinal, shown
 from submissions.rank_file.image_ids import image_family, near_miss, well_formed
 from submissions.rank_file.model import LINES, LISTS, PARQUET, TREC
+from submissions.rank_file.owners import other_protocol, owner_of, owners_of_images
 
 _BLOCK = 2**20
 """Places that are sorted at a time."""
@@ -37,6 +39,11 @@ _SUBSET_FIX = "add {place}: three to five ids a query, best first, the reference
 _RANK_FIX = (
     "rank the subsets, too:  cir rank --benchmark {benchmark} --lists {file} --subset-lists FILE --method "
     "NAME --out FILE"
+)
+_OWNER_FIX = "name OWNER as its benchmark, or answer the queries of {benchmark}"
+_KEPT_FIX = (
+    "drop it, and add your next image to keep the length; rankings that keep the reference are handed in for "
+    "OTHER"
 )
 _JOIN_FIX = "join it with your other file:  cir convert {file} OTHER --benchmark {benchmark} --to native"
 
@@ -68,6 +75,11 @@ class _Checker:
     def __init__(self, unchecked: UncheckedFile, queries: Queries, findings: Findings) -> None:
         self.unchecked, self.queries, self.findings = unchecked, queries, findings
         self.family = image_family(unchecked.spec)
+
+    @functools.cached_property
+    def _keeps(self) -> str | None:
+        """The benchmark whose protocol keeps the reference, and which is else this one; or None."""
+        return other_protocol(self.unchecked.spec)
 
     def check_rankings(self, answers: Answers) -> None:
         self._unknown_queries(answers, "")
@@ -151,11 +163,15 @@ class _Checker:
             reference = removed[(turn or 1) - 1]
             if reference is not None and reference in present:
                 place = ids.index(reference) + 1
+                keeps = self._keeps
                 message = (
                     f"the reference image {shown(reference)} is ranked {ordinal(place)}. "
-                    f"{queries.title} ranks the gallery without it."
+                    f"{queries.title if keeps is None else queries.benchmark} ranks the gallery without it."
                 )
-                self._add("reference-ranked", message, query, turn=turn, value=reference, position=place)
+                fix = None if keeps is None else _KEPT_FIX.replace("OTHER", keeps)
+                self._add(
+                    "reference-ranked", message, query, turn=turn, value=reference, position=place, fix=fix
+                )
         if len(ids) < depth.required:
             many = counted(len(ids), "image")
             self._add("short-ranking", f"{many}; the board's metrics use {depth.required}.", query, turn=turn)
@@ -212,11 +228,15 @@ class _Checker:
     def _unknown_queries(self, answers: Answers, cause: str) -> None:
         kind = "session" if self.queries.multi_turn else "query"
         unknown = [query for query in answers if query not in self.queries.num_turns]
+        owner = owner_of(unknown, self.unchecked.spec) if unknown else None
+        fix = None if owner is None else _OWNER_FIX.replace("OWNER", owner[0])
         for query in unknown[:MAX_EXAMPLES]:
             near = near_miss(query, self.queries.num_turns) or (query[:_LONGEST].lstrip("0") or "0")
             hint = f" Did you mean {shown(near)}?" if near in self.queries.num_turns else ""
-            message = f"{self.queries.benchmark} has no such {kind}.{hint}"
-            self._add("unknown-query", message, query, cause=cause, value=query)
+            message = (
+                f"{self.queries.benchmark} has no such {kind}.{hint if owner is None else f' {owner[1]}'}"
+            )
+            self._add("unknown-query", message, query, cause=cause, value=query, fix=fix)
         if len(unknown) > MAX_EXAMPLES:
             self.findings.add("unknown-query", "", cause=cause, count=len(unknown) - MAX_EXAMPLES)
 
@@ -241,11 +261,25 @@ class _Checker:
     def _unknown_images(self, query: str, turn: int | None, ids: list[Any], gallery: frozenset[str]) -> None:
         def message(place: int, image: str) -> str:
             near = near_miss(image, gallery)
-            hint = f" Did you mean {shown(near)}?" if near is not None else ""
+            hint = f" Did you mean {shown(near)}?" if near is not None else self._strangers(gallery)
             return f"the {ordinal(place)} image {shown(image)} is not in the gallery.{hint}"
 
         wrong = ((place, image) for place, image in enumerate(ids, start=1) if image not in gallery)
         self._at_places("unknown-image", "", query, turn, wrong, message)
+
+    def _strangers(self, gallery: frozenset[str]) -> str:
+        """How many images from outside the gallery there are, how often they stand first, whose they are."""
+        columns = self.unchecked.rankings
+        if not isinstance(columns, Columns):
+            return ""
+        strange = np.array([image not in gallery for image in columns.image_ids], dtype=np.bool_)
+        count, filled = int(strange.sum()), columns.lengths > 0
+        first = int(strange[columns.codes[columns.offsets[:-1][filled]]].sum())
+        outside = itertools.compress(columns.image_ids, strange.tolist())
+        return (
+            f" In all {counted(count, 'image')} from outside, first in {first:,} of "
+            f"{counted(len(filled), 'list')}. {owners_of_images(list(outside), self.unchecked.spec)}"
+        ).rstrip()
 
     def _malformed_images(self, query: str, turn: int | None, ids: list[Any]) -> None:
         wrong = (

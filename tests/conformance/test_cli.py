@@ -186,7 +186,10 @@ def test_an_example_fits_a_terminal_and_can_be_copied(path: tuple[str, ...], com
         ("cir datasets overlay a", ["add"]),
         ("cir score --per", ["--per-query"]),
         ("cir run --benchmark cirr/", ["cirr/test1", "cirr/train", "cirr/val"]),
-        ("cir datasets show fashioniq/v", ["fashioniq/val", "fashioniq/val_union"]),
+        (
+            "cir datasets show fashioniq/val_union",
+            [f"fashioniq/val_union{e}" for e in ("", "_without_reference")],
+        ),
         ("cir play --method cire", ["cirevl"]),
         ("cir table --for circ", ["circled", "circo"]),
         ("cir score run.json --format l", ["latex"]),

@@ -21,7 +21,7 @@ IDS = registry.benchmark_ids()
 
 EXPECTED_CONFIGS = {
     "cirr": 3,
-    "fashioniq": 12,
+    "fashioniq": 18,
     "circo": 2,
     "circled": 9,
     "multiturn_fashioniq": 6,
@@ -29,7 +29,7 @@ EXPECTED_CONFIGS = {
     "zerosight": 3,
     "shapes": 4,
 }
-"""Configurations a name; the two protocols of FashionIQ's validation split are two benchmarks."""
+"""Configurations a name; the four protocols of FashionIQ's validation split are four benchmarks."""
 
 
 def test_the_benchmarks_are_the_expected_ones() -> None:

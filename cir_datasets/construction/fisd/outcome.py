@@ -41,6 +41,7 @@ def write_outcome(
     name: str,
     title: str,
     galleries: Galleries = "together",
+    aspects: Sequence[str] = ASPECTS,
     settings: Mapping[str, Any],
     license: str = "unknown",
     image_license: str = "unknown",
@@ -53,6 +54,7 @@ def write_outcome(
         title: how people call it.
         galleries: `together`, one configuration `test` with all aspects in one gallery; `aspect`, one for
             each aspect, with a gallery of its own.
+        aspects: those that were to be made; the card names them, so that one without a query is missed.
         settings: how it was made, for the card.
         license: of the queries.
         image_license: of the pictures.
@@ -66,8 +68,10 @@ def write_outcome(
             f"{made.workspace.folder}: no triplet is left, see its report.html. Fix: give more or other "
             "captions."
         )
-    configs = {"test": list(made.queries)}
-    if galleries == "aspect":
+    configs, report = {"test": list(made.queries)}, {}
+    if galleries == "together":
+        report = {"by_aspect": list(_METRICS[:1]), "aspect_names": {each: _NAMES[each] for each in aspects}}
+    else:
         by_aspect = {each: [row for row in made.queries if row["aspects"] == [each]] for each in ASPECTS}
         configs = {aspect: rows for aspect, rows in by_aspect.items() if rows}
     there = [aspect for aspect in ASPECTS if any(row["aspects"] == [aspect] for row in made.queries)]
@@ -86,7 +90,7 @@ def write_outcome(
         reference="kept",
         metrics=_METRICS,
         main_metric=_METRICS[0],
-        report={"by_aspect": list(_METRICS[:1]), "aspect_names": {each: _NAMES[each] for each in there}},
+        report=report,
         picture_folder=PICTURES,
         license=license,
         image_license=image_license,

@@ -45,6 +45,11 @@ def test_the_boards_are_the_expected_ones() -> None:
         "fashioniq/toptee_val",
         "circo/val",
         "fashioniq/val",
+        *(
+            f"fashioniq/{category}{gallery}_without_reference"
+            for category in ("", "dress_", "shirt_", "toptee_")
+            for gallery in ("val", "val_union")
+        ),
         "circled",
         "circled/cirr_val",
         "multiturn_fashioniq/dress_val",

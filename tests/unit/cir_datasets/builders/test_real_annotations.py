@@ -44,7 +44,7 @@ def published(benchmark_id: str) -> tuple[list[dict[str, Any]], list[str] | None
     spec = registry.spec(benchmark_id)
     folder, config = Path(HOME) / spec.card.source.folder, spec.config
     records = json.loads((folder / config.files[0]).read_text(encoding="utf-8"))
-    if spec.config_name.endswith("_union"):
+    if "_union" in spec.config_name:
         return records, list({record[role] for record in records for role in ("candidate", "target")})
     split = folder / config.gallery_files[0]
     if not split.exists():
@@ -126,7 +126,7 @@ def test_fashioniq_galleries_overlap() -> None:
     galleries = [
         cir_datasets.load(f"fashioniq/{config}").gallery or []
         for config in registry.card("fashioniq").configs
-        if not config.endswith("_union")
+        if config.endswith(("_train", "_val", "_test"))
     ]
     assert sum(map(len, galleries)) == 77_683
     assert len({image for gallery in galleries for image in gallery}) == 74_381
@@ -136,6 +136,14 @@ def test_a_union_is_a_part_of_the_split() -> None:
     split, union = cir_datasets.load("fashioniq/dress_val"), cir_datasets.load("fashioniq/dress_val_union")
     assert set(union.gallery or ()) < set(split.gallery or ())
     assert split.query_ids == union.query_ids
+
+
+@pytest.mark.parametrize("protocol", ["dress_val", "toptee_val_union"])
+def test_the_protocol_without_the_reference_differs_in_nothing_else(protocol: str) -> None:
+    kept = cir_datasets.load(f"fashioniq/{protocol}")
+    removed = cir_datasets.load(f"fashioniq/{protocol}_without_reference")
+    assert (kept.data_hash, kept.gallery_hash) == (removed.data_hash, removed.gallery_hash)
+    assert (kept.excludes_reference, removed.excludes_reference) == (False, True)
 
 
 def test_circo_has_positives_and_aspects() -> None:

@@ -209,7 +209,7 @@ def test_the_head_of_the_readme_is_the_hubs(published: dict[str, Publication]) -
     assert head["pretty_name"] == "FashionIQ"
     assert "composed-image-retrieval" in head["tags"]
     named = {config["config_name"]: config["data_files"] for config in head["configs"]}
-    assert len(named) == 24
+    assert len(named) == 36
     assert named["dress_val_union"] == [
         {"split": "validation", "path": "dress_val_union/validation-*.parquet"}
     ]

@@ -15,8 +15,11 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 import cir_datasets
+import submissions
+from cir_datasets.errors import ConstructionError
 from cir_metrics.errors import CirError
 from leaderboard.cli import build
+from submissions.report import full_report
 
 PAGE = (Path(__file__).resolve().parents[4] / "docs" / "make_fisd.md").read_text("utf-8")
 FEW = ("make", "fisd", "--captions", "captions.txt", "--per-aspect", "2", "--spare", "1", "--out", "mine")
@@ -60,6 +63,34 @@ def test_the_result_is_checked_run_scored_by_aspect_played_and_published(
     before = content(tmp_path / "mine")
     cir(*ORACLE)
     assert content(tmp_path / "mine") == before
+
+
+def test_an_aspect_that_is_missing_is_named_before_the_work_and_in_the_scores(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts = ("make", "fisd", "--captions", "cardinality=captions.txt", "--per-aspect", "1", "--out", "mine")
+    refused = CliRunner().invoke(build(), counts)
+    assert isinstance(refused.exception, ConstructionError)
+    assert "no caption of addition, negation, change, background, complex" in str(refused.exception)
+    assert not (tmp_path / "mine").exists()
+    cir(*counts, "--allow-missing")
+    monkeypatch.setenv("CIR_BENCHMARKS", str(tmp_path / "mine" / "benchmark"))
+    report = submissions.score(submissions.make_rank_file("mine/test", "random"))
+    gone = ("addition", "background", "change", "complex", "negation")
+    assert report.signatures["recall@1"].missing_aspects == gone
+    assert "missing:addition,background,change,complex,negation" in str(report.signatures["recall@1"])
+    assert "the mean over 1 of 6 aspects" in " ".join(full_report(report).groupings["by_aspect"].notes)
+
+
+def test_an_aspect_that_people_dropped_is_named_at_the_end(tmp_path: Path) -> None:
+    few = (*ORACLE[:5], "1", "--spare", "0", *ORACLE[8:])
+    cir(*few)
+    table = tmp_path / "mine" / "review.csv"
+    table.write_text(re.sub(r"(?m)^(complex_000,\d+),", r"\1,drop", table.read_text("utf-8")), "utf-8")
+    dropped = CliRunner().invoke(build(), [*few, "--review", str(table)])
+    assert isinstance(dropped.exception, ConstructionError)
+    assert "no query of complex: a mean over aspects would be over 5 of 6" in str(dropped.exception)
+    cir(*few, "--review", str(table), "--allow-missing")
 
 
 @pytest.mark.slow

@@ -1,0 +1,156 @@
+"""Whose ids those are that a benchmark does not have: another split's queries, another gallery's images.
+
+Only what is on this machine is looked at: nothing is downloaded for a hint, and where nothing is known,
+nothing is said. All doors ask here, so that one mistake has the same name everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from cir_datasets import registry
+from cir_datasets.prepared.folder import last_prepared, read_table
+from cir_datasets.sources import local_files
+from cir_metrics.errors import CirError
+from submissions.rank_file.model import turn_key
+
+if TYPE_CHECKING:
+    from cir_datasets.registry.cards import BenchmarkSpec
+
+_MARK = turn_key("", 0)[:-1]
+"""Between a session and the number of its turn."""
+_MANY = 30_000
+"""Queries of a benchmark that are not read for a hint: it would cost more than the file itself."""
+
+
+def owner_of(
+    ids: Collection[str],
+    lacking: BenchmarkSpec | None = None,
+    *,
+    datasets: Collection[str] | None = None,
+) -> tuple[str, str] | None:
+    """The benchmark that has more than half of some query ids, and more of them than others.
+
+    Args:
+        ids: of queries or sessions, or of turns (`SESSION#TURN`).
+        lacking: the benchmark that does not have them, whose data set is looked at; or None.
+        datasets: names of the data sets that are looked at instead; None: all.
+
+    Returns:
+        The benchmark's id, and what is said of the ids; None where no benchmark has so many.
+    """
+    asked = {each.rpartition(_MARK)[0] or each for each in ids}
+    chosen = datasets if lacking is None else (lacking.card.name,)
+    most, owner = 0, ""
+    for spec in _others(lacking):
+        if asked and (chosen is None or spec.card.name in chosen):
+            held = len(asked & _query_ids(spec))
+            if 2 * held > len(asked) and held > most:
+                most, owner = held, spec.id
+    count = f"All {most:,}" if most == len(asked) else f"{most:,} of {len(asked):,}"
+    return (owner, f"{count} such ids are of {owner}.") if owner else None
+
+
+def owners_of_images(ids: Collection[str], spec: BenchmarkSpec) -> str:
+    """What is said of images that a gallery lacks: which known lists have them, or that none has.
+
+    Args:
+        ids: the images.
+        spec: the benchmark whose gallery lacks them.
+
+    Returns:
+        A sentence; empty where no other list of the same pictures is on this machine.
+    """
+    left, owners = set(ids), []
+    known = {other.id: listed for other in other_galleries(spec) if (listed := image_ids(other))}
+    while known and (most := max(known, key=lambda name: len(known[name] & left))) and known[most] & left:
+        owners.append(most)
+        left -= known[most]
+    if owners:
+        whole = ", as where the whole image folder is ranked" if len(owners) > 1 else ""
+        return f"{len(ids) - len(left):,} of {len(ids):,} are of {' and '.join(owners)}{whole}."
+    if not known:
+        return ""
+    return (
+        f"No other list that is known here ({', '.join(known)}) has one: was the whole image folder ranked?"
+    )
+
+
+def other_galleries(spec: BenchmarkSpec) -> list[BenchmarkSpec]:
+    """The other lists of the same pictures, each once, those of the most similar protocol first."""
+    seen, found = {_gallery(spec)}, []
+    for other in _others(spec):
+        own = other.config.gallery_from is None
+        if own and _folder(other) == _folder(spec) and _gallery(other) not in seen:
+            seen.add(_gallery(other))
+            found.append(other)
+    return found
+
+
+def other_protocol(spec: BenchmarkSpec) -> str | None:
+    """The benchmark that differs only in whether the reference stays in the ranking, or None."""
+    for other in _others(spec):
+        same = other.kind == spec.kind and other.config.files == spec.config.files
+        if same and _gallery(other) == _gallery(spec) and other.config.reference != spec.config.reference:
+            return other.id
+    return None
+
+
+def image_ids(spec: BenchmarkSpec) -> frozenset[str]:
+    """The gallery of a benchmark that is on this machine; empty where it is not, or cannot be read."""
+    from cir_datasets.images.locate import gallery_paths  # a file without fault needs no hint
+
+    try:
+        return frozenset(image for image, _ in gallery_paths(spec))
+    except (CirError, OSError):
+        return frozenset()
+
+
+def _query_ids(spec: BenchmarkSpec) -> frozenset[str]:
+    from cir_datasets.builders import builder_class
+
+    name = "session_id" if spec.kind == "multi_turn" else "query_id"
+    try:
+        prepared = last_prepared(spec)
+        if prepared is not None:
+            return frozenset(read_table(prepared.rows_file, [name]).column(name).to_pylist())
+        files = local_files(spec)
+        if files is None or (spec.config.queries or 0) > _MANY:
+            return frozenset()
+        return frozenset(row[name] for row in builder_class(spec.card.name)(spec, files).rows())
+    except (CirError, OSError):
+        return frozenset()
+
+
+def _others(spec: BenchmarkSpec | None) -> list[BenchmarkSpec]:
+    """All benchmarks but this one, those of the most similar protocol first.
+
+    Those that would have to be drawn first are left out: it takes longer than a hint is worth.
+    """
+    found = [registry.spec(name) for name in registry.benchmark_ids()]
+    found = [each for each in found if each.card.source.publisher != "embedded" or last_prepared(each)]
+    if spec is None:
+        return found
+    rule, listed = spec.config.reference, bool(spec.config.gallery_files)
+    return sorted(
+        (other for other in found if other.id != spec.base.id),
+        key=lambda other: (other.config.reference != rule, bool(other.config.gallery_files) != listed),
+    )
+
+
+def _gallery(spec: BenchmarkSpec) -> tuple[object, ...]:
+    """What tells one list of images from another."""
+    lender = _lender(spec)
+    return lender.card.name, lender.config.gallery_files or lender.config.files or lender.config_name
+
+
+def _folder(spec: BenchmarkSpec) -> str:
+    """The folder of the pictures."""
+    card = _lender(spec).card
+    return card.name if card.in_folder or card.image_folder is None else card.image_folder
+
+
+def _lender(spec: BenchmarkSpec) -> BenchmarkSpec:
+    """The benchmark whose list of images is ranked."""
+    return spec if spec.config.gallery_from is None else registry.spec(spec.config.gallery_from)
