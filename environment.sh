@@ -43,7 +43,7 @@ pip_install() {
     while read -r word rest; do
       echo "$word $rest" >>"$log"
       case $word in
-      Collecting) collected=$((collected + 1)) && step "$collected packages collected, now ${rest%%[ <>=!~;]*}" ;;
+      Collecting) collected=$((collected + 1)) && step "collecting package $collected, ${rest%%[ <>=!~;]*}" ;;
       Installing) stage "installing $(($(echo "$rest" | tr -cd , | wc -c) + 1)) packages" ;;
       ended) exit "$rest" ;;
       esac
