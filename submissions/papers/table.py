@@ -458,7 +458,6 @@ class _Making:
                 "what their source says."
             )
             notes += self._sources()
-            notes += self._different_numbers()
         notes += list(dict.fromkeys(self._signature(column) for column in self.columns if self.methods))
         return notes
 
@@ -484,38 +483,3 @@ class _Making:
             )
         odd = [f"{row.method} in {row.where}: {row.note}." for row in self.reported if row.note]
         return [*dict.fromkeys(lines), *odd]
-
-    def _different_numbers(self) -> list[str]:
-        """One method of several numbers: what they are, and by how much they differ."""
-        held: dict[str, list[tuple[str, str, dict[str, str]]]] = {}
-        for row in self.reported:
-            printed = self._values_of(row)
-            shown = {
-                column.name: printed[column.of, column.metric]
-                for column in self.columns
-                if (column.of, column.metric) in printed
-            }
-            held.setdefault(_plain_name(row), []).append((row.method, row.where, shown))
-        lines = []
-        for rows in held.values():
-            for number, (name, where, values) in enumerate(rows):
-                for _, other, others in rows[number + 1 :]:
-                    line = _apart(name, where, values, other, others)
-                    if line:
-                        lines.append(line)
-        return lines
-
-
-def _apart(
-    name: str, where: str, values: Mapping[str, str], other: str, others: Mapping[str, str]
-) -> str | None:
-    """The largest difference of two rows of one name, in words, or None."""
-    shared = [head for head in values if head in others and float(values[head]) != float(others[head])]
-    if not shared:
-        return None
-    head = max(shared, key=lambda each: abs(float(values[each]) - float(others[each])))
-    distance = abs(float(values[head]) - float(others[head]))
-    return (
-        f"{name} has different numbers: {head} is {values[head]} in {where} and {others[head]} in {other}, "
-        f"{distance:.2f} apart."
-    )
