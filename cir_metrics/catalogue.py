@@ -9,9 +9,9 @@ from __future__ import annotations
 import difflib
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
-from types import MappingProxyType
 from typing import Any
 
 from cir_metrics.errors import InputError, UnknownNameError, did_you_mean
@@ -78,7 +78,7 @@ def _entry(name: str, **fields: Any) -> MetricEntry:
     return MetricEntry(name=name, **frozen)
 
 
-METRICS = MappingProxyType(_read())
+METRICS: Mapping[str, MetricEntry] = _read()  # no proxy, which could not be pickled
 """Module name -> entry, in the order in which they are listed everywhere."""
 
 _BY_PRINTED = {entry.printed: entry for entry in METRICS.values()}

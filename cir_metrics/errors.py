@@ -14,6 +14,7 @@ import shutil
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 _LONGEST_WANTED = 80
 
@@ -36,6 +37,21 @@ class CirError(Exception):
     def __init__(self, *args: object) -> None:
         """Take what an exception takes, the message first."""
         super().__init__(*(without_passwords(arg) if isinstance(arg, str) else arg for arg in args))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Its class, text and attributes: a copy, or an error of another process, calls no `__init__`.
+
+        A pool whose results cannot be unpickled waits for ever, and an exception's own way calls the class
+        with the text alone.
+        """
+        return _restored, (type(self), self.args), self.__dict__
+
+
+def _restored(error_class: type[CirError], args: tuple[object, ...]) -> CirError:
+    """An error as it was, without a call of its class."""
+    error = error_class.__new__(error_class, *args)
+    CirError.__init__(error, *args)
+    return error
 
 
 class CallError(CirError, ValueError):

@@ -48,7 +48,7 @@ def module_folder(name: str) -> Path:
 def _wrap(_evaluate: ModuleType) -> None:
     try:
         loading = importlib.import_module("evaluate.loading")
-        original = getattr(loading, _FUNCTION)
+        original, module = getattr(loading, _FUNCTION), loading.ImportableModule
     except (ImportError, AttributeError) as error:
         warnings.warn(
             f"this version of evaluate has no evaluate.loading.{_FUNCTION} ({error}), so evaluate.load does "
@@ -60,19 +60,23 @@ def _wrap(_evaluate: ModuleType) -> None:
         return
     if getattr(original, _MARK, False):
         return
-    wrapped = _knowing(original, frozenset(module_names()))
+    wrapped = _knowing(original, frozenset(module_names()), module)
     setattr(loading, _FUNCTION, wrapped)
     inspect = importlib.import_module("evaluate.inspect")
     if getattr(inspect, _FUNCTION, None) is original:
         setattr(inspect, _FUNCTION, wrapped)
 
 
-def _knowing(original: Callable[..., Any], names: frozenset[str]) -> Callable[..., Any]:
+def _knowing(
+    original: Callable[..., Any], names: frozenset[str], module: Callable[[str, str], Any]
+) -> Callable[..., Any]:
     @functools.wraps(original)
     def factory(path: Any, module_type: str | None = None, *args: Any, **kwargs: Any) -> Any:
         ours = isinstance(path, str) and path in names and module_type in (None, "metric")
         if ours and not (Path(path) / f"{path}.py").is_file():
-            path = str(module_folder(path))
+            # As it lies here: a copy in evaluate's cache needs the right to write there, and processes that
+            # do not know that cache could not unpickle the metric.
+            return module(f"{__package__}.{path}.{path}", path)
         return original(path, module_type, *args, **kwargs)
 
     setattr(factory, _MARK, True)

@@ -8,14 +8,14 @@ of a dataset. evaluate then does what it is good at: incremental use, memory or 
 from __future__ import annotations
 
 import abc
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import datasets
 import evaluate
 
 from cir_metrics.catalogue import METRICS, MetricEntry, check_variant
-from cir_metrics.errors import InputError
+from cir_metrics.errors import CallError, InputError
 from cir_metrics.evaluation import Results, evaluate_multi_turn, evaluate_single_turn
 from cir_metrics.ground_truth import (
     Reference,
@@ -78,6 +78,25 @@ class RankingMetric(evaluate.Metric, abc.ABC):  # type: ignore[misc]
         self._longest = 0, 0
         self._answers: dict[str, int] = {}
         super().__init__(*args, **kwargs)
+
+    def _build_data_dir(self) -> str:
+        return str(self._data_dir_root if self.keep_in_memory else self._writing(super()._build_data_dir))
+
+    def _init_writer(self, timeout: float = 1) -> None:
+        self._writing(super()._init_writer, timeout)
+
+    def _writing(self, step: Callable[..., Any], *args: Any) -> Any:
+        """Do what writes to evaluate's folder; of a refusal say where that is, and how to do without."""
+        try:
+            return step(*args)
+        except TimeoutError:
+            raise
+        except OSError as error:
+            raise CallError(
+                f"{self._data_dir_root}: {self.metric} keeps there what is added, and it cannot be written: "
+                f"{error}. Fix: evaluate.load({self.metric!r}, keep_in_memory=True), or cache_dir=FOLDER, a "
+                "folder of yours on a disk with locks."
+            ) from error
 
     @property
     @abc.abstractmethod

@@ -45,7 +45,7 @@ def described(name_or_id: str) -> dict[str, Any]:
         "version": card.version,
         "status": card.status,
         "summary": card.summary,
-        "paper": card.paper.model_dump(),
+        "paper": card.paper.model_dump() if card.paper.known else None,
         "license": card.license.model_dump(),
         "images": card.images,
         "ids": card.ids,
@@ -293,7 +293,6 @@ def _files(spec: BenchmarkSpec) -> list[dict[str, Any]]:
 
 def _facts(spec: BenchmarkSpec) -> list[list[str]]:
     card, source = spec.card, spec.card.source
-    paper = card.paper
     lines = first_lines(card.name, spec.config_id, spec.config.split)
     where = "embedded" if source.publisher == "embedded" else f"{source.repository} ({source.publisher})"
     at = "" if source.publisher == "embedded" else f", {source.revision or 'unpinned: no revision is known'}"
@@ -302,7 +301,7 @@ def _facts(spec: BenchmarkSpec) -> list[list[str]]:
     return [
         ["load", lines[0]],
         *(["", line] for line in lines[1:]),
-        ["paper", f"{paper.authors}. {paper.title}. {paper.appeared}. {paper.url}"],
+        ["paper", f"{card.paper.text} {card.paper.url}" if card.paper.known else "none stated"],
         ["licence", f"annotations: {card.license.annotations}; images: {card.license.images}"],
         ["publisher", where + at],
         ["by hand", source.instructions],

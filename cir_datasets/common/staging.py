@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cir_datasets.common.locks import file_lock
 from cir_metrics.errors import CirError
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def _locked_folder(parent: Path, prefix: str) -> tuple[Path, BaseFileLock]:
     """A new folder and its lock, which is held."""
     while True:
         folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
-        lock = _lock_of(folder)
+        lock = file_lock(folder / _LOCK)
         try:
             lock.acquire()
         except FileNotFoundError:
@@ -98,19 +99,12 @@ def _locked_folder(parent: Path, prefix: str) -> tuple[Path, BaseFileLock]:
         return folder, lock
 
 
-def _lock_of(folder: Path) -> BaseFileLock:
-    from filelock import FileLock
-
-    # Not by the presence of a file where the file system knows no locks: a kill would leave it locked.
-    return FileLock(folder / _LOCK, fallback_to_soft=False, thread_local=False)
-
-
 def _swept(folder: Path) -> bool:
     """Remove a folder unless a process that lives holds it; whether it was removed."""
     if not (folder / _LOCK).exists():  # looked at first: taking a lock would make its file
         return _is_old(folder) and _removed(folder)
     try:
-        with _lock_of(folder).acquire(blocking=False):
+        with file_lock(folder / _LOCK):
             return _removed(folder)
     except OSError:
         return False  # its process lives, or the file system knows no locks

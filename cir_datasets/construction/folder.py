@@ -126,7 +126,7 @@ def write_benchmark(
         "license": license,
         "image_license": image_license,
         "traps": list(traps),
-        "made": dict(made or {}),
+        "made": _portable(made or {}),
     }
     card = checked(FolderCard, fields, f"{root / CARD_FILE}", CardError)
     _check_place(root, name, card.made.get("pipeline"))
@@ -149,6 +149,15 @@ def write_benchmark(
         except OSError as error:
             raise DatasetError(f"{root}: cannot be written: {error.strerror}. Fix: {fix}") from error
     return root
+
+
+def _portable(value: Any) -> Any:
+    """Settings without the places of this machine, as the card may be published: of a path stays its name."""
+    if isinstance(value, Mapping):
+        return {name: _portable(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_portable(part) for part in value]
+    return Path(value).name if isinstance(value, str) and value.startswith(("/", "~/")) else value
 
 
 def _rows_file(config: str, configs: Mapping[str, Any]) -> str:

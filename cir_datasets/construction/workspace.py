@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import orjson
 
+from cir_datasets.common.locks import acquire, file_lock
 from cir_datasets.common.progress import step_progress
 from cir_datasets.construction.backends import Engine, Here
 from cir_datasets.errors import ConstructionError
@@ -267,21 +268,19 @@ def only_run(folder: str | Path) -> Iterator[None]:
     Raises:
         ConstructionError: another program works there, or the system refuses to write there.
     """
-    from filelock import FileLock, Timeout
-
     target = Path(folder).expanduser().absolute()
+    lock = file_lock(target / _LOCK)
     try:
         target.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(target / _LOCK)
-        lock.acquire(blocking=False)
-    except Timeout as error:
-        raise ConstructionError(
-            f"{target}: another program works there. Fix: wait for it, or name another folder."
-        ) from error
+        alone = acquire(lock)
     except OSError as error:
         raise ConstructionError(
             f"{target}: cannot be written: {error.strerror}. Fix: name another folder."
         ) from error
+    if not alone:
+        raise ConstructionError(
+            f"{target}: another program works there. Fix: wait for it, or name another folder."
+        )
     try:
         yield
     finally:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from datasets.builder import Key
 from datasets.table import table_cast
 
 from cir_datasets import registry
-from cir_datasets.errors import CountError
+from cir_datasets.errors import CountError, DatasetError
 from cir_datasets.prepared import CHECKS_VARIABLE, ensure, row_schema
 from cir_datasets.prepared.manifest import manifest_file
 from cir_datasets.registry.cards import IMAGES_SUFFIX, BenchmarkSpec
@@ -32,6 +32,8 @@ UNPREPARED = "unprepared"
 """Stands for the hash until the source files have been read."""
 
 _BATCH_ROWS = 10_000
+_NO_FOLDER = "memory://"
+"""A cache that `datasets` does not lock, as none is needed before the files are known."""
 
 
 def builder_configs(name: str) -> list[datasets.BuilderConfig]:
@@ -91,11 +93,17 @@ class CirBenchmark(datasets.ArrowBasedBuilder):  # type: ignore[misc]
     cache: the content of its files is (through the prepared key).
     """
 
-    def __init__(self, *args: Any, data_dir: str | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self, cache_dir: str | None = None, *args: Any, data_dir: str | None = None, **kwargs: Any
+    ) -> None:
         """Take `data_dir` for ourselves and leave the rest to `datasets`."""
         self._data_dir = None if data_dir is None else Path(data_dir).expanduser().absolute()
         self._file: Path | None = None
-        super().__init__(*args, **kwargs)
+        # `datasets` locks the folder of its cache already here, where nothing of ours can lie yet: what was
+        # prepared by another user, on a read-only disk or on one without locks could not even be read.
+        super().__init__(_NO_FOLDER, *args, **kwargs)
+        self._cache_dir_root = str(Path(cache_dir or datasets.config.HF_DATASETS_CACHE).expanduser())
+        self._cache_downloaded_dir = str(Path(self._cache_dir_root, datasets.config.DOWNLOADED_DATASETS_DIR))
 
     @property
     def _spec(self) -> BenchmarkSpec:
@@ -114,7 +122,7 @@ class CirBenchmark(datasets.ArrowBasedBuilder):  # type: ignore[misc]
             features=datasets.Features.from_arrow_schema(schema),
             homepage=card.paper.url,
             license=card.license.annotations,
-            citation=f"{card.paper.authors}. {card.paper.title}. {card.paper.appeared}.",
+            citation=card.paper.text if card.paper.known else "",
         )
 
     def download_and_prepare(
@@ -130,10 +138,21 @@ class CirBenchmark(datasets.ArrowBasedBuilder):  # type: ignore[misc]
         reuse = datasets.DownloadMode.REUSE_DATASET_IF_EXISTS
         fresh = datasets.DownloadMode(download_mode or reuse) == datasets.DownloadMode.FORCE_REDOWNLOAD
         self._prepare(checks.value, force=fresh)
-        super().download_and_prepare(
-            output_dir, download_config, download_mode, verification_mode=verification_mode, **kwargs
-        )
-        if Path(self._cache_dir).is_dir():
+        whole = Path(self._cache_dir, datasets.config.DATASET_INFO_FILENAME).is_file()
+        if whole and not fresh and output_dir is None:
+            self.info = datasets.DatasetInfo.from_directory(self._cache_dir)
+        else:
+            try:
+                super().download_and_prepare(
+                    output_dir, download_config, download_mode, verification_mode=verification_mode, **kwargs
+                )
+            except OSError as error:
+                raise DatasetError(
+                    f"{output_dir or self._cache_dir_root}: the cache of datasets cannot be written: {error}."
+                    " Fix: set HF_DATASETS_CACHE to a folder of yours on a disk with locks, or load without "
+                    "it: cir_datasets.load."
+                ) from error
+        with suppress(OSError):  # another user's, or read-only
             # Without our import `datasets` takes the youngest folder: make that the one prepared last.
             os.utime(self._cache_dir)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import warnings
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -68,12 +69,24 @@ def _wrapped(factory: Any) -> Any:
     def dataset_module_factory(path: str, *args: Any, **kwargs: Any) -> Any:
         from cir_datasets import registry  # pydantic is imported where a benchmark is loaded
 
-        if path in registry.names():
+        if path in registry.names() and not _is_dataset(Path(path)):
             return _module(path)
         return factory(path, *args, **kwargs)
 
     setattr(dataset_module_factory, _MARK, factory)
     return dataset_module_factory
+
+
+def _is_dataset(folder: Path) -> bool:
+    """Whether a folder of the working directory has a dataset card of the Hub, and is meant by its name.
+
+    The publisher's own folder of that name has none: it lies there because its files were downloaded.
+    """
+    try:
+        with (folder / "README.md").open("rb") as file:
+            return file.read(4) == b"---\n"
+    except OSError:
+        return False
 
 
 def _module(name: str) -> Any:

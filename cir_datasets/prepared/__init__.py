@@ -11,6 +11,7 @@ import hashlib
 import os
 import warnings
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -195,7 +196,8 @@ def ensure(
         make_prepared(builder, files, skipped, folder)
         return Prepared(spec, folder, read_meta(folder) or {})
     verified(prepared)
-    os.utime(folder)  # the youngest folder is the one that was used last
+    with suppress(OSError):  # another user's, or read-only: reading needs no right to write
+        os.utime(folder)  # the youngest folder is the one that was used last
     return prepared
 
 

@@ -67,15 +67,16 @@ def _draft(card: Card, short: FolderCard) -> dict[str, Any]:
     unknown = "Not stated."
     paper = card.paper
     appeared = "" if paper.year is None else f",\n  year   = {{{paper.year}}}"
-    author = f"  author = {{{paper.authors}}}{appeared}"
+    author = f",\n  author = {{{paper.authors}}}{appeared}" if paper.known else ""
     return {
         "license_id": "unknown" if short.license == "unknown" else "other",
         "license_url": None,
         "tags": ["own-benchmark"],
-        "bibtex": f"@misc{{{card.name},\n  title  = {{{paper.title}}},\n{author}\n}}\n",
+        "languages": [],
+        "bibtex": f"@misc{{{card.name},\n  title  = {{{paper.title}}}{author}\n}}\n",
         "rai": {
             "data_collection": "See below how it was made." if short.made else unknown,
-            "data_collection_type": ["Others"],
+            "data_collection_type": [unknown],
             "data_annotation_protocol": [unknown],
             "data_biases": [unknown],
             "data_limitations": [unknown],

@@ -61,6 +61,7 @@ class CardText(StrictModel):
     license_url: Annotated[str, Field(pattern=r"^https://")] | None
     """Where the licence, or the publisher's word on it, is read; None where it stands nowhere else."""
     languages: tuple[Words, ...] = ("en",)
+    """Empty where nobody has said."""
     tags: tuple[Words, ...] = ()
     creators: tuple[Words, ...] = ()
     """Who made the benchmark, where that is not the paper's authors."""

@@ -40,7 +40,9 @@ def croissant(
         configs: what was written, galleries included.
         repository_url: address of the repository on the Hub, or None for a folder.
     """
-    creators = text.creators or tuple(re.split(r",\s*", card.paper.authors))
+    authors = tuple(re.split(r",\s*", card.paper.authors)) if card.paper.known else ()
+    creators = text.creators or authors
+    url = repository_url or card.paper.url
     return {
         "@context": _context(),
         "@type": "sc:Dataset",
@@ -51,12 +53,16 @@ def croissant(
         "version": f"{card.version}.0.0",
         **_published(text.year or card.paper.year),
         "license": _license(card, text),
-        "url": repository_url or card.paper.url,
-        "inLanguage": list(text.languages),
+        **({"url": url} if url else {}),
+        **({"inLanguage": list(text.languages)} if text.languages else {}),
         "isLiveDataset": False,
         "keywords": ["composed image retrieval", "image retrieval", *text.tags],
         "citeAs": text.bibtex.strip(),
-        "creator": [{"@type": _creator_type(text), "name": name} for name in creators],
+        **(
+            {"creator": [{"@type": _creator_type(text), "name": name} for name in creators]}
+            if creators
+            else {}
+        ),
         **_responsible_ai(text),
         "distribution": [entry for config in configs for entry in _files(config, repository_url)]
         + _repository(configs, repository_url),

@@ -44,12 +44,10 @@ def readme(
     head = yaml.safe_dump(
         _head(card, text, configs), sort_keys=False, allow_unicode=True, width=1_000, default_flow_style=False
     )
-    paper = card.paper
-    followed = "The paper that it follows" if text.creators else "Paper"
     sections = [
         f"# {card.title}",
         card.summary,
-        f"{followed}: {paper.authors}. [{paper.title}]({paper.url}). {paper.appeared}.",
+        *_paper(card, text),
         _use(card, configs, repository),
         "## Configurations",
         _configurations(configs),
@@ -62,12 +60,13 @@ def readme(
         "## Licence",
         _licence(card, text),
         "## Images",
-        f"{card.images} This dataset holds no images, only their ids.",
+        # Where the pictures of a folder lie is a place on its maker's disk.
+        "" if card.in_folder else card.images,
+        "This dataset holds no images, only their ids.",
         text.body,
         "## Bias, limits and use",
         *_considerations(text),
-        "## Known traps",
-        _bullets(card.traps or ("None known.",)),
+        *(("## Known traps", _bullets(card.traps)) if card.traps else ()),
         "## Where the rows come from",
         *_provenance(card, prepared),
         "## Citation",
@@ -75,8 +74,17 @@ def readme(
         "## Changes",
         _bullets(f"version {change.version}: {change.note}" for change in text.changes),
     ]
-    body = "\n\n".join(section.strip() for section in sections)
+    body = "\n\n".join(section.strip() for section in sections if section.strip())
     return f"---\n{head}---\n\n{body}\n"
+
+
+def _paper(card: Card, text: CardText) -> Iterable[str]:
+    """The line about the paper, where there is one."""
+    paper = card.paper
+    if paper.known:
+        followed = "The paper that it follows" if text.creators else "Paper"
+        title = f"[{paper.title}]({paper.url})" if paper.url else paper.title
+        yield f"{followed}: {paper.authors}. {title}. {paper.appeared}."
 
 
 def _table(head: Sequence[str], right: Sequence[int], rows: Iterable[Sequence[str]]) -> str:
@@ -94,7 +102,7 @@ def _head(card: Card, text: CardText, configs: Sequence[PublishedConfig]) -> dic
     head: dict[str, Any] = {
         "pretty_name": card.title,
         "license": text.license_id,
-        "language": list(text.languages),
+        **({"language": list(text.languages)} if text.languages else {}),
         "task_categories": list(_TASKS),
         "tags": [*_TAGS, *text.tags],
         "size_categories": [next((name for limit, name in _SIZES if rows < limit), "1M<n<10M")],
@@ -141,12 +149,20 @@ def _use(card: Card, configs: Sequence[PublishedConfig], repository: str | None)
     manifest = next((config for config in configs if config.is_manifest), None)
     if manifest is not None:
         lines.append(f'gallery = load_dataset("{where}", "{manifest.name}", split="{manifest.split}")')
-    first = configs[0]
-    *imports, load = first_lines(card.name, first.name, first.split)
-    own = [*imports, "", load]
-    return "\n".join(
-        [*lines, "```", "", "By its name, with cir-benchmarks installed:", "", "```python", *own, "```"]
-    )
+    lines.append("```")
+    if not card.in_folder:  # its name is known where its folder lies, and that is not published
+        *imports, load = first_lines(card.name, configs[0].name, configs[0].split)
+        lines += [
+            "",
+            "By its name, with cir-benchmarks installed:",
+            "",
+            "```python",
+            *imports,
+            "",
+            load,
+            "```",
+        ]
+    return "\n".join(lines)
 
 
 def _configurations(configs: Sequence[PublishedConfig]) -> str:
@@ -233,10 +249,12 @@ def _licence(card: Card, text: CardText) -> str:
         f"Images: {card.license.images}",
     ]
     if not card.license.copies_allowed:
-        lines.append(
-            f'The publisher does not allow every kind of copy ("{card.license.annotations}"): this form is '
-            "for your own use. Before you hand it on, make sure that you may."
-        )
+        said = f'The publisher does not allow every kind of copy ("{card.license.annotations}")'
+        if card.in_folder:
+            said = "Its makers keep it private"
+        elif text.license_id == "unknown":
+            said = "Whether it may be copied is not known, as no licence is stated"
+        lines.append(f"{said}: this form is for your own use. Before you hand it on, make sure that you may.")
     return _bullets(lines)
 
 
@@ -261,6 +279,11 @@ def _provenance(card: Card, prepared: Sequence[Prepared]) -> Iterable[str]:
     # The benchmark's own publisher first, then those whose galleries it borrows.
     for name in sorted(files, key=lambda name: (name != card.name, name)):
         owner, entries = registry.card(name), files[name]
+        if owner.in_folder:
+            yield "From the files of its makers, read by cir-benchmarks."
+            hashes = [(f"`{path}`", f"`{entry['sha256']}`") for path, entry in sorted(entries.items())]
+            yield _table(("file", "sha256"), (), hashes)
+            continue
         source = owner.source
         at = f"revision {source.revision}" if source.revision else "no revision is pinned"
         what = "From" if name == card.name else f"Galleries of {owner.short_title}, from"

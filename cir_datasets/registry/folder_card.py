@@ -248,9 +248,11 @@ def expanded(folder: Path, short: FolderCard, states: tuple[tuple[int, int, int]
         "main_metric": main or metrics[0],
         "report": short.report,
         "images": (
-            f"Set CIR_IMAGES to the parent of {short.image_folder}/, or put {short.image_folder}/ "
-            "beside the card. Loading and scoring need no images."
-        ),
+            f"They lie in {short.image_folder}. "
+            if Path(short.image_folder).is_absolute()
+            else f"Set CIR_IMAGES to the parent of {short.image_folder}/, or put it beside the card. "
+        )
+        + "Loading and scoring need no images.",
         "image_folder": short.image_folder,
         "image_paths": short.image_paths,
         "image_formats": PICTURE_FORMATS,

@@ -73,6 +73,16 @@ class Paper(StrictModel):
     url: str
 
     @property
+    def known(self) -> bool:
+        """Whether there is one: a benchmark of one's own need not have appeared anywhere."""
+        return bool(self.url) or self.year is not None
+
+    @property
+    def text(self) -> str:
+        """It in a line, without its address."""
+        return f"{self.authors}. {self.title}. {self.appeared}."
+
+    @property
     def appeared(self) -> str:
         """Venue and year in words."""
         return self.venue if self.year is None else f"{self.venue} {self.year}"

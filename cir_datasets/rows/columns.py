@@ -40,6 +40,10 @@ class StoredRows:
         self._path = path
         self._file: Any = self._reading(lambda: pq.ParquetFile(path))
 
+    def __reduce__(self) -> tuple[type[StoredRows], tuple[Path]]:
+        """The path: a copy, or another process, opens the file for itself."""
+        return StoredRows, (self._path,)
+
     @property
     def num_rows(self) -> int:
         """Number of rows."""

@@ -321,7 +321,7 @@ def _card(material: Material, rules: Rules) -> dict[str, Any]:
             "title": rules.title,
             "authors": "the organisers",
             "venue": "challenge",
-            "year": datetime.now(UTC).year,
+            "year": None,
             "url": "",
         },
         "license": {

@@ -86,6 +86,8 @@ def from_benchmark(benchmark_id: str, main: str | None, answers: Path | None = N
         raise CallError(f"{benchmark_id}: its ground truth is public. Fix: leave --answers out.")
     owner = image_card(spec)
     paths = {row["image_id"]: row["relative_path"] for row in cir_datasets.image_manifest(benchmark_id)}
+    # Where the pictures of a folder lie is a place on its maker's disk.
+    local = owner.in_folder
     return Material(
         rows=benchmark.rows() if answers is None else _answered(benchmark, answers),
         images=[(image, paths.get(image)) for image in benchmark.gallery],
@@ -93,9 +95,9 @@ def from_benchmark(benchmark_id: str, main: str | None, answers: Path | None = N
         subset=spec.config.subset,
         metrics=spec.metrics,
         main=main or spec.main_metric,
-        images_words=owner.images,
-        image_folder=owner.image_folder,
         image_paths=owner.image_paths,
+        images_words=Material.images_words if local else owner.images,
+        image_folder=None if local else owner.image_folder,
     )
 
 

@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
-from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
+from cir_datasets.common.locks import acquire, file_lock
 from submissions.encoders.protocol import Identity, Vectors
 from submissions.errors import StoreError
 
@@ -320,16 +320,14 @@ def _locked(folder: Path, name: str, *, wait: bool = True) -> Iterator[bool]:
     Raises:
         StoreError: its file cannot be made or opened.
     """
-    lock = FileLock(folder / "claims" / name, blocking=wait, thread_local=False)
+    lock = file_lock(folder / "claims" / name, blocking=wait)
     try:
         (folder / "claims").stat()  # where it is gone, filelock would make it
-        lock.acquire()
-    except Timeout:
-        pass
+        free = acquire(lock)
     except OSError as error:
         _refuse(folder, error)
     try:
-        yield lock.is_locked
+        yield free
     finally:
         lock.release()
 

@@ -17,6 +17,7 @@ import orjson
 from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
+from cir_datasets.common.locks import acquire, file_lock
 from cir_metrics.errors import CallError
 from submissions.errors import SubmissionError
 from submissions.rank_file.model import write_bytes
@@ -144,26 +145,26 @@ def only_program(written: Path, program: str) -> Iterator[None]:
         CallError: another program holds it, or another thread.
         SubmissionError: the system refuses to write there.
     """
-    from filelock import FileLock, Timeout
-
     target = written.resolve()
     place = target.with_name(f".{target.name}.lock")
-    lock = FileLock(place, blocking=False, is_singleton=True)
+    lock = file_lock(place, shared=True)
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
-        lock.acquire()
-    except Timeout as error:
-        if not place.exists():  # some systems say of a folder that takes no files that it is not there
-            raise SubmissionError(f"{written}: cannot be written. Fix: name another folder.") from error
-        raise CallError(
-            f"{written}: another {program} writes it. Fix: wait until that one ends, or name another file."
-        ) from error
+        alone = acquire(lock)
     except OSError as error:
         raise SubmissionError(f"{written}: cannot be written: {error.strerror or error}.") from error
+    if (
+        not alone and not place.exists()
+    ):  # some systems say of a folder that takes no files that it is not there
+        raise SubmissionError(f"{written}: cannot be written. Fix: name another folder.")
+    if not alone:
+        raise CallError(
+            f"{written}: another {program} writes it. Fix: wait until that one ends, or name another file."
+        )
     try:
         yield
     finally:
-        if lock.lock_counter == 1:
+        if lock.lock_counter <= 1:
             # Before the release: afterwards it may be the lock of the next program.
             with suppress(OSError):
                 place.unlink()

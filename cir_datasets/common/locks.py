@@ -1,0 +1,63 @@
+"""Locks of files where the file system has them; NFS without its lock service and some FUSE have none."""
+
+from __future__ import annotations
+
+import errno
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
+
+_WITHOUT_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
+
+
+def file_lock(path: Path, *, blocking: bool = False, shared: bool = False) -> BaseFileLock:
+    """A lock that ends with its process, whatever ends that; it is not held yet.
+
+    Args:
+        path: its file.
+        blocking: whether to wait for a process that holds it.
+        shared: whether all who ask for this path get one lock, which the thread that holds it may take again.
+    """
+    from filelock import FileLock
+
+    # Not by the presence of a file where the file system knows no locks: a kill would leave it locked.
+    return FileLock(path, blocking=blocking, thread_local=shared, is_singleton=shared, fallback_to_soft=False)
+
+
+def acquire(lock: BaseFileLock) -> bool:
+    """Take a lock; whether nobody else holds it. Where the file system has no locks, a warning says so.
+
+    Args:
+        lock: of `file_lock`.
+
+    Raises:
+        OSError: its file cannot be made or opened.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     first, second = file_lock(Path(folder, "a")), file_lock(Path(folder, "a"))
+        ...     acquire(first), acquire(second)
+        ...     first.release()
+        (True, False)
+    """
+    from filelock import Timeout
+
+    try:
+        lock.acquire()
+    except Timeout:
+        return False
+    except OSError as error:
+        if error.errno not in _WITHOUT_LOCKS:
+            raise
+        warnings.warn(
+            f"{Path(lock.lock_file).parent}: this file system has no locks ({error.strerror}), so that "
+            "nothing keeps a second program out. Fix: start no other one that writes there, or name a folder "
+            "on a disk with locks.",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+    return True
