@@ -171,7 +171,8 @@ def test_make_run_ranks_compares_and_shows_the_boards(tmp_path: Path) -> None:
     for name in WEIGHTLESS:
         assert f"{name}  made here, " in said[0].stdout
     assert "Ranking shapes by the methods that need no weights ..." in said[0].stderr
-    boards = [re.findall(r"^Shapes, single-turn .*?\n\n\w", each.stdout, re.M | re.S)[0] for each in said]
+    shown = re.compile(r"^Shapes, single-turn .*?(?=^Playing |^Real )", re.MULTILINE | re.DOTALL)
+    boards = [shown.findall(each.stdout)[0] for each in said]
     assert boards[0] == boards[1]
     # Twelve entries on the one board, eighteen on the other; the kind stands before the name.
     kinds = Counter(re.findall(r"^ *(?:\d+|-) +(?:(?:\d+|-) +)?(baseline|oracle) ", boards[0], re.MULTILINE))
