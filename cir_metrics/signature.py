@@ -158,8 +158,8 @@ class Signature:
             )
         for name, words in _CHOICES.items():
             if getattr(self, name) not in words:
-                known = " or ".join(filter(None, [", ".join(map(repr, words[:-1])), repr(words[-1])]))
-                raise InputError(f"{name}={getattr(self, name)!r}. Fix: use {known}.")
+                known = ", ".join(map(repr, words))
+                raise InputError(f"{name}={getattr(self, name)!r}. Fix: use one of {known}.")
         if (self.gallery_hash is None) != (self.gallery_size is None):
             raise InputError(
                 "a signature has both gallery hash and size, or neither. Fix: pass both or None twice."
@@ -268,8 +268,9 @@ class Signature:
 
         A mark and no verdict: a method may rank every reference below the end of its lists.
         """
-        looked_at = self.reference_held is not None and self.reference_held[1] > 0
-        return looked_at and self.reference == "kept" and not (self._held() or self.reference_declared)
+        if self.reference_held is None or self.reference != "kept" or self.reference_declared:
+            return False
+        return self.reference_held[0] == 0 < self.reference_held[1]
 
     def __str__(self) -> str:
         """The printed form, with hashes of seven characters."""
@@ -325,9 +326,6 @@ class Signature:
             **({"repaired": ",".join(self.repaired)} if self.repaired else {}),
             **({"dialogue": self.dialogue} if self.dialogue else {}),
         }
-
-    def _held(self) -> int:
-        return 0 if self.reference_held is None else self.reference_held[0]
 
     def _gallery(self, characters: int | None) -> str:
         kind = "" if self.gallery_kind == "shared" else f"{self.gallery_kind}:"

@@ -99,7 +99,7 @@ def current_keys(board: Board) -> tuple[str, ...] | None:
                 data_hash=last.meta["data_hash"],
                 gallery_hash=last.meta["gallery_hash"],
                 gallery_size=last.meta["gallery"],
-                reference=spec.config.reference,
+                reference=last.meta.get("reference", spec.config.reference),
                 n=last.meta["rows"],
                 ties="listed",
                 dialogue="" if board.dialogue is None else board.dialogue.text,

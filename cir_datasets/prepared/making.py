@@ -20,7 +20,9 @@ from cir_datasets.common.progress import step_progress
 from cir_datasets.common.staging import staging_folder
 from cir_datasets.errors import FIX, DatasetError, RecordError
 from cir_datasets.prepared.folder import FORMAT, META_FILE, meta_hash
+from cir_datasets.rows.benchmark import Benchmark
 from cir_datasets.rows.checks import Tally, check_counts, checked_images, checked_rows
+from cir_datasets.rows.columns import StoredRows
 from cir_datasets.rows.hashing import DataHasher, gallery_hash
 from cir_datasets.rows.places import write_places
 from cir_datasets.rows.records import Row, image_schema
@@ -62,6 +64,8 @@ def make_prepared(
         if "counts" not in skipped:
             size = None if gallery is None else len(gallery)
             check_counts(spec, tally, size, origin, _gallery_origin(builder, files))
+        hashed = None if gallery is None else gallery_hash(gallery)
+        made_of = Benchmark(spec, StoredRows(made / "rows.parquet"), gallery, data_hash, hashed)
         meta = {
             "format": FORMAT,
             "benchmark": spec.id,
@@ -70,7 +74,8 @@ def make_prepared(
             "rows": tally.rows,
             "gallery": None if gallery is None else len(gallery),
             "data_hash": data_hash,
-            "gallery_hash": None if gallery is None else gallery_hash(gallery),
+            "gallery_hash": hashed,
+            "reference": made_of.reference_use,
             "pinned": all(file.pinned for file in files.values()),
             "checks_skipped": list(skipped),
             "sources": {name: _described(file) for name, file in files.items()},

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from cir_datasets.rows.columns import StoredRows
     from cir_datasets.rows.notebook import NotebookRows
     from cir_datasets.rows.records import Row
+    from cir_metrics.signature import ReferenceUse
 
 _FIRST = 5
 """Rows, and targets of a row, that a notebook shows."""
@@ -147,6 +148,43 @@ class Benchmark:
             return ()
         held = {aspect for aspects in self.column("aspects") for aspect in aspects or ()}
         return tuple(name for name in names if held and name not in held)
+
+    @functools.cached_property
+    def references(self) -> pa.Array:
+        """The reference of each list that is asked for: of each query, or of each turn, session by session.
+
+        Null where a query or a turn has none.
+
+        Example:
+            >>> import cir_datasets
+            >>> len(cir_datasets.load("shapes/val").references)
+            300
+        """
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        name = "reference_image_id"
+        if self.multi_turn:
+            turns = [chunk.flatten() for chunk in self.table.column("turns").chunks]
+            parts = [pc.struct_field(each, name) for each in turns]
+        elif name in self.table.column_names:
+            parts = self.table.column(name).chunks
+        else:
+            parts = [pa.nulls(len(self))]
+        return pa.concat_arrays([pa.array([], pa.string()), *(part.cast(pa.string()) for part in parts)])
+
+    @functools.cached_property
+    def reference_use(self) -> ReferenceUse:
+        """What the protocol says of references, unless there are `none`, or all are `outside` the gallery."""
+        import pyarrow.compute as pc
+
+        from cir_datasets.rows.columns import id_array
+
+        if self.references.null_count == len(self.references):
+            return "none"
+        if self.gallery is None or pc.any(pc.is_in(self.references, id_array(self.gallery))).as_py():
+            return self.spec.config.reference
+        return "outside"
 
     def column(self, name: str) -> list[Any]:
         """A column as Python values."""

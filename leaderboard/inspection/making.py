@@ -141,7 +141,6 @@ def _arrays(
     images: list[str] = columns.images.to_pylist()
     places = {image: place for place, image in enumerate(images)}
     about: dict[str, Any] = {"benchmark": benchmark.id, "names": names}
-    about["reference_ranked"] = evidence.reference_ranked
     right = [right_answers(row, right_by) for row in rows]
     if rounds is None:
         ranks = _best_ranks(codes, np.repeat(np.arange(len(names)), np.diff(starts)), right, places)

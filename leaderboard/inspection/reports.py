@@ -121,7 +121,6 @@ def _evidence(
     names = lists.names if dialogue and lists is not None else benchmark.query_ids
     if any(len(each) != len(names) for each in (*values.values(), *arrays.values())):
         return None
-    reference = None if lists is None else lists.about["reference_ranked"]
     return Evidence(
         benchmark=benchmark,
         values=values,
@@ -129,7 +128,6 @@ def _evidence(
         list_lengths=arrays.get("list_lengths"),
         num_turns=_num_turns(benchmark, arrays),
         subset_ranks=arrays.get("subset_ranks"),
-        reference_ranked=None if reference is None else (reference[0], reference[1]),
         sessions=tuple(names) if dialogue else None,
     )
 

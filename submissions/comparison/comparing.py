@@ -17,11 +17,12 @@ from cir_metrics.errors import CallError, UnknownNameError, did_you_mean
 from cir_metrics.resampling import ALPHA, DRAWS, SEED, check_alpha, percentile_interval
 from cir_metrics.significance import holm, paired_differences, randomisation_test, rank_groups
 from cir_metrics.sums import exact_means, exact_sums
-from submissions.comparison.keys import check_comparable, check_same_order
+from submissions.comparison.keys import check_comparable, check_same_order, shared_text
 from submissions.comparison.result import ComparedMethod, Comparison, Difference, Flips, Pair
 from submissions.formats.budget import MAX_BYTES
 from submissions.scoring.further_metrics import metric_names
 from submissions.scoring.intervals import Interval
+from submissions.scoring.reference_use import reference_warnings
 from submissions.scoring.samples import NO_MEANS, Sample, is_better, resampled_metrics
 from submissions.scoring.score_report import ScoreReport, member_metric
 
@@ -156,12 +157,14 @@ class _Comparing:
                 for (one, other), found in by_pair.items()
             ),
             signatures={
-                name: first.signature_text(name) for name in self.metrics if name in first.signatures
+                name: shared_text([report.signature_text(name) for report in self.reports])
+                for name in self.metrics
+                if name in first.signatures
             },
             draws=self.draws,
             seed=self.seed,
             alpha=self.alpha,
-            notes=(*self.notes, *self._too_few_draws(differences)),
+            notes=(*self.notes, *reference_warnings(self.reports), *self._too_few_draws(differences)),
         )
 
     def _differences(self) -> list[dict[str, Difference]]:

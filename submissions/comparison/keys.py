@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from cir_metrics.signature import Signature, differences
@@ -22,7 +22,9 @@ _FIXES = {
     "mean": "compare macro means with macro means",
     "data": "score both on the same data; `cir datasets prepare NAME` reads the publisher's files anew",
     "gallery": "score both with the same gallery list available, and rank the same list with both",
-    "ref": "keep or remove the reference image in both",
+    "ref": "keep or remove the reference image in both; cir table shows the two in blocks of their own",
+    "ranked": "rank the same gallery with both",
+    "repaired": "score both with the same repairs",
     "ties": "score both from rank files, with `cir score`",
     "dialogue": "compare transcripts with transcripts",
     "metric": "score both with the same variant of the metric and the same version of this package",
@@ -35,12 +37,15 @@ _SKIPPED_FIXES = {
 """By what one of two numbers skipped and the other did not."""
 
 
-def check_comparable(reports: Sequence[ScoreReport], metrics: Sequence[str]) -> None:
+def check_comparable(
+    reports: Sequence[ScoreReport], metrics: Sequence[str], *, apart_by: Collection[str] = ()
+) -> None:
     """Refuse reports whose comparability keys differ.
 
     Args:
         reports: two or more.
         metrics: names of numbers that all reports have.
+        apart_by: parts of the key that may differ, since the caller keeps such reports apart itself.
 
     Raises:
         ComparisonError: the keys of a metric differ; the message says which part, and how to fix it.
@@ -50,13 +55,24 @@ def check_comparable(reports: Sequence[ScoreReport], metrics: Sequence[str]) -> 
         for metric in metrics:
             found = key_differences(first.signatures[metric], other.signatures[metric])
             # Of two dialogues users and settings are what is compared.
-            found = [line for line in found if not _of_two_dialogues(line)]
+            found = [line for line in found if not _of_two_dialogues(line) and _part(line) not in apart_by]
             if found:
                 raise _refused(first, other, f"the keys of {metric} differ.", found)
         if not metrics:
             asked = [_asked(next(iter(each.signatures.values()))) for each in (first, other)]
             found = [] if asked[0] == asked[1] else [f"benchmark: {asked[0]} against {asked[1]}"]
             raise _refused(first, other, "they were scored by no metric in common.", found)
+
+
+def shared_text(texts: Sequence[str]) -> str:
+    """What the printed signatures of several numbers have in common; what lists show is a file's own.
+
+    Example:
+        >>> shared_text(["circo/val#1 | ref:kept | held:5/220 | n:220", "circo/val#1 | ref:kept | n:220"])
+        'circo/val#1 | ref:kept | n:220'
+    """
+    others = [set(text.split(" | ")) for text in texts[1:]]
+    return " | ".join(part for part in texts[0].split(" | ") if all(part in other for other in others))
 
 
 def check_same_order(reports: Sequence[ScoreReport], samples: Sequence[Sample]) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -47,6 +48,7 @@ def standing_out(metric: str, texts: Sequence[str | None]) -> tuple[set[int], se
 def significantly_worse(
     of: Mapping[str, Sequence[ScoreReport]],
     columns: Sequence[Place],
+    blocks: Collection[Sequence[int]],
     *,
     draws: int,
     seed: int,
@@ -60,6 +62,7 @@ def significantly_worse(
     Args:
         of: by benchmark or suite the methods' scores, in one order.
         columns: what is tested; those that are not means over queries are left out.
+        blocks: places of the methods that may be tested against each other.
         draws: as in `compare`, like the following.
         seed: of the draws.
         alpha: level of significance.
@@ -71,12 +74,13 @@ def significantly_worse(
         metrics = [metric for where, metric in columns if where == name and metric in shared]
         if not metrics:
             continue
-        result = compare(reports, metrics=metrics, draws=draws, seed=seed, alpha=alpha)
-        pairs = [(one, other) for one in range(len(reports)) for other in range(one + 1, len(reports))]
-        for (one, other), pair in zip(pairs, result.pairs, strict=True):
-            for metric in dict.fromkeys(metrics):
-                keys.append(((name, metric), one, other))
-                found.append(pair.differences[metric])
+        for block in (each for each in blocks if len(each) > 1):
+            tested = [reports[place] for place in block]
+            result = compare(tested, metrics=metrics, draws=draws, seed=seed, alpha=alpha)
+            for (one, other), pair in zip(combinations(block, 2), result.pairs, strict=True):
+                for metric in dict.fromkeys(metrics):
+                    keys.append(((name, metric), one, other))
+                    found.append(pair.differences[metric])
     worse: dict[Place, dict[int, list[int]]] = {}
     if not found:
         return worse, 0

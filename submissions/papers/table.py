@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from cir_datasets.registry.suites import suite
 from cir_metrics.errors import CallError
 from cir_metrics.resampling import ALPHA, DRAWS, SEED, check_alpha
 from submissions.comparison.comparing import letter
+from submissions.comparison.keys import shared_text
 from submissions.formats.budget import MAX_BYTES
 from submissions.formats.reader import parse_file
 from submissions.papers.columns import PaperColumn, columns_of, value_of
@@ -22,6 +24,7 @@ from submissions.papers.layout import Layout, TableLayout, layout, layout_names,
 from submissions.papers.marks import significantly_worse, standing_out
 from submissions.papers.methods import scored_methods
 from submissions.rank_file.benchmarks import Benchmarks
+from submissions.scoring.reference_use import reference_blocks, reference_warnings
 from submissions.scoring.score_report import ScoreReport, shown_value
 
 if TYPE_CHECKING:
@@ -334,6 +337,7 @@ class _Making:
     ) -> None:
         self.source = source
         self.found, self.layout, self.target, self.methods = found, layout, target, methods
+        self.blocks = reference_blocks(methods)
         self.reported = [row for row in rows if _values(row, layout)]
         columns = columns_of(layout, methods, with_published=bool(rows))
         filled = {slot for row in self.reported for slot in self._values_of(row)}
@@ -354,7 +358,8 @@ class _Making:
             else:
                 spans.append((column.span, 1))
         rows = self._own_rows()
-        rules = (len(rows),) if rows and self.reported else ()
+        ends = list(accumulate(map(len, self.blocks.values())))
+        rules = tuple(ends if self.reported else ends[:-1])
         rows = [(*row, Cell(HERE)) for row in rows] + [self._reported_row(row) for row in self.reported]
         if self.reported and self.source:
             heads.append("Source")
@@ -388,7 +393,7 @@ class _Making:
         of = {name: self._scores_of(name) for name in dict.fromkeys(name for name, _ in places)}
         tests = self.tests or _Tests(DRAWS, SEED, ALPHA)
         self.worse, self.count = significantly_worse(
-            of, places, draws=tests.draws, seed=tests.seed, alpha=tests.alpha
+            of, places, self.blocks.values(), draws=tests.draws, seed=tests.seed, alpha=tests.alpha
         )
 
     def _own_rows(self) -> list[tuple[Cell, ...]]:
@@ -401,7 +406,11 @@ class _Making:
             name = self._of(column)
             values = [value_of(score, column) for score in self._scores_of(name)]
             texts = [None if value is None else shown_value(column.metric, value).strip() for value in values]
-            best, second = standing_out(column.metric, texts)
+            marks = []
+            for block in self.blocks.values():
+                own = [text if place in block else None for place, text in enumerate(texts)]
+                marks.append(standing_out(column.metric, own))
+            best, second = (set().union(*(mark[number] for mark in marks)) for number in range(2))
             worse = self.worse.get((name, column.metric), {})
             for place, (value, text) in enumerate(zip(values, texts, strict=True)):
                 letters = [letter(other) for other in worse.get(place, ())]
@@ -415,7 +424,7 @@ class _Making:
                         underline=place in second,
                     )
                 )
-        return [tuple(row) for row in rows]
+        return [tuple(rows[place]) for block in self.blocks.values() for place in block]
 
     def _reported_row(self, row: Reported) -> tuple[Cell, ...]:
         target, values = self._target_of(row), self._values_of(row)
@@ -443,6 +452,14 @@ class _Making:
             if method.missing_metrics
         }
         notes += [f"{name}: its file holds no rankings for {metrics}." for name, metrics in absent.items()]
+        if len(self.blocks) > 1:
+            blocks = [
+                f"reference {use}: {', '.join(self.methods[place].method for place in block)}"
+                for use, block in self.blocks.items()
+            ]
+            notes.append(f"Blocks of their own, since their numbers are not comparable: {'; '.join(blocks)}.")
+        for block in self.blocks.values():
+            notes += reference_warnings([self.methods[place] for place in block])
         if self.tests is not None:
             untested = [
                 column.name for column in self.columns if not self._is_tested(self._of(column), column.metric)
@@ -458,20 +475,24 @@ class _Making:
                 "what their source says."
             )
             notes += self._sources()
-        notes += list(dict.fromkeys(self._signature(column) for column in self.columns if self.methods))
-        return notes
+        signatures = [line for column in self.columns for line in self._signatures(column)]
+        return [*notes, *dict.fromkeys(signatures)]
 
     def _is_tested(self, name: str, metric: str) -> bool:
         from submissions.scoring.samples import resampled_metrics
 
         return all(metric in resampled_metrics(report) for report in self._scores_of(name))
 
-    def _signature(self, column: PaperColumn) -> str:
-        """What the numbers of a column depend on; the metric's own part is in its head."""
-        score = self._scores_of(self._of(column))[0]
-        printed = score.signature_text(next(iter(score.signatures)))
-        parts = (part for part in printed.split(" | ") if not part.startswith("metric:"))
-        return f"signature: {' | '.join(parts)}"
+    def _signatures(self, column: PaperColumn) -> list[str]:
+        """What the numbers of a column depend on, a line a block; the metric's own part is in its head."""
+        scores = self._scores_of(self._of(column))
+        lines = []
+        for block in self.blocks.values():
+            chosen = [scores[place] for place in block]
+            printed = shared_text([score.signature_text(next(iter(score.signatures))) for score in chosen])
+            parts = (part for part in printed.split(" | ") if not part.startswith("metric:"))
+            lines.append(f"signature: {' | '.join(parts)}")
+        return lines
 
     def _sources(self) -> list[str]:
         """The protocols that the sources claim, a line a table, and what is odd about a row."""

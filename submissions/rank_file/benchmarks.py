@@ -135,12 +135,17 @@ def largest_cutoff(metrics: Iterable[str]) -> int:
     return max(cutoffs, default=MAX_DEPTH)
 
 
-def board_depth(benchmark: Benchmark) -> Depth:
-    """The lengths that the benchmark's own board asks for."""
+def board_depth(benchmark: Benchmark, *, removes: bool = False) -> Depth:
+    """The lengths that the benchmark's own board asks for.
+
+    Args:
+        benchmark: whose board it is.
+        removes: whether the reference is left out of the lists, though the protocol may keep it.
+    """
     used = min(largest_cutoff(benchmark.spec.metrics), MAX_DEPTH)
     if benchmark.gallery is None:
         return Depth(used, used)
-    return Depth(used, min(used, len(benchmark.gallery) - (1 if benchmark.excludes_reference else 0)))
+    return Depth(used, min(used, len(benchmark.gallery) - (benchmark.excludes_reference or removes)))
 
 
 def needs_subset(benchmark: Benchmark) -> bool:
@@ -172,7 +177,8 @@ class Queries:
         title: name of the dataset in messages.
         num_turns: by query or session id the number of rankings that it wants; 1 for a query.
         multi_turn: whether answers are lists of rankings.
-        removed: by query id the reference of each turn, which the protocol removes; empty where it is kept.
+        removed: by query id the reference of each turn, which the protocol removes or the file says to have
+            removed; empty where it is kept.
         subsets: by query id the members of the subset, reference left out; empty where there are none.
         references: by query id the reference that a subset holds; empty where there are no subsets.
         gallery_ids: all image ids, or None where they are not available.
@@ -197,15 +203,20 @@ class Queries:
         return None if self.gallery_ids is None else frozenset(self.gallery_ids)
 
 
-def queries(benchmark: Benchmark) -> Queries:
-    """Pick out of a benchmark what validation may know."""
-    ids = benchmark.query_ids
+def queries(benchmark: Benchmark, declared: str = "") -> Queries:
+    """Pick out of a benchmark what validation may know.
+
+    Args:
+        benchmark: whose queries they are.
+        declared: what a file declares of the reference (`Method.reference`).
+    """
+    ids, removes = benchmark.query_ids, benchmark.excludes_reference or declared == "removed"
     removed: dict[str, list[str | None]] = {}
     subsets: dict[str, frozenset[str]] = {}
     references: dict[str, str] = {}
     if benchmark.multi_turn:
         num_turns = dict(zip(ids, benchmark.column("num_turns"), strict=True))
-        if benchmark.excludes_reference:
+        if removes:
             turns = benchmark.column("turns")
             removed = {
                 i: [turn["reference_image_id"] for turn in session]
@@ -214,7 +225,7 @@ def queries(benchmark: Benchmark) -> Queries:
     else:
         num_turns = dict.fromkeys(ids, 1)
         own = dict(zip(ids, benchmark.column("reference_image_id"), strict=True))
-        if benchmark.excludes_reference:
+        if removes:
             removed = {query: [reference] for query, reference in own.items()}
         if benchmark.spec.config.subset is not None:
             members = zip(ids, benchmark.column("subset_image_ids"), strict=True)
@@ -229,6 +240,6 @@ def queries(benchmark: Benchmark) -> Queries:
         subsets=subsets,
         references=references,
         gallery_ids=benchmark.gallery,
-        depth=board_depth(benchmark),
+        depth=board_depth(benchmark, removes=removes),
         subset_wanted=needs_subset(benchmark),
     )

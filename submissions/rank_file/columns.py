@@ -183,6 +183,33 @@ class Columns(Mapping[str, Any]):
             self._looked_up = gallery, numbers(found, null=-1)
         return self._looked_up[1]
 
+    def codes_of(self, ids: pa.Array) -> Codes:
+        """Where each of some ids stands in `images`, -1 for a null and for one that no ranking holds.
+
+        Args:
+            ids: texts, shape (n,).
+        """
+        import pyarrow.compute as pc
+
+        found: Codes = numbers(pc.index_in(ids.cast(self.images.type), value_set=self.images), null=-1)
+        return found
+
+    def holding(self, wanted: Codes) -> NDArray[np.bool_]:
+        """Which rankings hold the one image that is wanted of each, wherever it stands.
+
+        Args:
+            wanted: places in `images`, -1 where nothing is wanted, shape (n_rankings,).
+
+        Example:
+            >>> columns = Columns.of_lists({"q1": ["a", "b"], "q2": ["b"]}, by_turn=False)
+            >>> columns.holding(np.array([1, 0], dtype=np.int32)).tolist()
+            [True, False]
+        """
+        places = np.flatnonzero(self.codes == np.repeat(wanted, self.lengths))
+        found = np.zeros(len(self.lengths), dtype=np.bool_)
+        found[np.searchsorted(self.offsets, places, side="right") - 1] = True
+        return found
+
     def respelled(self, images: Sequence[Any]) -> Columns:
         """The same rankings with other spellings of the image ids.
 

@@ -25,6 +25,7 @@ from submissions.report.floors import (
 )
 from submissions.report.grouping import Group, Grouping, Values, by_aspect, by_length, by_turn
 from submissions.scoring.further_metrics import card_values
+from submissions.scoring.reference_use import reference_notes
 from submissions.scoring.score_report import Evidence, ScoreReport, member_metric
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def full_report(score: ScoreReport, intervals: Intervals | None = None) -> Repor
     floors, notes = _floors(score, benchmark, random, extra)
     if random is not None and not score.missing:
         notes = (*below_chance_note(evidence, random), *notes)
-    notes += _reference_note(evidence)
+    notes += reference_notes(score)
     if absent:
         names = ", ".join(absent)
         notes = (*notes, f"Not computed, because the file holds no rankings for it: {names}.")
@@ -99,6 +100,7 @@ def _of_suite(score: ScoreReport, intervals: Intervals | None) -> Report:
         members=members,
         means=_mean_groups(score.benchmark, members),
         intervals=intervals,
+        notes=reference_notes(score),
     )
 
 
@@ -174,15 +176,6 @@ def _floors(
     return {**floors, **{name: {**values} for name, values in recorded.items()}}, (first, *notes)
 
 
-def _reference_note(evidence: Evidence) -> tuple[str, ...]:
-    """The share of lists that hold the reference, where the protocol keeps it: methods differ in it."""
-    if evidence.reference_ranked is None:
-        return ()
-    held, lists = evidence.reference_ranked
-    share = f"{held:,} of {lists:,} lists ({100 * held / lists:.2f} %)"
-    return (f"reference: ranked in {share}; the protocol keeps it, and a list may hold it or leave it out.",)
-
-
 def _counts(score: ScoreReport, evidence: Evidence, random: Chance | None) -> dict[str, int | None]:
     benchmark = evidence.benchmark
     several = benchmark.multi_turn
@@ -198,8 +191,8 @@ def _counts(score: ScoreReport, evidence: Evidence, random: Chance | None) -> di
     counts["positives"] = total("ground_truth_ids" if several else "positive_image_ids")
     if not several:
         counts["hard_negatives"] = total("negative_image_ids")
-    if evidence.reference_ranked is not None:
-        counts["reference_ranked"] = evidence.reference_ranked[0]
+    if score.reference_held is not None and not benchmark.excludes_reference:
+        counts["reference_ranked"] = score.reference_held[0]
     return counts
 
 

@@ -24,6 +24,7 @@ from submissions.rank_file.model import RankBundle, RankFile
 from submissions.running.by_embeddings import rank_by_embeddings
 from submissions.running.by_lists import rank_by_lists
 from submissions.running.by_scores import rank_by_scores
+from submissions.running.describing import declaring_reference
 from submissions.running.options import RunOptions, also_by_name, options_from, shows_options
 from submissions.running.reranking import (
     rerank,
@@ -160,6 +161,8 @@ def _ranked(
         ways = ways_by_scores(name, scorer, gallery)
         if benchmark.multi_turn:
             described = described.model_copy(update={"aggregation": turns_as.text})
+    if kind != "ranker":  # whose lists may lack what was ranked
+        described = declaring_reference(described, benchmark)
     if firsts is not None:
         described, cost = rerank(name, firsts, ways, options, own, described, unseen)
         costs.append(cost)

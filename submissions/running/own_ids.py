@@ -17,6 +17,7 @@ from submissions.rank_file.image_ids import Spelling, image_family, well_formed
 from submissions.rank_file.model import Method, RankBundle, RankFile
 from submissions.rank_file.owners import owner_of, owners_of_images
 from submissions.running.answers import Answers
+from submissions.running.describing import declaring_reference
 from submissions.running.make import loaded_benchmark
 
 if TYPE_CHECKING:
@@ -170,7 +171,7 @@ def joined(
         turns,
         keys,
         Candidates(benchmark, images),
-        described(method, benchmark, images),
+        declaring_reference(described(method, benchmark, images), benchmark),
         depth_of(benchmark, k),
         names,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,13 +14,15 @@ from cir_datasets.common.progress import step_progress
 from cir_metrics.ranking import top_k
 from submissions.errors import MethodError
 from submissions.methods.turns import excluded_columns
+from submissions.rank_file.model import Method
 from submissions.running.by_scores import CELLS, subset_ranking
 from submissions.running.own_arrays import check_whole, give_back, is_tensor, numbers
 from submissions.running.own_ids import Joined, Names, from_own, joined, unframed
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
-    from submissions.rank_file.model import Method, RankBundle, RankFile
+    from submissions.methods.turns import Candidates, Turn
+    from submissions.rank_file.model import RankBundle, RankFile
 
 _RANKS = " Higher is better; whole numbers may be ranks, where lower is better: give minus ranks then."
 
@@ -102,11 +105,14 @@ def ranked_by_scores(
     keys, gallery, own_rows = task.keys, task.gallery, task.subset_rows()
     ranked: list[list[str]] = []
     subsets: dict[str, list[str]] = {}
+    declared = isinstance(method, Method) and method.reference
+    masked = task.method.reference == "kept" and not declared
     with step_progress(f"ranking {task.benchmark.id}", len(keys)) as advance:
         start = 0
         for block in _blocks(scores, task):
             some = keys[start : start + len(block)]
             excluded = excluded_columns([task.turns[key] for key in some], gallery)
+            masked = masked and _masks_references(block, [task.turns[key] for key in some], gallery)
             lists = top_k(block, gallery.ids, task.depth, query_ids=some, excluded=excluded)
             ranked.extend(lists)
             for key, own in zip(some, block, strict=True):
@@ -114,7 +120,19 @@ def ranked_by_scores(
                     subsets[key] = subset_ranking(own_rows[key], own, gallery, key)
             start += len(block)
             advance(len(block))
+    if masked:
+        task = replace(task, method=task.method.model_copy(update={"reference": ""}))
     return task.rank_file(task.answers(ranked), subsets)
+
+
+def _masks_references(block: NDArray[np.floating[Any]], turns: Sequence[Turn], gallery: Candidates) -> bool:
+    """Whether no image scores lower than its row's reference, as where a caller has put -inf there.
+
+    Then the reference was taken out before, and nobody but the caller can say what that was for.
+    """
+    columns = np.array([gallery.place.get(turn.reference or "", -1) for turn in turns], dtype=np.int64)
+    rows = np.flatnonzero(columns >= 0)
+    return bool((block[rows, columns[rows]] <= block[rows].min(axis=1)).all())
 
 
 def _blocks(scores: Any, task: Joined) -> Iterator[NDArray[np.floating[Any]]]:

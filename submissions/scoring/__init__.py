@@ -162,6 +162,7 @@ def _score_run(
             n=results.n,
             missing=coding.missing,
             ranked=evident_gallery(checked.warnings, benchmark.id),
+            reference_held=coding.reference_held,
         ),
         n=results.n,
         answered=coding.answered,
@@ -177,7 +178,6 @@ def _score_run(
             list_lengths=results.list_lengths,
             num_turns=results.num_turns,
             subset_ranks=results.subset_ranks,
-            reference_ranked=coding.reference_ranked,
         ),
     )
 
@@ -200,6 +200,7 @@ def signatures(
     *,
     n: int,
     missing: int,
+    reference_held: tuple[int, int] | None,
     dialogue: str = "",
     ranked: str = "",
 ) -> dict[str, Signature]:
@@ -211,6 +212,7 @@ def signatures(
         method: who ranked it.
         n: queries or sessions behind a number.
         missing: how many of them were left out.
+        reference_held: how many lists hold their reference, and how many were looked at.
         dialogue: of a transcript, how it was made; empty for rankings.
         ranked: the known gallery that was evidently ranked in place of the benchmark's; else empty.
     """
@@ -220,6 +222,9 @@ def signatures(
         *((SKIPPED_IMAGES,) if method.skipped_images else ()),
     )
     size, hashed = _ranked_gallery(benchmark, method)
+    use = benchmark.reference_use
+    if use == "kept" and method.reference == "removed":
+        use = "removed"
     return {
         name: Signature.of(
             name.partition(":")[0],
@@ -229,7 +234,7 @@ def signatures(
             data_hash=benchmark.data_hash,
             gallery_hash=hashed,
             gallery_size=size,
-            reference=benchmark.spec.config.reference,
+            reference=use,
             checks_skipped=skipped,
             n=n,
             ties="listed",
@@ -238,6 +243,8 @@ def signatures(
             dialogue=dialogue,
             ranked=ranked,
             missing_aspects=benchmark.missing_aspects,
+            reference_held=reference_held,
+            reference_declared=method.reference,
         )
         for name in names
     }

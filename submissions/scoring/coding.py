@@ -30,7 +30,6 @@ _COLUMNS = {
     "target": "target_image_id",
     "positives": "positive_image_ids",
     "negatives": "negative_image_ids",
-    "reference": "reference_image_id",
     "sessions": "ground_truth_ids",
 }
 _MASKS = {"target": "target", "positives": "positive", "negatives": "negative"}
@@ -44,14 +43,14 @@ class Coding:
         coded: what the metrics read.
         missing: rankings that the file does not hold.
         answered: queries or sessions that have all theirs.
-        reference_ranked: how many lists hold their query's reference, and how many there are of queries that
-            have one; None of sessions, where no query has one, and where the protocol removes it.
+        reference_held: how many lists hold the reference of their query or turn, wherever it stands, and how
+            many were looked at; None where no list answers a query with a reference.
     """
 
     coded: CodedQueries | CodedSessions
     missing: int
     answered: int
-    reference_ranked: tuple[int, int] | None = None
+    reference_held: tuple[int, int] | None = None
 
 
 def code_queries(rank_file: RankFile, benchmark: Benchmark, fields: Collection[str], depth: int) -> Coding:
@@ -79,11 +78,8 @@ def code_queries(rank_file: RankFile, benchmark: Benchmark, fields: Collection[s
     columns = as_columns(rank_file.rankings)
     codes = columns.places(found, depth)
     wanted = [each for each in _MASKS if each in fields]
-    if not benchmark.excludes_reference and _COLUMNS["reference"] in benchmark.table.column_names:
-        wanted.append("reference")
     truth = dict(zip(wanted, _truth(benchmark, wanted, columns), strict=True))
     masks = dict(zip(wanted, mark(codes, list(truth.values()), len(columns.images)), strict=True))
-    ranked = masks.pop("reference", None)
     coded = CodedQueries(
         n=len(found),
         list_lengths=(codes >= 0).sum(axis=1),
@@ -91,11 +87,7 @@ def code_queries(rank_file: RankFile, benchmark: Benchmark, fields: Collection[s
         subset_ranks=subset_ranks,
         **{_MASKS[each]: mask for each, mask in masks.items()},
     )
-    if ranked is None:
-        return Coding(coded, missing, answered)
-    lists = int(((found >= 0) & (np.diff(truth["reference"][0]) > 0)).sum())
-    reference_ranked = (int(ranked.any(axis=1).sum()), lists) if lists else None
-    return Coding(coded, missing, answered, reference_ranked)
+    return Coding(coded, missing, answered, references_held(columns, found, benchmark))
 
 
 def code_sessions(rank_file: RankFile, benchmark: Benchmark, depth: int) -> Coding:
@@ -129,7 +121,33 @@ def code_sessions(rank_file: RankFile, benchmark: Benchmark, depth: int) -> Codi
     list_lengths[here] = (codes >= 0).sum(axis=1)
     # An empty ranking is refused but where it stands for a turn that a TREC run leaves out.
     gone = (here & (list_lengths == 0)).sum(axis=1)
-    return Coding(CodedSessions(ranks, list_lengths, num_turns), int(gone.sum()), int((gone == 0).sum()))
+    coded = CodedSessions(ranks, list_lengths, num_turns)
+    held = references_held(columns, rankings[here], benchmark)
+    return Coding(coded, int(gone.sum()), int((gone == 0).sum()), held)
+
+
+def references_held(
+    columns: Columns, rankings: NDArray[np.int64], benchmark: Benchmark
+) -> tuple[int, int] | None:
+    """How many lists hold the reference of their query or turn, over the whole lists as they stand.
+
+    Args:
+        columns: the lists.
+        rankings: the number of the list that answers each query or turn, -1 for none, in the order of
+            `Benchmark.references`.
+        benchmark: what they answer.
+
+    Returns:
+        That number and how many lists were looked at; None where there were none.
+    """
+    references = benchmark.references
+    answered = np.flatnonzero((rankings >= 0) & (numbers(references.is_valid().cast("uint8")) > 0))
+    answered = answered[columns.lengths[rankings[answered]] > 0]
+    if not len(answered):
+        return None
+    wanted = np.full(len(columns.lengths), -1, dtype=np.int32)
+    wanted[rankings[answered]] = columns.codes_of(references)[answered]
+    return int(columns.holding(wanted).sum()), len(answered)
 
 
 def as_columns(rankings: Mapping[str, Any], *, by_turn: bool = False) -> Columns:
@@ -165,7 +183,7 @@ def _truth(
         counts, parts = _flat(benchmark, each, stored)
         if gallery is None or stored is None:
             places, images = _distinct(parts)
-            codes = _codes_of(images, columns)
+            codes = columns.codes_of(images)
         else:
             if of_gallery is None:
                 of_gallery = _codes_of_gallery(id_array(gallery), columns)
@@ -179,13 +197,6 @@ def _codes_of_gallery(gallery: pa.Array, columns: Columns) -> Codes:
     codes = np.full(len(gallery), -1, dtype=np.int32)
     named = np.flatnonzero(places >= 0)
     codes[places[named]] = named
-    return codes
-
-
-def _codes_of(images: pa.Array, columns: Columns) -> Codes:
-    import pyarrow.compute as pc
-
-    codes: Codes = numbers(pc.index_in(images.cast(columns.images.type), value_set=columns.images), null=-1)
     return codes
 
 
@@ -204,7 +215,7 @@ def _flat(
     else:
         counts = np.concatenate([numbers(chunk.is_valid().cast(pa.int32())) for chunk in column.chunks])
         parts = [chunk.drop_null() for chunk in column.chunks]
-    if each not in ("negatives", "reference") and not counts.all():
+    if each != "negatives" and not counts.all():
         query = benchmark.query_ids[int(np.argmin(counts))]
         raise InputError(
             f"{benchmark.id}: query {query!r} has no {name}. Fix: use a metric that this benchmark has or, "

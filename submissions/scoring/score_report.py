@@ -10,6 +10,7 @@ from cir_datasets.registry.schema import main_metric_terms
 from cir_metrics.errors import CallError
 from cir_metrics.sums import exact_mean
 from submissions.rank_file.findings import Finding
+from submissions.scoring.suite_signature import SuiteSignature
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from cir_metrics.coding import IntArray
     from cir_metrics.signature import Signature
     from cir_metrics.sums import FloatArray
-    from submissions.scoring.suite_signature import SuiteSignature
 
 
 @dataclass(frozen=True)
@@ -163,6 +163,12 @@ class ScoreReport:
         )
 
     @property
+    def reference_held(self) -> tuple[int, int] | None:
+        """How many lists hold their reference, of how many; None of a suite, whose members have theirs."""
+        first = next(iter(self.signatures.values()))
+        return None if isinstance(first, SuiteSignature) else first.reference_held
+
+    @property
     def complete(self) -> bool:
         """Whether every metric of the board was computed."""
         return not self.missing_metrics
@@ -258,8 +264,6 @@ class Evidence:
         list_lengths: images in each ranking (after the cut to the board's depth), of the same shape.
         num_turns: turns of each session, shape (n,); None for queries.
         subset_ranks: rank of the target in its subset, shape (n,), or None.
-        reference_ranked: how many lists hold their query's reference, and how many were looked at; None of
-            sessions, of subsets, and where the protocol removes the reference.
         sessions: ids of a dialogue's sessions, which need not be all of the benchmark's queries; else None.
     """
 
@@ -269,7 +273,6 @@ class Evidence:
     list_lengths: IntArray | None
     num_turns: IntArray | None
     subset_ranks: IntArray | None
-    reference_ranked: tuple[int, int] | None = None
     sessions: tuple[str, ...] | None = None
 
     @property

@@ -221,7 +221,8 @@ class _Checks:
         self._openings = {each.session: each for each in openings}
         self._findings = findings
         self._gallery = None if benchmark.gallery is None else frozenset(benchmark.gallery)
-        self._removes = benchmark.excludes_reference
+        self._declared = "" if benchmark.excludes_reference else transcript.method.reference
+        self._removes = benchmark.excludes_reference or self._declared == "removed"
         self._benchmark, self._method = benchmark, transcript.method
         self._skipped = transcript.method.skipped_images or 0
         self._where: tuple[str, Round]
@@ -373,8 +374,9 @@ class _Checks:
             self._say("empty-ranking", "the list holds no image.")
             return
         if self._removed(each) in seen:
-            said = f"{_id(each.reference)} is the reference, which the protocol removes."
-            self._say("reference-ranked", said, value=each.reference)
+            code = "reference-contradiction" if self._declared else "reference-ranked"
+            by = "the method block says to be removed" if self._declared else "the protocol removes"
+            self._say(code, f"{_id(each.reference)} is the reference, which {by}.", value=each.reference)
         ranked = self._ranked(each)
         wanted = 0 if ranked is None else min(DEPTH, ranked - self._skipped)
         if len(each.top) < wanted:

@@ -12,6 +12,7 @@ from cir_metrics.measures import median_rank
 from cir_metrics.sums import exact_mean
 from submissions.report.document import Report
 from submissions.report.grouping import Group, Grouping
+from submissions.scoring.reference_use import reference_notes
 from submissions.scoring.score_report import shown_value
 from submissions.transcripts.scoring import MAP, TranscriptScore, ends, solved, user_text
 from submissions.transcripts.settings import RoundSettings
@@ -56,7 +57,7 @@ def transcript_report(score: TranscriptScore, intervals: Intervals | None = None
         counts=counts,
         groupings={"by_turn": by_round},
         intervals=intervals,
-        notes=tuple(_silent_notes(score)),
+        notes=(*_silent_notes(score), *reference_notes(score.report)),
     )
 
 

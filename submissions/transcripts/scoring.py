@@ -7,7 +7,7 @@ list in the rounds that it does not play, so that every round is over all sessio
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -109,6 +109,7 @@ def score_sessions(
             transcript.method,
             n=len(there),
             missing=missing,
+            reference_held=_references_held(sessions),
             dialogue=dialogue_text(transcript, limit),
             ranked=evident_gallery(warnings, benchmark.id),
         ),
@@ -134,6 +135,17 @@ def score_sessions(
         silent=silent & (numbers >= ended),
         unlisted=ranks > lengths,
     )
+
+
+def _references_held(sessions: Iterable[Sequence[Round]]) -> tuple[int, int] | None:
+    """In how many rounds the list holds the reference, of how many; a silent user's round ranks nothing."""
+    held = [
+        each.reference in each.top
+        for session in sessions
+        for each in session
+        if each.reference is not None and not each.end.startswith(SILENT)
+    ]
+    return (sum(held), len(held)) if held else None
 
 
 def metric_names(settings: RoundSettings, *, several_targets: bool) -> list[str]:

@@ -262,6 +262,7 @@ def _method(methods: Sequence[Method], constant: int, name: str | None) -> Metho
         "caption_rule": _one_word(method.caption_rule for method in methods),
         "text_fields": _union(method.text_fields for method in methods)[:_LISTED],
         "aggregation": _joined(method.aggregation for method in methods),
+        "reference": methods[0].reference if len({method.reference for method in methods}) == 1 else "",
         "notes": f"Reciprocal rank fusion, k = {constant}, of: {'; '.join(names)}"[:_NOTES],
     }
     try:

@@ -119,7 +119,15 @@ def _check(unchecked: UncheckedFile, benchmarks: Benchmarks, findings: Findings,
         _leave_out(unchecked, benchmark, findings)
     parts = unchecked.format in (CIRR_SERVER, LISTS)
     alone = parts and (benchmark.ground_truth_withheld if part is None else part)
-    check_content(unchecked, queries(benchmark), findings, part=alone)
+    declared = "" if unchecked.method is None else unchecked.method.reference
+    if declared == "kept" and benchmark.reference_use == "removed":
+        findings.add(
+            "reference-contradiction",
+            f'"reference" in the method block is "kept"; {benchmark.id} ranks the gallery without it.',
+            value=declared,
+            fix='write "reference": "removed" if it was left out, else rank the gallery without it',
+        )
+    check_content(unchecked, queries(benchmark, declared), findings, part=alone)
     columns = unchecked.rankings
     if isinstance(columns, Columns):
         counts = np.bincount(columns.codes, minlength=len(columns.images))

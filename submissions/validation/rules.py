@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cir_datasets.common.counts import counted
-from cir_datasets.rows.columns import id_array, numbers
+from cir_datasets.rows.columns import id_array
 from submissions.formats.unchecked import Answers, UncheckedFile
 from submissions.rank_file.benchmarks import MAX_DEPTH, SUBSET_DEPTH, Queries
 from submissions.rank_file.columns import Columns
@@ -163,15 +163,16 @@ class _Checker:
             reference = removed[(turn or 1) - 1]
             if reference is not None and reference in present:
                 place = ids.index(reference) + 1
-                keeps = self._keeps
-                message = (
-                    f"the reference image {shown(reference)} is ranked {ordinal(place)}. "
-                    f"{queries.title if keeps is None else queries.benchmark} ranks the gallery without it."
-                )
-                fix = None if keeps is None else _KEPT_FIX.replace("OTHER", keeps)
-                self._add(
-                    "reference-ranked", message, query, turn=turn, value=reference, position=place, fix=fix
-                )
+                message, fix = f"the reference image {shown(reference)} is ranked {ordinal(place)}. ", None
+                if self.unchecked.spec.config.reference == "removed":
+                    keeps = self._keeps
+                    title = queries.title if keeps is None else queries.benchmark
+                    code, why = "reference-ranked", f"{title} ranks the gallery without it."
+                    fix = None if keeps is None else _KEPT_FIX.replace("OTHER", keeps)
+                else:
+                    code, why = "reference-contradiction", 'The method block says "reference": "removed".'
+                details = {"turn": turn, "value": reference, "position": place, "fix": fix}
+                self._add(code, message + why, query, cause="ranked", **details)
         if len(ids) < depth.required:
             many = counted(len(ids), "image")
             self._add("short-ranking", f"{many}; the board's metrics use {depth.required}.", query, turn=turn)
@@ -395,9 +396,7 @@ def _with_strangers(columns: Columns, queries: Queries, family: str) -> NDArray[
 
 
 def _with_references(columns: Columns, queries: Queries, owners: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Rankings that hold the reference of their turn, where the protocol removes it."""
-    import pyarrow.compute as pc
-
+    """Rankings that hold the reference of their turn, where it is to be removed."""
     count = len(columns.lengths)
     if not queries.removed:
         return np.zeros(count, dtype=np.bool_)
@@ -410,9 +409,4 @@ def _with_references(columns: Columns, queries: Queries, owners: NDArray[np.int6
         turns = queries.removed.get(columns.names[owner], ())
         turn = ranking - int(starts[owner]) if columns.turn_offsets is not None else 0
         wanted[ranking] = (turns[turn] or "") if turn < len(turns) else ""
-    found_at = pc.index_in(id_array(wanted), value_set=columns.images)
-    references = numbers(found_at, null=-1)
-    held = columns.codes == np.repeat(references, columns.lengths)
-    before = np.concatenate([[0], np.cumsum(held)])
-    found: NDArray[np.bool_] = before[columns.offsets[1:]] > before[columns.offsets[:-1]]
-    return found
+    return columns.holding(columns.codes_of(id_array(wanted)))

@@ -170,7 +170,10 @@ def test_to_dict_is_json_and_holds_the_key() -> None:
             {"gallery_hash": None},
             "a signature has both gallery hash and size, or neither. Fix: pass both or None twice.",
         ),
-        ({"reference": "dropped"}, "reference='dropped'. Fix: use 'kept', 'removed', 'outside' or 'none'."),
+        (
+            {"reference": "dropped"},
+            "reference='dropped'. Fix: use one of 'kept', 'removed', 'outside', 'none'.",
+        ),
         (
             {"reference_held": (3, 2)},
             (
@@ -180,9 +183,9 @@ def test_to_dict_is_json_and_holds_the_key() -> None:
         ),
         (
             {"reference_declared": "outside"},
-            "reference_declared='outside'. Fix: use '', 'kept' or 'removed'.",
+            "reference_declared='outside'. Fix: use one of '', 'kept', 'removed'.",
         ),
-        ({"ties": "first"}, "ties='first'. Fix: use 'last' or 'listed'."),
+        ({"ties": "first"}, "ties='first'. Fix: use one of 'last', 'listed'."),
         ({"variant": "code"}, "variant='code': recall_at_k has no such variant. Fix: use one of 'equation'."),
     ],
 )

@@ -1,0 +1,104 @@
+"""What became of the reference image, in words: of one score, and of several side by side.
+
+Methods of one protocol may keep the reference or take it out, and that alone moves FashionIQ's Recall@10 by
+whole points. What lists show is measured, what they cannot show is declared (`docs/signatures.md`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import cast
+
+from cir_metrics.signature import Signature, shares_differ
+from submissions.scoring.score_report import ScoreReport
+
+FIX = 'Fix: write "reference": "kept" or "removed" into the method block of the rank file.'
+
+
+def reference_notes(score: ScoreReport) -> tuple[str, ...]:
+    """What a reader of one score must know of the reference; of a suite where its members differ.
+
+    Args:
+        score: of a rank file or a bundle.
+    """
+    if score.runs:
+        return tuple(_differing(score.runs, [run.benchmark for run in score.runs]))
+    signature = _signature(score)
+    if signature.reference_held is None or signature.reference != "kept":
+        return ()
+    share = _share(signature)
+    if signature.unverified:
+        return (
+            f"reference: unverified, ranked in {share}, and the file does not say whether it was kept. {FIX}",
+        )
+    return (f"reference: ranked in {share}; the protocol keeps it, and a list may hold it or leave it out.",)
+
+
+def reference_warnings(scores: Sequence[ScoreReport]) -> tuple[str, ...]:
+    """What sets numbers apart that stand side by side: unverified ones, and shares that differ tenfold.
+
+    Args:
+        scores: of methods on one benchmark or suite.
+
+    Returns:
+        A sentence each; none where the lists give no reason to doubt.
+    """
+    lines = []
+    for score in scores:
+        unverified = [run for run in score.runs or (score,) if _signature(run).unverified]
+        if unverified:
+            members = f" ({', '.join(run.benchmark for run in unverified)})" if score.runs else ""
+            lines.append(
+                f"reference: {score.method}{members} is unverified: no list holds the reference, and the "
+                f"file does not say whether it was kept. {FIX}"
+            )
+        lines += _differing(score.runs, [f"{score.method} on {run.benchmark}" for run in score.runs])
+    for runs in zip(*(score.runs or (score,) for score in scores), strict=True):
+        where = f" on {runs[0].benchmark}" if scores[0].runs else ""
+        lines += _differing(runs, [f"{score.method}{where}" for score in scores])
+    return tuple(lines)
+
+
+def reference_blocks(scores: Sequence[ScoreReport]) -> dict[str, list[int]]:
+    """Places of the scores that may stand side by side, by what became of the reference in them.
+
+    Args:
+        scores: of methods on one benchmark or suite.
+
+    Returns:
+        By `kept`, `removed` and the like the places in `scores`, what most have first; of suites whose
+        members differ by all of these, joined.
+    """
+    blocks: dict[str, list[int]] = {}
+    for place, score in enumerate(scores):
+        uses = dict.fromkeys(_signature(run).reference for run in score.runs or (score,))
+        blocks.setdefault(" and ".join(uses), []).append(place)
+    return dict(sorted(blocks.items(), key=lambda block: -len(block[1])))
+
+
+def _differing(runs: Sequence[ScoreReport], names: Sequence[str]) -> Iterator[str]:
+    """A sentence where two of them made different use of the reference: the two that are furthest apart."""
+    signatures = [_signature(run) for run in runs]
+    shares = [each.reference_held or (0, 1) for each in signatures]
+    order = sorted(range(len(runs)), key=lambda place: Fraction(*shares[place]))
+    uses = {each.reference for each in signatures}
+    if runs and (shares_differ(shares[order[0]], shares[order[-1]]) or uses == {"kept", "removed"}):
+        low, high = order[0], order[-1]
+        yield (
+            f"reference: {names[high]} ranks it in {_share(signatures[high])}, {names[low]} in "
+            f"{_share(signatures[low])}. That alone can set their numbers apart. "
+            "Fix: compare files that treat it alike."
+        )
+
+
+def _signature(run: ScoreReport) -> Signature:
+    """The signature of any number: all say the same of the reference."""
+    return cast("Signature", next(iter(run.signatures.values())))
+
+
+def _share(signature: Signature) -> str:
+    held, lists = signature.reference_held or (0, 0)
+    percent = f" ({100 * held / lists:.2f} %)" if lists else ""
+    declared = f", declared {signature.reference_declared}" if signature.reference_declared else ""
+    return f"{held:,} of {lists:,} lists{percent}{declared}"
