@@ -184,6 +184,12 @@ CASES: list[Case] = [
     ),
     ("reference-ranked", "in a ranking", cirr(lambda d: put(d, "rankings/100/3", "im0")), CIRR),
     ("reference-ranked", "in a subset", cirr(lambda d: put(d, "subset_rankings/100/0", "im0")), CIRR),
+    (
+        "reference-contradiction",
+        "by the protocol",
+        cirr(lambda d: put(d, "method/reference", "kept")),
+        CIRR,
+    ),
     ("missing-subset", "all", cirr(lambda d: drop(d, "subset_rankings")), CIRR),
     ("missing-subset", "null", cirr(lambda d: put(d, "subset_rankings", None)), CIRR),
     ("missing-subset", "one", cirr(lambda d: drop(d, "subset_rankings/100")), CIRR),
