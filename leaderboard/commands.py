@@ -7,7 +7,7 @@ import os
 from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
@@ -479,6 +479,12 @@ def submit(
             show_default=False,
         ),
     ] = None,
+    reference: Annotated[
+        Literal["kept", "removed"] | None,
+        typer.Option(
+            help="What became of the reference image in the ranking, where the file does not say it."
+        ),
+    ] = None,
     submitter: Annotated[str, typer.Option(help="Who submits, shown with the entry.")] = "",
     timeout: Annotated[
         float, typer.Option(help="Seconds to wait for an answer, and for the outcome.", min=1.0)
@@ -520,7 +526,7 @@ def submit(
         if board:
             _refuse_dialogues(client, file, board)
         _validate_here(file, benchmark)
-        written = {"submitter": submitter, "publish": "yes" if publish else ""}
+        written = {"submitter": submitter, "reference": reference or "", "publish": "yes" if publish else ""}
         fields = {name: text for name, text in written.items() if text}
         with client.understood():
             outcome = _handed_in(client, file, board_id, fields, receipt, timeout)
@@ -870,10 +876,6 @@ def _score_lines(outcome: Outcome) -> list[str]:
     return [*lines, f"main: {main} = {shown_value(main, scores['main']).strip()}"]
 
 
-_NOT_RANKED = (
-    "-: ranked another gallery, skipped images, or scored on other data or by another version than this "
-    "board has now; not comparable."
-)
 _ORACLE = "oracle: knows what no user's query holds; it has no rank."
 
 
@@ -894,6 +896,7 @@ def board_text(
         intervals: low and high end of the main value's interval by submission; shown where one has any.
     """
     from leaderboard.standings import checked_gallery
+    from leaderboard.standings.blocks import UNVERIFIED, block_words
 
     checked = checked_gallery(board, entries)
     gallery = "not checked" if checked is None else f"{checked:,}"
@@ -916,15 +919,23 @@ def board_text(
     keep = (*range(method + 1), heads.index(board.primary_label, method + 1))
     lines = fitted(rows, right={*range(len(heads))} - names, keep=keep).split("\n")
     rule = "-" * max(map(len, lines[: len(rows)]))
-    note = [_NOT_RANKED] if any(entry.rank is None and not entry.oracle for entry in entries) else []
+    body: list[str] = []
+    block = "current"
+    for entry, line in zip(entries, lines[1:], strict=False):
+        body += [block_words(board, entry.block)] if entry.block != block else []
+        body.append(line)
+        block = entry.block
+    note = lines[len(rows) :]
     note += [_ORACLE] if any(entry.oracle for entry in entries) else []
+    note += [UNVERIFIED] if any(entry.reference.unverified for entry in entries) else []
     note += [held_back] if held_back else []
-    return "\n".join([head, lines[0], rule, *lines[1:], *note])
+    return "\n".join([head, lines[0], rule, *body, *note])
 
 
 def _cells(board: Board, entry: Entry) -> list[str]:
     # In a column of its own, before the name: no name can imitate it.
     kind = "oracle" if entry.oracle else "baseline" if entry.submission.baseline else ""
+    kind = ", ".join(filter(None, [kind, "reference unverified" if entry.reference.unverified else ""]))
     values = [_shown(entry.value, board.primary_unit)]
     values += [_shown(entry.metrics.get(column.metric), column.unit) for column in board.columns]
     return ["-" if entry.rank is None else str(entry.rank), kind, entry.name, *values]

@@ -51,6 +51,7 @@ _TEXT_FIELDS = (
     "search",
     "reranking",
     "own_gallery",
+    "reference",
     "notes",
 )
 _LIST_FIELDS = ("trained_on", "text_fields")

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import sqlalchemy as sa
 
 from leaderboard import boards
+from leaderboard.declaring import with_declaration
 from leaderboard.errors import UploadRefusedError
 from leaderboard.identity import Caller
 from leaderboard.identity.tokens import matches
@@ -115,8 +116,8 @@ def act(
 
     Raises:
         UploadRefusedError: the caller may not do that, the state forbids it, a reason is missing, or the
-            method's name belongs to another owner or its words contradict each other, or its owner has
-            changed it too often today.
+            method's name belongs to another owner or its words contradict each other or what its lists show
+            of the reference, or its owner has changed it too often today.
         ConflictError: something else happened to it meanwhile.
     """
     rule = RULES[action]
@@ -163,6 +164,10 @@ def act(
     if by == "owner" and action != "withdraw":
         _refuse_too_many(submission)
     happened: list[Happened] = [(rule.event, payload)]
+    if "reference" in payload.get("changes", {}):
+        declared = columns["method"].get("reference", "")
+        report = with_declaration(boards.board(submission.board), submission, declared)
+        happened.append(("rescored", {"report": report}))
     if action == "correct" and submission.verified and set(payload["fields"]) - _NOT_VERIFIED:
         happened.append(("unverified", {"corrected": payload["fields"]}))
     shown = method if method is not None else submission.method
@@ -273,6 +278,7 @@ def _refuse_against_file(submission: Submission, method: Mapping[str, Any] | Non
             (name == "oracle" and is_oracle({name: said}) and now != said)
             or (name == "zero_shot" and said is False and now is not False)
             or (name == "trained_on" and not set(said) <= set(now or ()))
+            or name == "reference"
         )
         if taken_back:
             raise UploadRefusedError(

@@ -84,7 +84,7 @@ def rescore(server: Server, board: Board, limits: Limits | None = None) -> Itera
                 server.files.local_copy(submission.sha256),
                 board.benchmark,
                 file_name=submission.file_name,
-                form=submission.form,
+                form=submission.form_now,
                 limits=limits or Limits(),
                 values_to=Path(folder) / "values.npz",
                 ground_truth=board.ground_truth,

@@ -191,6 +191,14 @@ class Submission:
         return [] if scored is None else list(scored.payload.get("near_copies", []))
 
     @property
+    def form_now(self) -> dict[str, Any]:
+        """The form as it was sent, but for what its owner has declared of the reference since."""
+        if self.last("corrected") is None:
+            return self.form
+        now = {**self.form, "reference": (self.method or {}).get("reference")}
+        return {name: value for name, value in now.items() if value is not None}
+
+    @property
     def verified(self) -> bool:
         """Whether the organisers have verified it as it stands; a correction of its words takes that back."""
         said = self.last("verified", "unverified")

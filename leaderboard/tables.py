@@ -30,7 +30,8 @@ from cir_metrics.sums import FloatArray
 from leaderboard import data
 from leaderboard.boards import Board
 from leaderboard.settings import DEFAULT_MAX_UPLOAD_MB
-from leaderboard.standings import Comparability, Entry, held_back, shown, standings
+from leaderboard.standings import Entry, held_back, shown, standings
+from leaderboard.standings.blocks import RANKED, Comparability
 from leaderboard.standings.groups import board_groups
 from leaderboard.standings.intervals import main_intervals, opened
 from leaderboard.store import Store
@@ -41,11 +42,11 @@ from leaderboard.views import Tested, table_view
 
 log = logging.getLogger("leaderboard.tables")
 
-_VERSION = 5
+_VERSION = 6
 """Goes up whenever a table would be written otherwise from the same entries."""
 _DATA_SECONDS = 30.0
 """How long what the server has of a board's data is taken to be as it was: looking reads whole files."""
-_TESTED = 2
+_TESTED = 3
 """Goes up whenever groups and intervals would be kept otherwise."""
 _LEVEL = 6
 
@@ -200,14 +201,19 @@ class Tables:
         known = {} if row is None else _read_tests(row.body)
         ids = [entry.submission.id for entry in entries]
         kept = {name: opened(self._store.kept_values(name), board.primary_terms) for name in ids}
-        values = self._values(board, entries, kept)
-        found = board_groups(board, entries, values.get, known=known.get("tests", {}))
-        tests = found.groups.tests if found.groups else {}
+        groups: dict[str, int] = {}
+        tests: dict[str, float] = {}
+        for block in RANKED:
+            inside = [entry for entry in entries if entry.block == block]
+            values = self._values(board, inside, kept)
+            found = board_groups(board, inside, values.get, known=known.get("tests", {}))
+            groups |= found.by_submission
+            tests |= found.groups.tests if found.groups else {}
         drawn = {digest: (low, high) for digest, (low, high) in known.get("drawn", {}).items()}
         intervals, drawn = main_intervals(board, entries, kept, drawn)
         made = {
-            "group": found.by_submission,
-            "tests": dict(tests),
+            "group": groups,
+            "tests": tests,
             "interval": intervals,
             "drawn": drawn,
         }
@@ -292,7 +298,7 @@ def _among(entries: Sequence[Entry]) -> str:
     """Names the scores that groups and intervals are made of, and their order."""
     scored = [(entry, entry.submission.last("scored", "rescored")) for entry in entries]
     among = [
-        [entry.submission.id, _may_have_a_group(entry), entry.value, event and event.sequence]
+        [entry.submission.id, entry.block, _may_have_a_group(entry), entry.value, event and event.sequence]
         for entry, event in scored
     ]
     return hashlib.sha256(json.dumps([_TESTED, *among]).encode()).hexdigest()

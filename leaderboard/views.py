@@ -13,6 +13,7 @@ from leaderboard import boards
 from leaderboard.boards import Board
 from leaderboard.destination import board_offered
 from leaderboard.standings import Entry, checked_gallery
+from leaderboard.standings.blocks import block_words
 from leaderboard.submission import Event, Submission
 
 
@@ -102,6 +103,8 @@ def table_view(
         entry.to_dict(found.groups.get(name), found.intervals.get(name))
         for entry, name in zip(entries, ids, strict=True)
     ]
+    blocks = {block: block_words(board, block) for block in dict.fromkeys(entry.block for entry in entries)}
+    view["blocks"] = blocks
     later = {"entries_held_back": count, "shown_from": None if moment is None else moment.isoformat()}
     return {**view, **later, "groups_pending": tested is None, "rows": rows}
 
@@ -160,6 +163,16 @@ def method_name(row: Mapping[str, Any]) -> str:
     return str(row["method"].get("name", "unnamed"))
 
 
+def ranked_rows(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The ranked rows of the first block that has any: these alone are better or worse than each other.
+
+    Args:
+        rows: of a board's table.
+    """
+    ranked = [row for row in rows if row["rank"] is not None]
+    return [row for row in ranked if row["block"] == ranked[0]["block"]]
+
+
 def group_leaders(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """The first row of each rank group, in the order of the groups.
 
@@ -167,7 +180,7 @@ def group_leaders(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
         rows: of a board's table.
     """
     found: dict[int, Mapping[str, Any]] = {}
-    for row in rows:
+    for row in ranked_rows(rows):
         if row["group"] is not None:
             found.setdefault(row["group"], row)
     return [found[number] for number in sorted(found)]

@@ -123,9 +123,9 @@ def shown(value: float, unit: str) -> float:
 def select(standings: Standings, models: Mapping[str, str]) -> tuple[list[HubResult], list[str]]:
     """The entries to export, one a board and model repository.
 
-    Baselines stand outside, and so do entries without a rank: their numbers do not compare with the others,
-    and the Hub's boards cannot say so. An entry's repository is the one that `models` names, else the one to
-    which its method's `code` links.
+    Baselines stand outside, and so do entries without a rank or of a later block: their numbers do not
+    compare with the others, and the Hub's boards cannot say so. An entry's repository is the one that
+    `models` names, else the one to which its method's `code` links.
 
     Args:
         standings: the boards, entries best first.
@@ -143,7 +143,7 @@ def select(standings: Standings, models: Mapping[str, str]) -> tuple[list[HubRes
         (board, entry)
         for board, entries in standings
         for entry in entries
-        if entry.rank is not None and not entry.submission.baseline
+        if entry.rank is not None and not entry.submission.baseline and entry.block == entries[0].block
     ]
     _check_names(ranked, models)
     taken: set[tuple[str, str]] = set()

@@ -36,7 +36,7 @@ from submissions.scoring.score_report import ScoreReport
 
 log = logging.getLogger("leaderboard.inspection")
 
-_VERSION = 1
+_VERSION = 2
 """Goes up whenever a comparison of the same entries would give another result."""
 MOST = 4
 """Entries that are compared at once."""

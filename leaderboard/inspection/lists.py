@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("leaderboard.inspection")
 
-_VERSION = 3
+_VERSION = 4
 """Goes up whenever the lists of the same file would be kept otherwise."""
 _DATA_SECONDS = 30.0
 """As for tables: how long what was prepared is taken to be as it was."""

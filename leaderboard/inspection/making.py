@@ -129,7 +129,6 @@ def _arrays(
     from cir_datasets.rows.right import right_answers
     from submissions.rank_file.benchmarks import board_depth
     from submissions.scoring.coding import as_columns
-    from submissions.transcripts.transcript import SILENT
 
     benchmark, names = evidence.benchmark, evidence.query_ids
     columns = as_columns(rank_file.rankings, by_turn=benchmark.multi_turn or rounds is not None)
@@ -144,20 +143,11 @@ def _arrays(
     right = [right_answers(row, right_by) for row in rows]
     if rounds is None:
         ranks = _best_ranks(codes, np.repeat(np.arange(len(names)), np.diff(starts)), right, places)
-        references = [
-            turn["reference_image_id"]
-            for row in rows
-            for turn in (row["turns"] if benchmark.multi_turn else [row])
-        ]
     else:
         played = [each for name in names for each in rounds[name]]
         ranks = np.array([each.rank for each in played], dtype=np.int32)
-        references = [each.reference for each in played]
-        about |= {"captions": [each.caption for each in played], "references": references}
-    if rounds is not None:
-        # A user who falls silent ends a dialogue: that round ranks nothing, and repeats the list before it.
-        references = [None if each.end.startswith(SILENT) else each.reference for each in played]
-    about |= _reference_facts(codes, references, places)
+        about["captions"] = [each.caption for each in played]
+        about["references"] = [each.reference for each in played]
     about |= _gallery_facts(benchmark, codes, images)
     about["scored"] = None if rounds is not None else board_depth(benchmark).used
     arrays: dict[str, NDArray[Any]] = {
@@ -210,18 +200,6 @@ def _best_ranks(
         if len(found):
             ranks[number] = found[0] + 1
     return ranks
-
-
-def _reference_facts(
-    codes: NDArray[np.int32], references: Sequence[str | None], places: Mapping[str, int]
-) -> dict[str, Any]:
-    """How many lists hold their reference, of those that have one."""
-    # -2 where no list names it: -1 stands behind the end of lists.
-    wanted = np.array([-2 if each is None else places.get(each, -2) for each in references], dtype=np.int64)
-    return {
-        "lists_with_reference": sum(each is not None for each in references),
-        "lists_that_rank_it": int((codes == wanted[:, None]).any(axis=1).sum()),
-    }
 
 
 def _gallery_facts(benchmark: Benchmark, codes: NDArray[np.int32], images: Sequence[str]) -> dict[str, Any]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 from cir_datasets.common.counts import counted
 from leaderboard.boards import Board
 from leaderboard.inspection.alike import AlikeSearch
 from leaderboard.inspection.lists import KeptLists
 from leaderboard.inspection.making import SHOWN
+from leaderboard.standings.blocks import UNVERIFIED, Reference
 
 
 @dataclass(frozen=True)
@@ -37,10 +37,9 @@ class ProtocolCheck:
     """What an entry's lists show, as far as the board reads them; of a suite over all members.
 
     Args:
-        reference: whether the protocol keeps the reference image in the ranking.
+        keeps: whether the protocol keeps the reference image in the ranking.
+        reference: what its signature says of the reference, over the whole lists.
         lists: how many lists there are.
-        lists_with_reference: how many of them answer a query that has a reference image.
-        lists_that_rank_it: how many of those hold it.
         gallery: images of the galleries, or None where one is not known.
         never_ranked: how many of them no list holds; None likewise.
         shortest: images of the shortest list.
@@ -53,10 +52,9 @@ class ProtocolCheck:
         alike: what a comparison with the entries nearest to its score found.
     """
 
-    reference: Literal["kept", "removed"]
+    keeps: bool
+    reference: Reference
     lists: int
-    lists_with_reference: int
-    lists_that_rank_it: int
     gallery: int | None
     never_ranked: int | None
     shortest: int
@@ -70,21 +68,27 @@ class ProtocolCheck:
 
     def findings(self) -> list[ProtocolFinding]:
         """What the numbers say, a label, a value and a sentence each."""
-        found = [self._of_reference()] if self.lists_with_reference else []
+        found = [self._of_reference()] if self.reference.used != "none" else []
         if self.subsets:
             found.append(self._of_subsets())
         return [*found, self._of_gallery(), self._of_equals(), self._of_alike()]
 
     def _of_reference(self) -> ProtocolFinding:
-        value = f"in {_share(self.lists_that_rank_it, self.lists_with_reference, 'lists')}"
-        if self.reference == "kept":
+        label, reference = "Reference ranked", self.reference
+        if reference.held is None or reference.lists is None:
+            return ProtocolFinding(label, "not known", "An earlier version scored it, and did not note this.")
+        value = f"in {_share(reference.held, reference.lists, 'lists')}"
+        said = f" Its owner declares that it was {reference.declared}." if reference.declared else ""
+        if reference.unverified:
+            return ProtocolFinding(label, value, UNVERIFIED)
+        if self.keeps:
             words = "The protocol keeps the reference image: a list may hold it or leave it out."
-            return ProtocolFinding("Reference ranked", value, words)
-        if not self.lists_that_rank_it:
-            words = "The protocol removes the reference image, and no list holds it."
-            return ProtocolFinding("Reference ranked", value, words, True)
-        words = "The protocol removes the reference image, but lists hold it."
-        return ProtocolFinding("Reference ranked", value, words, False)
+            return ProtocolFinding(
+                label, value, f"{words}{said}", None if "removed" not in reference.used else False
+            )
+        shows = "but lists hold it" if reference.held else "and no list holds it"
+        words = f"The protocol removes the reference image, {shows}."
+        return ProtocolFinding(label, value, f"{words}{said}", not reference.held)
 
     def _of_subsets(self) -> ProtocolFinding:
         value = f"in {_share(self.subsets_consistent, self.subsets_compared, 'queries')}"
@@ -152,13 +156,18 @@ class ProtocolCheck:
 
 
 def protocol_check(
-    board: Board, lists: KeptLists, equals: Sequence[str] = (), alike: AlikeSearch | None = None
+    board: Board,
+    lists: KeptLists,
+    reference: Reference,
+    equals: Sequence[str] = (),
+    alike: AlikeSearch | None = None,
 ) -> ProtocolCheck:
     """Check an entry's lists.
 
     Args:
         board: its board, an open one.
         lists: the entry's.
+        reference: from its signature.
         equals: ids of other entries of the board with the same rankings, from `Server.equals`.
         alike: from `entries_alike`.
     """
@@ -169,10 +178,9 @@ def protocol_check(
 
     known = all(each["gallery"] is not None for each in about)
     return ProtocolCheck(
-        reference=board.spec.config.reference,
+        keeps=board.spec.config.reference == "kept",
+        reference=reference,
         lists=total("lists"),
-        lists_with_reference=total("lists_with_reference"),
-        lists_that_rank_it=total("lists_that_rank_it"),
         gallery=total("gallery") if known else None,
         never_ranked=total("never_ranked") if known else None,
         shortest=min(int(each["shortest"]) for each in about),

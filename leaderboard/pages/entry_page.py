@@ -27,6 +27,7 @@ from leaderboard.pages.published_rows import as_sentence
 from leaderboard.pages.queries import first_query
 from leaderboard.pages.signature import signature_of
 from leaderboard.pages.site import UNREAD, Page, Site
+from leaderboard.standings.blocks import UNVERIFIED, Reference, reference_words
 from leaderboard.submission import Event, Submission
 from leaderboard.views import method_name, results_from, submission_view, why_not_listed
 from submissions.report.grouping import Grouping
@@ -82,15 +83,20 @@ def page(site: Site, submission_id: str) -> Page:
             "score": score,
             "word": file_word(board),
             **in_short(board, table, lines_of(board, table)),
-            "facts": _facts(row["method"]),
+            "facts": [
+                ("Reference image", reference_words(row["reference_evidence"])),
+                *_facts(row["method"]),
+            ],
             "metrics": _metrics_table(board, row),
             "signature": signature_of(submission, board),
             "happened": [_happened(event) for event in submission.events],
             "leader": _leader(rows, row),
+            "block_words": table["blocks"][row["block"]],
+            "unverified_words": UNVERIFIED,
             "has_ranks": any(is_rank(name) for name in row["metrics"]),
             "names": {each["submission"]: method_name(each) for each in rows},
             "query": first_query(site, board),
-            **_looked_at(site, board, submission, name),
+            **_looked_at(site, board, submission, row),
             "cite": citation(board, row, site.name, site.server.settings.url),
         },
     )
@@ -129,14 +135,14 @@ def _score_line(board: Board, row: Mapping[str, Any], rows: list[Mapping[str, An
 
 
 def _place(row: Mapping[str, Any], rows: list[Mapping[str, Any]]) -> str:
-    groups = max((each["group"] or 0 for each in rows), default=0)
+    inside = [each for each in rows if each["block"] == row["block"]]
     if row["group"] is not None:
-        return f"group {row['group']} of {groups}"
+        return f"group {row['group']} of {max(each['group'] or 0 for each in inside)}"
     if row["is_oracle"]:
         return "an oracle, without a rank"
     if row["rank"] is None:
         return "without a rank"
-    rank = f"rank {row['rank']} of {sum(each['rank'] is not None for each in rows)}"
+    rank = f"rank {row['rank']} of {sum(each['rank'] is not None for each in inside)}"
     return f"{rank}, a baseline outside the groups" if row["baseline"] else rank
 
 
@@ -178,7 +184,7 @@ def _happened(event: Event) -> dict[str, Any]:
     return {"at": event.at, "words": event_words(event), "by": event.by}
 
 
-def _looked_at(site: Site, board: Board, submission: Submission, name: str) -> dict[str, Any]:
+def _looked_at(site: Site, board: Board, submission: Submission, row: Mapping[str, Any]) -> dict[str, Any]:
     """What the entry's lists show, where readers may see them: protocol, ranks, turns, aspects."""
     server = site.server
     if not server.lists.shown(submission):
@@ -187,8 +193,9 @@ def _looked_at(site: Site, board: Board, submission: Submission, name: str) -> d
     checked = []
     if lists is not None:
         alike = entries_alike(server.store, server.lists, server.tables.of(board), submission)
-        checked = protocol_check(board, lists, server.equals(submission), alike).findings()
-    members = [] if numbers is None else [_member(board, name, each) for each in numbers.members]
+        reference = Reference(**row["reference_evidence"])
+        checked = protocol_check(board, lists, reference, server.equals(submission), alike).findings()
+    members = [] if numbers is None else [_member(board, method_name(row), each) for each in numbers.members]
     waits = lists is None and server.lists.waits(submission)
     unread = as_sentence(UNREAD) if lists is None and not waits else ""
     return {"checked": checked, "members": members, "waits": waits, "unread": unread}
@@ -253,6 +260,6 @@ def _grouping(board: Board, grouping: Grouping) -> dict[str, Any]:
 
 
 def _leader(rows: list[Mapping[str, Any]], row: Mapping[str, Any]) -> str | None:
-    """The first entry, or for the first the second: what this one is compared with."""
-    others = [each["submission"] for each in rows if each["submission"] != row["submission"]]
-    return others[0] if others else None
+    """The first entry of its block, or for the first the second: what this one is compared with."""
+    inside = (each["submission"] for each in rows if each["block"] == row["block"])
+    return next((each for each in inside if each != row["submission"]), None)

@@ -30,9 +30,10 @@ class Field:
         name: the field of the method, or `submitter`.
         label: what people read.
         hint: a line below it, or empty.
-        kind: what is sent for it: `text`, `list` (split at commas) or `bool` (yes, no or nothing).
+        kind: what is sent for it: `text`, `list` (split at commas), `choice` (a listed word) or `bool` (yes,
+            no or nothing).
         longest: characters at most.
-        listed: words to choose from; another text may be written where the kind is not `bool`.
+        listed: words to choose from; another text may be written where the kind is `text`.
         lines: rows of the input.
     """
 
@@ -54,6 +55,13 @@ def fields() -> tuple[tuple[Field, ...], tuple[Field, ...]]:
         Field("paper", "Paper", "An address that begins with https://."),
         Field("code", "Code", "An address that begins with https://."),
         Field("zero_shot", "Zero-shot", kind="bool", listed=(*_NOT_SAID, ("yes", "yes"), ("no", "no"))),
+        Field(
+            "reference",
+            "Reference image",
+            "Whether the lists were ranked with it; what they show against it is refused.",
+            kind="choice",
+            listed=(*_NOT_SAID, ("kept", "kept in the ranking"), ("removed", "removed from it")),
+        ),
     ), (
         Field(
             "oracle",

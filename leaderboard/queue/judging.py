@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from submissions.transcripts.checking import CheckedTranscript
 
 
-CLAIMS = ("oracle", "zero_shot", "trained_on")
+CLAIMS = ("oracle", "zero_shot", "trained_on", "reference")
 """Fields of the method in which a file binds its owner."""
 
 
@@ -74,7 +74,7 @@ def judge_file(
         content = path.read_bytes()
         report = validate_with(content, asked, part=False, max_bytes=MAX_BYTES, name=file_name, form=form)
     else:
-        transcript = _checked_transcript(path, asked.load(str(asked.expected)), dialogue, file_name)
+        transcript = _checked_transcript(path, asked.load(str(asked.expected)), dialogue, file_name, form)
         report = transcript.report
     payload = {"findings": [finding.to_dict() for finding in report.findings], "text": report.text()}
     rank_file = report.rank_file
@@ -120,6 +120,8 @@ def _together(blocks: Sequence[dict[str, Any]]) -> dict[str, Any]:
     oracles = [block["oracle"] for block in blocks if is_oracle(block)]
     if oracles:
         found["oracle"] = oracles[0]
+    if len({block.get("reference") for block in blocks}) > 1:
+        found.pop("reference", None)  # each member's signature says its own
     skipped = [block["skipped_images"] for block in blocks if block.get("skipped_images")]
     if skipped:
         found["skipped_images"] = sum(skipped)
@@ -127,15 +129,16 @@ def _together(blocks: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _checked_transcript(
-    path: Path, benchmark: Benchmark, dialogue: BoardDialogue, file_name: str
+    path: Path, benchmark: Benchmark, dialogue: BoardDialogue, file_name: str, form: Mapping[str, Any]
 ) -> CheckedTranscript:
-    """A transcript with its findings, those against its board's dialogue included.
+    """A transcript with its findings, those against its board's dialogue and what the form declares included.
 
     Its report holds the lists as rankings by turn, by which the same answers are known again.
     """
     from submissions.rank_file.findings import Findings
     from submissions.rank_file.model import RankFile
     from submissions.transcripts.checking import check_transcript
+    from submissions.transcripts.scoring import references_held
 
     checked = check_transcript(path, benchmark, max_bytes=MAX_BYTES, name=file_name)
     transcript = checked.transcript
@@ -144,6 +147,10 @@ def _checked_transcript(
     found = Findings(checked.report.file, benchmark.id)
     for line in dialogue.differences(transcript.choices, transcript.user, checked.limit):
         found.add("wrong-settings", f"{line}.", cause=line)
+    held, all_lists = references_held(transcript.sessions().values()) or (0, 0)
+    if form.get("reference") == "removed" and not transcript.method.reference and held:
+        said = f"{held:,} of {all_lists:,} lists hold the reference, which the form says to be removed."
+        found.add("reference-contradiction", said, fix="leave it out, or say that it was kept")
     lists = {name: [each.top for each in rounds] for name, rounds in transcript.sessions().items()}
     rank_file = RankFile(benchmark.id, benchmark.version, transcript.method, lists)
     findings = (*found.listed(), *checked.report.findings)

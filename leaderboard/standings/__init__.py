@@ -3,31 +3,37 @@
 Equal values share a rank, the next rank counts everyone above it (1, 1, 3), and inside a tie the earlier
 submission stands first. Only numbers whose signatures agree are ranked against each other: those that this
 server would give now, from the data that it has; where it has none, those of the latest entry that skipped
-no images. The others are listed below, without a rank, until they are scored again. So are oracles: they
-know what no user's query holds, say how far a method could come, and never have a rank. Of a dialogue the
-settings are compared and not the user: its board has refused users that it does not want.
+no images. The others stand below, in `blocks` with their reasons. Oracles know what no user's query holds,
+say how far a method could come, and never have a rank. Of a dialogue the settings are compared and not the
+user: its board has refused users that it does not want.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from leaderboard import data
 from leaderboard.boards import Board, all_metrics
 from leaderboard.errors import BoardError
+from leaderboard.standings.blocks import (
+    BLOCKS,
+    RANKED,
+    Block,
+    Comparability,
+    Reference,
+    members_of,
+    places,
+    signatures_of,
+)
 from leaderboard.submission import EventKind, Submission
 from submissions.rank_file.words import is_oracle
-from submissions.scoring import SKIPPED_IMAGES
-from submissions.transcripts.settings import USER
 
 log = logging.getLogger("leaderboard.standings")
-
-Comparability = tuple[str, ...]
-"""The signatures' keys of what ranks, a key a term; of a dialogue without its user."""
 
 _EQUAL_DIGITS = 12
 """Values that agree to so many digits after the point are one value: the exactness that scores promise."""
@@ -41,13 +47,16 @@ class Entry:
     """One line of a board's table.
 
     Args:
-        rank: 1, 2, ..., or None for an oracle, and where the numbers do not compare with the ranked ones.
+        rank: 1, 2, ... within its block, or None for an oracle and in a block without ranks.
         submission: what was sent.
         value: what ranks, a fraction.
         metrics: all metrics by name, fractions; of a suite its members' too.
         signature: printed signature of what ranks.
+        reference: what is known of the reference image in its rankings.
         gallery: number of images that the ids were checked against, of a suite in all galleries together, or
             None where they were not.
+        block: with which entries it compares.
+        why: a sentence on why that is not the first block; empty there.
     """
 
     rank: int | None
@@ -55,7 +64,10 @@ class Entry:
     value: float
     metrics: dict[str, float]
     signature: str
+    reference: Reference
     gallery: int | None = None
+    block: Block = "current"
+    why: str = ""
 
     @property
     def method(self) -> dict[str, Any]:
@@ -89,6 +101,9 @@ class Entry:
         return {
             "rank": self.rank,
             "group": group,
+            "block": self.block,
+            "why": self.why,
+            "reference_evidence": asdict(self.reference),
             "number": 0 if listed is None else listed.id,
             "submission": self.submission.id,
             "method": self.method,
@@ -111,28 +126,34 @@ class Entry:
 def standings(
     board: Board, published: Sequence[Submission], current: Comparability | None = None
 ) -> list[Entry]:
-    """The entries of a board, best first, then its oracles, best first; those that do not compare last.
+    """The entries of a board, block by block, each best first and then its oracles, best first.
 
     Args:
         board: says what ranks, and which values are better.
         published: what stands on it, in any order.
-        current: the comparability keys that the server would give now, or None where it cannot tell. Where no
-            entry has them, those of the latest entry that skipped no images take their place.
+        current: as in `leaderboard.standings.blocks.places`.
     """
     ordered = sorted((one for one in published if _is_whole(board, one)), key=lambda one: one.number)
-    keys = [_comparability(board, one) for one in ordered]
-    wanted = current if current in keys else _latest(board, ordered, keys)
-    compared = [one for one, key in zip(ordered, keys, strict=True) if key == wanted]
-    others = [one for one, key in zip(ordered, keys, strict=True) if key != wanted]
     sign = -1.0 if board.primary_direction == "higher" else 1.0
-    compared.sort(key=lambda one: sign * _value(board, one))
-    ranked = [one for one in compared if not is_oracle(one.method or {})]
-    others = [*(one for one in compared if is_oracle(one.method or {})), *others]
+    placed = sorted(
+        zip(places(board, ordered, current), ordered, strict=True),
+        key=lambda each: (
+            BLOCKS.index(each[0][0]),
+            is_oracle(each[1].method or {}),
+            sign * _value(board, each[1]),
+        ),
+    )
     entries: list[Entry] = []
-    for position, one in enumerate(ranked, start=1):
-        tied = bool(entries) and entries[-1].value == _value(board, one)
-        entries.append(_entry(board, one, entries[-1].rank if tied else position))
-    return [*entries, *(_entry(board, one, None) for one in others)]
+    counts = Counter[Block]()
+    for (block, why), one in placed:
+        entry = _entry(board, one, block, why)
+        if block in RANKED and not entry.oracle:
+            counts[block] += 1
+            above = entries[-1] if counts[block] > 1 else entry
+            tied = counts[block] > 1 and above.value == entry.value
+            entry = replace(entry, rank=above.rank if tied else counts[block])
+        entries.append(entry)
+    return entries
 
 
 def shown(board: Board, published: Sequence[Submission]) -> list[Submission]:
@@ -152,22 +173,31 @@ def held_back(board: Board, published: Sequence[Submission]) -> tuple[int, datet
 def _is_whole(board: Board, one: Submission) -> bool:
     """Whether a submission's row holds what its line needs; a damaged one is left out, not the board."""
     try:
-        _comparability(board, one)
-        _entry(board, one, None).to_dict()
+        places(board, [one], None)
+        _entry(board, one, "current").to_dict()
     except (AttributeError, BoardError, KeyError, TypeError, ValueError) as error:
         log.error("submission %s is left out of %s: its row is damaged: %r", one.id, board.id, error)
         return False
     return True
 
 
-def _entry(board: Board, one: Submission, rank: int | None) -> Entry:
-    signature = _signatures(one)[board.primary_terms[0]]
-    metrics = all_metrics(_report(one))
-    return Entry(rank, one, _value(board, one), metrics, str(signature["text"]), _gallery(signature))
+def _entry(board: Board, one: Submission, block: Block, why: str = "") -> Entry:
+    signature = signatures_of(one)[board.primary_terms[0]]
+    return Entry(
+        rank=None,
+        submission=one,
+        value=_value(board, one),
+        metrics=all_metrics(one.scores or {}),
+        signature=str(signature["text"]),
+        reference=Reference.of(signature),
+        gallery=_gallery(signature),
+        block=block,
+        why=why,
+    )
 
 
 def _value(board: Board, one: Submission) -> float:
-    return round(board.primary_value(_report(one)["metrics"]), _EQUAL_DIGITS)
+    return round(board.primary_value((one.scores or {})["metrics"]), _EQUAL_DIGITS)
 
 
 def checked_gallery(board: Board, entries: Sequence[Entry]) -> int | None:
@@ -181,36 +211,8 @@ def checked_gallery(board: Board, entries: Sequence[Entry]) -> int | None:
     return board.gallery if data.has_gallery(board) else None
 
 
-def _gallery(signature: dict[str, Any]) -> int | None:
+def _gallery(signature: Mapping[str, Any]) -> int | None:
     """Images that ids were checked against, of a suite all members' together."""
-    sizes = [each.get("gallery_size") for each in signature.get("members", [signature])]
-    return None if None in sizes else sum(sizes)
-
-
-def _skips_images(signature: dict[str, Any]) -> bool:
-    members = signature.get("members", [signature])
-    return any(SKIPPED_IMAGES in each.get("checks_skipped", ()) for each in members)
-
-
-def _comparability(board: Board, one: Submission) -> Comparability:
-    signatures = _signatures(one)
-    keys = (str(signatures[term]["key"]) for term in board.primary_terms)
-    return tuple(key if board.dialogue is None else key.partition(USER)[0] for key in keys)
-
-
-def _latest(
-    board: Board, ordered: Sequence[Submission], keys: Sequence[Comparability]
-) -> Comparability | None:
-    """The keys of the latest entry; those of one that skipped images only where all did."""
-    term = board.primary_terms[0]
-    whole = [key for one, key in zip(ordered, keys, strict=True) if not _skips_images(_signatures(one)[term])]
-    return next(reversed(whole or keys), None)
-
-
-def _report(one: Submission) -> dict[str, Any]:
-    return one.scores or {}
-
-
-def _signatures(one: Submission) -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = _report(one)["signatures"]
-    return found
+    sizes: list[int | None] = [each.get("gallery_size") for each in members_of(signature)]
+    known = [size for size in sizes if size is not None]
+    return sum(known) if len(known) == len(sizes) else None

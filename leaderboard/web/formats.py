@@ -18,12 +18,15 @@ from cir_datasets.common.tables import Cell, Table, render
 from leaderboard.boards import Board
 from leaderboard.pages.figures import number
 from leaderboard.pages.published_rows import rows_for
-from leaderboard.views import method_name
+from leaderboard.standings.blocks import UNVERIFIED, block_mark
+from leaderboard.views import method_name, ranked_rows
+from submissions.comparison.keys import shared_text
 from submissions.rank_file.model import Method
 
 _FIRST = {
     "rank": "integer",
     "group": "integer",
+    "block": "string",
     "baseline": "boolean",
     "is_oracle": "boolean",
     "verified": "boolean",
@@ -46,7 +49,15 @@ _PUBLISHED = (
     "means_not_printed",
 )
 _ENDS = {"interval_low": 0, "interval_high": 1}
+_REFERENCE = {
+    "reference_used": "string",
+    "reference_held": "integer",
+    "reference_lists": "integer",
+    "reference_unverified": "boolean",
+}
+"""What its method says of it stands among the method's fields."""
 _LAST = {
+    "why": "string",
     "flag": "string",
     "submitter": "string",
     "received_at": "string",
@@ -66,13 +77,14 @@ def columns(metrics: Sequence[str]) -> dict[str, str]:
 
     Example:
         >>> list(columns(["recall@10"]))[:6]
-        ['rank', 'group', 'name', 'baseline', 'is_oracle', 'verified']
+        ['rank', 'group', 'name', 'block', 'baseline', 'is_oracle']
     """
     method = dict(_method_columns())
     name = method.pop("name")
     first = list(_FIRST.items())
     return (
         dict([*first[:2], ("name", name), *first[2:], *((m, "number") for m in metrics), *method.items()])
+        | _REFERENCE
         | _LAST
     )
 
@@ -154,6 +166,9 @@ def as_latex(board: Board, view: Mapping[str, Any]) -> bytes:
     heads = ("Method", "Group", board.primary_label, *(column.label for column in board.columns))
     rows, rules, group = [], [], None
     for above, row in enumerate(view["rows"]):
+        if above and row["block"] != view["rows"][above - 1]["block"]:
+            rules.append(above)
+            group = None
         if row["group"] is not None:
             if group not in (None, row["group"]):
                 rules.append(above)
@@ -164,8 +179,12 @@ def as_latex(board: Board, view: Mapping[str, Any]) -> bytes:
             values.append(Cell("-" if value is None else number(value, unit), value))
         place = Cell("-" if row["group"] is None else str(row["group"]), row["group"])
         rows.append((Cell(_marked(row)), place, *values))
-    notes = () if not view["rows"] else (f"Signature: {view['rows'][0]['signature']}",)
-    table = Table(board.title, heads, tuple(rows), notes, rules=tuple(rules))
+    signatures = [row["signature"] for row in ranked_rows(view["rows"]) or view["rows"][:1]]
+    notes = [f"Signature: {shared_text(signatures)}"] if signatures else []
+    # A note for each block, from the top; the first says nothing.
+    notes += filter(None, view["blocks"].values())
+    notes += [UNVERIFIED] if any(row["reference_evidence"]["unverified"] for row in view["rows"]) else []
+    table = Table(board.title, heads, tuple(rows), tuple(notes), rules=tuple(rules))
     return f"{_LATEX_NEEDS}\n{render([table], 'latex')}\n".encode()
 
 
@@ -185,11 +204,16 @@ def as_bibtex(board: Board, view: Mapping[str, Any], site: str, server: str) -> 
 
 
 def _marked(row: Mapping[str, Any]) -> str:
-    """A method's name, and that it is an oracle or a baseline where the name does not say it."""
+    """A method's name, and that it is an oracle or a baseline where the name does not say it; its marks."""
     name = method_name(row)
     kind = "oracle" if row["is_oracle"] else "baseline" if row["baseline"] else ""
     is_said = not kind or re.search(rf"\b{kind}\b", name, re.IGNORECASE)
-    return name if is_said else f"{name} ({kind})"
+    marks = [
+        "" if is_said else kind,
+        block_mark(row["block"], row["reference_evidence"]["used"]),
+        "reference unverified" if row["reference_evidence"]["unverified"] else "",
+    ]
+    return " ".join([name, *(f"({mark})" for mark in marks if mark)])
 
 
 def _metrics(view: Mapping[str, Any]) -> list[str]:
@@ -212,6 +236,8 @@ def _value(row: Mapping[str, Any], name: str) -> Any:
         return None if row["interval"] is None else row["interval"][_ENDS[name]]
     if name in _FIRST or name in _LAST:
         return row[name]
+    if name in _REFERENCE:
+        return row["reference_evidence"][name.removeprefix("reference_")]
     if name in row["metrics"]:
         return row["metrics"][name]
     found = row["method"].get(name)

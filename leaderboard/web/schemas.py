@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from leaderboard.boards import Column, Phase
 from leaderboard.dialogues import BoardDialogue
 from leaderboard.receipts import Receipt
+from leaderboard.standings.blocks import Block, Reference
 from leaderboard.submission import EventKind, State
 from submissions.rank_file.model import Method
 from submissions.rank_file.words import FIELDS as WORD_FIELDS
@@ -119,7 +120,7 @@ class RowAnswer(_StrictAnswer):
 
     rank: Annotated[
         int | None,
-        Field(description="null for an oracle, and where the numbers do not compare with the ranked"),
+        Field(description="within its block; null for an oracle, and in a block without ranks"),
     ]
     group: Annotated[
         int | None,
@@ -127,6 +128,9 @@ class RowAnswer(_StrictAnswer):
             description="rank group: tests cannot tell its methods from its leader; null outside the groups"
         ),
     ]
+    block: Annotated[Block, Field(description="entries of two blocks share no rank, group or test")]
+    why: Annotated[str, Field(description="why it is not of the first block; empty there")]
+    reference_evidence: Reference
     number: Annotated[int, Field(description="grows with each entry that comes onto a board")]
     submission: str
     method: dict[str, Any]
@@ -157,6 +161,7 @@ class TableAnswer(BoardAnswer):
     entries_held_back: Annotated[int, Field(description="entries of `entries` that have no row yet")]
     shown_from: Annotated[str | None, Field(description="when the first of them have one, or null")]
     groups_pending: Annotated[bool, Field(description="groups and intervals are not made yet")]
+    blocks: Annotated[dict[Block, str], Field(description="those that have rows, and what stands above each")]
     rows: list[RowAnswer]
 
 

@@ -109,7 +109,7 @@ def score_sessions(
             transcript.method,
             n=len(there),
             missing=missing,
-            reference_held=_references_held(sessions),
+            reference_held=references_held(sessions),
             dialogue=dialogue_text(transcript, limit),
             ranked=evident_gallery(warnings, benchmark.id),
         ),
@@ -137,8 +137,12 @@ def score_sessions(
     )
 
 
-def _references_held(sessions: Iterable[Sequence[Round]]) -> tuple[int, int] | None:
-    """In how many rounds the list holds the reference, of how many; a silent user's round ranks nothing."""
+def references_held(sessions: Iterable[Sequence[Round]]) -> tuple[int, int] | None:
+    """In how many rounds the list holds the reference, and how many there are; None where there are none.
+
+    Args:
+        sessions: the rounds of each; one that a silent user ends ranks nothing, and is left out.
+    """
     held = [
         each.reference in each.top
         for session in sessions

@@ -77,12 +77,12 @@ def validate_with(
     """`validate` for a caller that needs the benchmarks again afterwards: `benchmarks` keeps what it loaded.
 
     With `form`, fields of the method block, a file that names no method is checked as if its own block said
-    them.
+    them; and any file that declares nothing of the reference, as if it declared what the form does.
     """
     parsed = parse_file(file, benchmarks, max_bytes=max_bytes, name=name, form=form)
     for unchecked, findings in parsed.files:
         if unchecked is not None:
-            _check(unchecked, benchmarks, findings, part)
+            _check(unchecked, benchmarks, findings, part, form or {})
     return report_of(parsed)
 
 
@@ -105,7 +105,13 @@ def report_of(parsed: Parsed) -> ValidationReport:
     )
 
 
-def _check(unchecked: UncheckedFile, benchmarks: Benchmarks, findings: Findings, part: bool | None) -> None:
+def _check(
+    unchecked: UncheckedFile,
+    benchmarks: Benchmarks,
+    findings: Findings,
+    part: bool | None,
+    beside: Mapping[str, Any],
+) -> None:
     import numpy as np
 
     from submissions.rank_file.ranked_gallery import note_ranked_gallery
@@ -120,6 +126,7 @@ def _check(unchecked: UncheckedFile, benchmarks: Benchmarks, findings: Findings,
     parts = unchecked.format in (CIRR_SERVER, LISTS)
     alone = parts and (benchmark.ground_truth_withheld if part is None else part)
     declared = "" if unchecked.method is None else unchecked.method.reference
+    declared = declared or beside.get("reference", "")
     if declared == "kept" and benchmark.reference_use == "removed":
         findings.add(
             "reference-contradiction",

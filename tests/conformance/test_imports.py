@@ -80,6 +80,7 @@ ORDER = {
         "submission": "a submission and its events",
         "store": "submissions, their log and the uploaded files, kept",
         "identity": "owners, tokens, private links",
+        "declaring": "what is declared of the reference image afterwards, held against the lists",
         "life": "what may happen to a submission afterwards, and who may do it",
         "quotas": "how much may come in",
         "data": "whether a board's benchmark is on this server",

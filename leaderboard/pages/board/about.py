@@ -14,6 +14,8 @@ from leaderboard.pages.board.head import dialogue_user, phase_words
 from leaderboard.pages.figures import number
 from leaderboard.pages.signature import part_meaning
 from leaderboard.pages.site import Page, Site
+from leaderboard.views import ranked_rows
+from submissions.comparison.keys import shared_text
 from submissions.report.floors import FLOOR_NAMES
 from submissions.scoring.score_report import member_metric
 
@@ -38,7 +40,7 @@ def page(site: Site, board: Board, tabs: Mapping[str, str]) -> Page:
         tabs: the board's, from `leaderboard.pages.board.tabs.tabs_here`.
     """
     rows = site.server.tables.of(board).view["rows"]
-    signature = next((row["signature"] for row in rows if row["rank"] is not None), "")
+    signature = shared_text([row["signature"] for row in ranked_rows(rows)] or [""])
     card = board.spec.card
     values = {
         "board": board,

@@ -9,7 +9,7 @@ from typing import Any
 from leaderboard.boards import Board
 from leaderboard.pages.figures import with_interval
 from leaderboard.pages.labels import ranked_by
-from leaderboard.views import method_name
+from leaderboard.views import method_name, ranked_rows
 
 _NAMED = 3
 """How many methods of the leading group are named."""
@@ -47,10 +47,10 @@ def leaders(board: Board, rows: Sequence[Mapping[str, Any]]) -> Leaders | None:
         board: the board.
         rows: of its table.
     """
-    first = [row for row in rows if row["group"] == 1]
+    ranked = ranked_rows(rows)
+    first = [row for row in ranked if row["group"] == 1]
     words = "Leading group"
     if not first:
-        ranked = [row for row in rows if row["rank"] is not None]
         entered = [row for row in ranked if not row["baseline"]]
         first = [row for row in (entered or ranked) if row["rank"] == (entered or ranked)[0]["rank"]]
         words = "First" if entered else "Best baseline"

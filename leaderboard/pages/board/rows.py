@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from leaderboard.boards import Board
 from leaderboard.pages.published_rows import as_sentence, rows_for
+from leaderboard.standings.blocks import BLOCKS, Block, block_mark
 from submissions.rank_file.words import OTHER
 
 PAGE_ROWS = 50
@@ -30,7 +31,7 @@ class Line:
     """A row of a board's table.
 
     Args:
-        kind: `apart` is an entry whose signature does not compare with the ranked ones.
+        kind: `apart` is an entry in a block without ranks.
         id: the submission's; empty of a published row.
         name: of the method.
         main: what ranks, a fraction or a rank; None where a published row lacks it.
@@ -45,7 +46,10 @@ class Line:
         received: when, ISO; of a published row the year, or empty.
         verified: whether the organisers have verified it.
         flag: what the organisers warn of, or None.
-        differs: parts of the signature that are not the board's, `data`, `gallery`.
+        block: with which entries it compares.
+        mark: what that is called in a row, in two words; empty of the first block.
+        why: why it is not the first block, a sentence.
+        unverified: whether it should rank its reference, and nothing shows that it does.
         texts: of a published row by metric the number as it is printed.
         derived: of a published row the metrics whose number is a mean that its source does not print.
         where: of a published row its source, table and row.
@@ -72,7 +76,10 @@ class Line:
     verified: bool = False
     flag: str | None = None
     interval: tuple[float, float] | None = None
-    differs: tuple[str, ...] = ()
+    block: Block = "current"
+    mark: str = ""
+    why: str = ""
+    unverified: bool = False
     texts: Mapping[str, str] = field(default_factory=dict)
     derived: frozenset[str] = frozenset()
     where: str = ""
@@ -281,9 +288,8 @@ def lines_of(board: Board, view: Mapping[str, Any]) -> list[Line]:
         board: the board.
         view: from `leaderboard.views.table_view`.
     """
-    own = next((_parts(row) for row in view["rows"] if row["rank"] is not None), None)
     grouped = has_groups(board, view)
-    return [_line(board, row, own, grouped=grouped) for row in view["rows"]]
+    return [_line(board, row, grouped=grouped) for row in view["rows"]]
 
 
 def published_lines(board: Board) -> list[Line]:
@@ -369,21 +375,17 @@ def short_encoder(backbone: str) -> str:
     return named.partition(" (")[0].partition(";")[0].strip()
 
 
-def _line(board: Board, row: Mapping[str, Any], own: Mapping[str, str] | None, *, grouped: bool) -> Line:
+def _line(board: Board, row: Mapping[str, Any], *, grouped: bool) -> Line:
     method = row["method"]
     zero_shot = method.get("zero_shot")
-    apart = row["rank"] is None and not row["is_oracle"]
     kind: Kind = "method"
     if row["is_oracle"]:
         kind = "oracle"
-    elif apart:
+    elif row["rank"] is None:
         kind = "apart"
     elif row["baseline"]:
         kind = "baseline"
     place = row["group"] if grouped else row["rank"]
-    parts = _parts(row)
-    names = {} if own is None else dict.fromkeys([*own, *parts])
-    differs = [name for name in names if own is not None and own.get(name) != parts.get(name)]
     return Line(
         kind=kind,
         id=row["submission"],
@@ -401,15 +403,12 @@ def _line(board: Board, row: Mapping[str, Any], own: Mapping[str, str] | None, *
         verified=row["verified"],
         flag=row["flag"],
         interval=None if row["interval"] is None else (row["interval"][0], row["interval"][1]),
-        differs=tuple(differs),
+        block=row["block"],
+        mark=block_mark(row["block"], row["reference_evidence"]["used"]),
+        why=row["why"],
+        unverified=row["reference_evidence"]["unverified"],
         row=row,
     )
-
-
-def _parts(row: Mapping[str, Any]) -> dict[str, str]:
-    """The parts of an entry's signature by name; the first, benchmark and version, has none of its own."""
-    first, *others = row["signature"].split(" | ")
-    return {"benchmark": first, **{part.partition(":")[0]: part for part in others}}
 
 
 def _is_wanted(line: Line, choices: Choices) -> bool:
@@ -425,9 +424,9 @@ def _is_wanted(line: Line, choices: Choices) -> bool:
 
 
 def _sorted(board: Board, lines: list[Line], choices: Choices) -> list[Line]:
-    """By the column; rows without a value come behind those with one, what does not compare behind both.
+    """Block by block by the column; rows without a value come behind those with one.
 
-    Published rows of another split are last: a higher number there is another question's.
+    Published rows of another split end the first block: a higher number there is another question's.
     """
     sort, order = choices.sort, choices.order or best_first(board, choices.sort)
     texts = {"name": lambda line: line.name, "training": lambda line: line.training}
@@ -441,7 +440,7 @@ def _sorted(board: Board, lines: list[Line], choices: Choices) -> list[Line]:
     known = [line for line in lines if value(line) is not None]
     known.sort(key=value, reverse=order == "desc")
     unknown = [line for line in lines if value(line) is None]
-    return sorted([*known, *unknown], key=lambda line: (bool(line.other_split), line.kind == "apart"))
+    return sorted([*known, *unknown], key=lambda line: (BLOCKS.index(line.block), bool(line.other_split)))
 
 
 def _each(words: Iterable[str]) -> list[str]:

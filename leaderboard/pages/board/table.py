@@ -22,6 +22,7 @@ from leaderboard.pages.board.rows import (
 )
 from leaderboard.pages.figures import Unit, number
 from leaderboard.pages.labels import ranked_by
+from leaderboard.standings.blocks import UNVERIFIED
 
 _WIDTH, _MARGIN = 100, 5
 """Of the picture of an interval, in pixels."""
@@ -31,7 +32,6 @@ _OUTSIDE = {
     "baseline": "baselines",
     "oracle": "oracles, which are told what no user's query says",
     "published": "published rows",
-    "apart": "rows that do not compare",
 }
 _CHIPS = {"zero-shot": "Zero-shot", "trained": "Trained"}
 _FILTERS = (("encoder", "Encoder"), ("trained_on", "Trained on"), ("caption_rule", "Caption rule"))
@@ -61,7 +61,7 @@ def table_values(
         "with_encoder": _has_encoders(lines, shown.choices),
         "with_interval": with_interval,
         "scale": "" if scale is None else f"{_end(board, scale[0])} to {_end(board, scale[1])}",
-        "rows": _rows(board, columns, shown, scale, ruled=ruled),
+        "rows": _rows(board, columns, shown, scale, view["blocks"], ruled=ruled),
         "odd": [line for line in shown.lines if len(line.remarks) > 1 or line.other_split],
         "chips": _chips(lines, shown.choices),
         "toggles": [
@@ -145,25 +145,29 @@ def _rows(
     columns: Sequence[Column],
     shown: Shown,
     scale: tuple[float, float] | None,
+    blocks: Mapping[str, str],
     *,
     ruled: bool,
 ) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
-    group = None
-    last = {line.place: at for at, line in enumerate(shown.lines) if line.place}
+    block, group = "current", None
+    last = {(line.block, line.place): at for at, line in enumerate(shown.lines) if line.place}
     for at, line in enumerate(shown.lines):
+        above = blocks.get(line.block, "") if line.block != block else ""
+        block, group = line.block, group if line.block == block else None
         opens = bool(ruled and line.place and group is not None and line.place != group)
         group = line.place or group
         found.append(
             {
                 "line": line,
+                "above": above,
                 "main": _printed(line, board.primary, line.main, board.primary_unit),
                 "values": [_printed(line, c.metric, line.values.get(c.metric), c.unit) for c in columns],
                 "interval": _interval(line, board.primary_unit, scale),
                 "received": line.received[:10],
                 "moment": _moment(board, line),
                 "opens": opens,
-                "closes": ruled and last.get(line.place) == at and at + 1 < len(shown.lines),
+                "closes": ruled and last.get((line.block, line.place)) == at and at + 1 < len(shown.lines),
                 "marked": bool(line.id) and line.id == shown.choices.entry,
             }
         )
@@ -332,7 +336,7 @@ def _note(board: Board, view: Mapping[str, Any], lines: Sequence[Line]) -> str:
         said.append(f"Rows in italics have none (–): {'; '.join(outside)}.")
     of_test = sum(bool(line.other_split) for line in lines)
     if of_test and kinds - {"published"}:
-        said.append(f"{of_test:,} published rows are of another split and stand last.")
+        said.append(f"{of_test:,} published rows are of another split and stand behind the others.")
     return " ".join(said)
 
 
@@ -346,6 +350,8 @@ def _legend(board: Board, view: Mapping[str, Any], lines: Sequence[Line]) -> str
         said.append("Rows in italics are sorted by value and have no group.")
     if "published" in kinds:
         said.append("Published rows are as reported: not scored here, and they do not compare with entries.")
+    if any(line.unverified for line in lines):
+        said.append(UNVERIFIED)
     if any(line.derived for line in lines):
         said.append("A raised m marks a mean that the source does not print.")
     return " ".join(said)

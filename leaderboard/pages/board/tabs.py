@@ -16,7 +16,7 @@ from leaderboard.pages.board.trend import trend
 from leaderboard.pages.plots import MOST_SERIES
 from leaderboard.pages.queries import why_hidden
 from leaderboard.pages.site import PLOT_POLICY, UNREAD, Page, Site
-from leaderboard.views import method_name
+from leaderboard.views import method_name, ranked_rows
 
 TABLE, ASPECTS, TURNS, TREND, QUERIES, ABOUT = "", "aspects", "turns", "trend", "queries", "about"
 _FIRST_SHOWN = 5
@@ -174,7 +174,7 @@ def _chosen(rows: Sequence[Mapping[str, Any]], asked: str) -> tuple[list[Mapping
     if len(found) > MOST_SERIES:
         remarks.append(f"The first {MOST_SERIES} of {len(found)} methods are shown.")
     if not found:
-        found = [row for row in rows if row["rank"] is not None][:_FIRST_SHOWN]
+        found = ranked_rows(rows)[:_FIRST_SHOWN]
     return found[:MOST_SERIES], remarks
 
 

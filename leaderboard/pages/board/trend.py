@@ -16,7 +16,7 @@ from leaderboard.pages.figures import number
 from leaderboard.pages.labels import metric_value, ranked_by_heading
 from leaderboard.pages.plots import Dated, Trend, trend_svg
 from leaderboard.pages.published_rows import PublishedLine, rows_for
-from leaderboard.views import method_name
+from leaderboard.views import method_name, ranked_rows
 
 
 def trend(board: Board, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -34,8 +34,8 @@ def trend(board: Board, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     shown: dict[str, Any] = {"about": about, "plot": "", "tables": []}
     own: list[tuple[str, Dated]] = []
     reported: dict[str, list[tuple[Dated, PublishedLine]]] = {}
-    for row in rows:
-        if row["rank"] is not None and not row["baseline"] and row["published_at"]:
+    for row in ranked_rows(rows):
+        if not row["baseline"] and row["published_at"]:
             moment = datetime.fromisoformat(row["published_at"])
             name = method_name(row)
             words = f"{name}, {moment:%Y-%m-%d}: {number(row['main'], 'percent')}"

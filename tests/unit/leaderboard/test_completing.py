@@ -114,3 +114,19 @@ def test_the_score_carries_every_warning_of_the_validation(tmp_path: Path) -> No
     report = score_file(found, cir_datasets.load("shapes/val")).to_dict()
     assert [warning["code"] for warning in report["warnings"]] == ["rank-score-disagree"]
     assert report["warnings"] == found.payload["findings"]
+
+
+def test_what_the_form_declares_of_the_reference_is_held_against_the_lists(tmp_path: Path) -> None:
+    path, benchmark = tmp_path / "stored", cir_datasets.load("shapes/multiturn_val")
+    document = make_rank_file(benchmark, "random").to_dict()
+    document["method"] = {"name": "Ours"}
+    first, reference = benchmark.query_ids[0], benchmark.references[0].as_py()
+    listed = document["rankings"][first][0]
+    document["rankings"][first][0] = [reference, *(image for image in listed if image != reference)][
+        : len(listed)
+    ]
+    path.write_bytes(orjson.dumps(document))
+    for word, refused in (("removed", True), ("kept", False)):
+        found = judge_file(path, benchmark, file_name="run", form={"reference": word})
+        codes = {finding["code"] for finding in found.payload["findings"]}
+        assert ("reference-contradiction" in codes, isinstance(found, Rejected)) == (refused, refused)

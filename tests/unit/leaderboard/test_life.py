@@ -10,8 +10,10 @@ import pytest
 from web_worlds import opened_app
 from written_pages import submission_html
 
+from cir_metrics.signature import Signature
 from leaderboard import boards
 from leaderboard.callers import EDIT_KEY
+from leaderboard.errors import UploadRefusedError
 from leaderboard.identity.tokens import Tokens, digest
 from leaderboard.life import act
 from leaderboard.server import Server
@@ -54,7 +56,7 @@ def entry(store: Store, name: str = "Ours", owner: str = "token:ada", **more: ob
     one, _ = store.receive(
         board=BOARD, sha256=name.encode().hex().zfill(64), size=1, file_name="a.json", owner=owner
     )
-    signatures = {term: {"text": "s", "key": "k"} for term in boards.board(BOARD).primary_terms}
+    signatures = {term: {"format": 3, "text": "s", "key": "k"} for term in boards.board(BOARD).primary_terms}
     report = {"method": name, "file": "a.json", "metrics": {"recall@10": 0.5}, "signatures": signatures}
     happened = [("validated", {}), ("scored", {"report": report}), ("published", {})]
     return store.append(one, happened, method={"name": name, **more})  # type: ignore[arg-type]
@@ -127,3 +129,119 @@ def test_its_owner_sees_what_a_correction_changed(board: Board) -> None:
     assert "trained_on" in pages[1]
     erased = act(board.store, after, "erase", "organiser")
     assert "secret" not in submission_html(board.server, erased, "owner")
+
+
+DRESS = "fashioniq/dress_val"
+KEY = "k" * 40
+
+
+def dress_entry(store: Store, held: int, *, claims: dict[str, str] | None = None, **parts: Any) -> Submission:
+    """An entry of a board that keeps the reference, which so many of its 2,017 lists hold."""
+    one, _ = store.receive(
+        board=DRESS,
+        sha256="d" * 64,
+        size=1,
+        file_name="a.json",
+        owner="token:ada",
+        edit_hash=digest(KEY),
+    )
+    plain: dict[str, Any] = {
+        "benchmark": DRESS,
+        "benchmark_version": 1,
+        "data_hash": "a",
+        "gallery_hash": "c",
+    }
+    plain |= {"gallery_size": 3817, "reference": "kept", "n": 2017, "ties": "listed", "package_version": "1"}
+    signatures = {}
+    for metric in ("recall@10", "recall@50"):
+        own = {"metric": metric, "variant": "default", "metric_version": 1, "reference_held": (held, 2017)}
+        made = Signature(**{**plain, **own, **parts})
+        signatures[metric] = {**made.to_dict(), "text": str(made)}
+    report = {"method": "Ours", "metrics": dict.fromkeys(signatures, 0.5), "signatures": signatures}
+    happened: list[Happened] = [("validated", {"claims": claims or {}}), ("scored", {"report": report})]
+    return store.append(one, [*happened, ("published", {})], method={"name": "Ours", **(claims or {})})
+
+
+def test_what_an_owner_declares_of_the_reference_is_signed(board: Board) -> None:
+    one = dress_entry(board.store, 0)
+
+    def declared(word: str | None) -> dict[str, Any]:
+        path = f"/api/v1/submissions/{one.id}/correct"
+        answer = board.http.post(path, json={"method": {"reference": word}}, headers={EDIT_KEY: KEY})
+        assert answer.status_code == 200, answer.text
+        (row,) = board.server.tables.refresh(boards.board(DRESS)).view["rows"]
+        return {**row, "signatures": answer.json()["scores"]["signatures"]}
+
+    removed = declared("removed")
+    assert (removed["block"], removed["rank"]) == ("reference", None)
+    assert removed["reference_evidence"]["declared"] == "removed"
+    for signature in removed["signatures"].values():
+        assert "|ref:removed|" in signature["key"]
+        assert signature["text"] == str(Signature.from_dict(signature))
+    kept = declared("kept")
+    assert (
+        kept["rank"],
+        kept["reference_evidence"]["declared"],
+        kept["reference_evidence"]["unverified"],
+    ) == (
+        1,
+        "kept",
+        False,
+    )
+    silent = declared(None)
+    assert (
+        silent["rank"],
+        silent["reference_evidence"]["declared"],
+        silent["reference_evidence"]["unverified"],
+    ) == (
+        1,
+        "",
+        True,
+    )
+    log = board.store.submission(one.id)
+    assert log is not None
+    assert [event.kind for event in log.events][-6:] == ["corrected", "rescored"] * 3
+    # Whoever scores the file again knows what was declared since.
+    assert act(
+        board.store, log, "correct", "owner", method={"name": "Ours", "reference": "removed"}
+    ).form_now == {"reference": "removed"}
+
+
+@pytest.mark.parametrize(
+    ("held", "word", "more", "code", "where", "fix"),
+    [
+        (40, "removed", {}, "reference-contradiction", "40 of 2,017 lists", "send a file that was ranked so"),
+        (
+            0,
+            "kept",
+            {"claims": {"reference": "removed"}},
+            "against-file",
+            '"removed"',
+            "send a corrected file",
+        ),
+        (
+            0,
+            "removed",
+            {"format": 2, "reference_held": None},
+            "wrong-state",
+            DRESS,
+            "cir leaderboard rescore",
+        ),
+    ],
+)
+def test_what_the_lists_or_the_file_contradict_is_refused(
+    store: Store, held: int, word: str, more: dict[str, Any], code: str, where: str, fix: str
+) -> None:
+    one = dress_entry(store, held, **more)
+    with pytest.raises(UploadRefusedError) as caught:
+        act(store, one, "correct", "owner", method={**(one.method or {}), "reference": word})
+    assert (caught.value.code, caught.value.status) == (code, 409)
+    assert where in caught.value.message
+    assert fix in caught.value.fix
+    assert store.submission(one.id) == one
+
+
+def test_the_owners_form_offers_what_can_be_declared(board: Board) -> None:
+    html = submission_html(board.server, dress_entry(board.store, 0), "owner")
+    assert '<select id="word-reference" name="reference" data-kind="text"' in html
+    assert html.count('<option value="removed">') == 1

@@ -14,6 +14,7 @@ from leaderboard.commands import board_text
 from leaderboard.pages.board.head import facts
 from leaderboard.pages.board.rows import lines_of
 from leaderboard.standings import Entry, checked_gallery, standings
+from leaderboard.standings.blocks import block_words
 from leaderboard.submission import Event, Submission
 from leaderboard.views import table_view
 
@@ -28,7 +29,7 @@ def submission(
     said = {**PARTS, "gallery": "unknown" if size is None else f"{size}:9be02d1", **parts}
     text = " | ".join(["circo/val#1", *(f"{key}:{value}" for key, value in said.items())])
     key = text.partition(" | n:")[0]
-    signature = {"key": key, "text": text, "gallery_size": size}
+    signature = {"format": 3, "key": key, "text": text, "gallery_size": size}
     report = {"metrics": {"map@5": minute / 100}, "signatures": {"map@5": signature}}
     events = (Event(1, "scored", at, {"report": report}), Event(2, "published", at, {}))
     return a_submission(name, board=CIRCO.id, number=minute, at=at, baseline=baseline, events=events)
@@ -74,15 +75,14 @@ def test_an_empty_board_states_the_gallery_only_where_its_list_is_at_hand(
 
 
 def test_signatures_show_the_parts_that_differ() -> None:
-    def differing(*found: Submission) -> dict[str, tuple[str, ...]]:
-        view = table_view(CIRCO, entries(*found), 2**20)
-        return {line.name: line.differs for line in lines_of(CIRCO, view)}
+    def differing(other: Submission) -> str:
+        first, second = rows(submission("a", 1), other)
+        assert (first["submission"], first["block"], first["why"]) == ("b", "current", "")
+        return str(second["why"])
 
-    code = submission("b", 2, size=3000, metric="1:released_code")
-    assert differing(submission("a", 1), code) == {"a": ("gallery", "metric"), "b": ()}
-    assert differing(submission("a", 1), submission("b", 2)) == {"a": (), "b": ()}
-    unchecked = submission("b", 2, skipped="counts")
-    assert differing(submission("a", 1), unchecked) == {"a": ("skipped",), "b": ()}
+    assert ": gallery, metric differs." in differing(submission("b", 2, size=3000, metric="1:released_code"))
+    assert ": data differs." in differing(submission("b", 2, data="other"))
+    assert differing(submission("b", 2)) == ""
 
 
 def test_no_name_imitates_the_mark_of_a_baseline() -> None:
@@ -98,5 +98,5 @@ def test_no_name_imitates_the_mark_of_a_baseline() -> None:
 
 def test_a_table_explains_entries_without_a_rank() -> None:
     text = board_text(CIRCO, entries(submission("a", 1, data="other"), submission("b", 2)))
-    assert text.splitlines()[-1].startswith("-: ranked another gallery, skipped images, or scored")
-    assert "scored on other data" not in board_text(CIRCO, entries(submission("b", 2)))
+    assert text.splitlines()[-2] == block_words(CIRCO, "signature")
+    assert block_words(CIRCO, "signature") not in board_text(CIRCO, entries(submission("b", 2)))

@@ -19,6 +19,7 @@ from site_world import HOSTILE
 from typer.testing import CliRunner
 
 from cir_metrics.errors import CallError
+from cir_metrics.signature import FORMAT
 from leaderboard import settings
 from leaderboard.cli import build
 from leaderboard.export import html
@@ -41,6 +42,9 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
         add_entry(opened.store, seed, 0.3, name=text, notes=text, trained_on=[text], paper=text, code=text)
     for seed in range(100, 100 + LONG):
         add_entry(opened.store, seed, 0.2, board="cirr/val")
+    for seed, (name, parts) in enumerate({"Before": {"format": 2}, "Since": {}}.items(), start=200):
+        plain = {"format": FORMAT, "key": name, "text": name, "gallery_size": 100}
+        add_entry(opened.store, seed, board="circo/val", signature=plain | parts, alike=("map@5",), name=name)
     for seed, kind in enumerate(("private", "withdrawn", "hidden"), start=50):
         one = add_entry(opened.store, seed, 0.3, name=f"{SECRET} {kind}")
         opened.store.append(one, [(kind, {"reason": "because"} if kind == "hidden" else {})])
@@ -64,7 +68,11 @@ def test_every_link_of_a_mirror_leads_to_a_file_in_it_and_hostile_texts_stay_tex
     assert list(problems(tmp_path / "mirror")) == []
     pages = [name for name in files if name.endswith(".html")]
     assert {"index.html", "b/shapes/val/index.html", "b/cirr/val/index.html"} <= {*pages}
-    assert sum(name.startswith("e/") for name in pages) == len(HOSTILE) + LONG
+    assert sum(name.startswith("e/") for name in pages) == len(HOSTILE) + LONG + 2
+    # What an earlier version scored stands below the others, with the way to score it again.
+    mixed = (tmp_path / "mirror/b/circo/val/index.html").read_text()
+    command = "cir leaderboard rescore circo/val --switch"
+    assert mixed.index(">Since<") < mixed.index(command) < mixed.index(">Before<")
     rows = tmp_path / "mirror/b/cirr/val"
     assert "b/cirr/val/page-2.html" in pages
     assert len(list(csv.DictReader((rows / "board.csv").open(newline="")))) == LONG

@@ -19,14 +19,14 @@ from leaderboard.inspection.making import _known_codes, _subset_codes, _subset_f
 from leaderboard.inspection.protocol import ProtocolCheck, protocol_check
 from leaderboard.server import Server
 from leaderboard.settings import Settings
+from leaderboard.standings.blocks import Reference
 from leaderboard.submission import Submission
 from submissions.validation import read
 
 KEPT = ProtocolCheck(
-    reference="kept",
+    keeps=True,
+    reference=Reference("kept", 5, 20, "", False),
     lists=20,
-    lists_with_reference=20,
-    lists_that_rank_it=5,
     gallery=None,
     never_ranked=None,
     shortest=10,
@@ -42,7 +42,14 @@ KEPT = ProtocolCheck(
 def check(server: Server, submission: Submission) -> ProtocolCheck:
     lists = server.lists.make(submission)
     assert lists is not None
-    return protocol_check(boards.board(submission.board), lists, server.equals(submission))
+    return protocol_check(
+        boards.board(submission.board), lists, reference_of(submission), server.equals(submission)
+    )
+
+
+def reference_of(submission: Submission) -> Reference:
+    board = boards.board(submission.board)
+    return Reference.of((submission.scores or {})["signatures"][board.primary_terms[0]])
 
 
 def test_the_check_of_queries_counts_what_a_slow_reading_counts(
@@ -64,7 +71,7 @@ def test_the_check_of_queries_counts_what_a_slow_reading_counts(
                 for a, b in itertools.permutations(members, 2)
             )
         found = check(server, entries[name])
-        assert (found.lists, found.lists_with_reference, found.lists_that_rank_it) == (300, 300, held)
+        assert (found.lists, found.reference.lists, found.reference.held) == (300, 300, held)
         assert found.never_ranked == len(set(benchmark.gallery or ()) - ranked)
         assert (found.gallery, found.shortest, found.longest) == (3940, 50, 50)
         assert (found.subsets, found.subsets_compared, found.subsets_consistent) == (
@@ -85,7 +92,7 @@ def test_the_check_of_sessions_looks_at_each_turns_reference(
             lists += 1
             held += turn["reference_image_id"] in listed
     found = check(server, entries["tirg"])
-    assert (found.reference, found.lists, found.lists_that_rank_it, found.subsets) == ("kept", lists, held, 0)
+    assert (found.keeps, found.lists, found.reference.held, found.subsets) == (True, lists, held, 0)
     assert [finding.label for finding in found.findings()] == [
         "Reference ranked",
         "Images never ranked",
@@ -107,7 +114,7 @@ def test_a_round_that_a_silent_user_ends_ranks_nothing(server: Server) -> None:
     assert silent > 100
     sent = as_lines(played.model_copy(update={"rounds": rounds}))
     found = check(server, handed_in(server, sent, "silent.jsonl", "shapes/dialogue_val"))
-    assert (found.lists, found.lists_with_reference, found.lists_that_rank_it) == (len(rounds), 300, 0)
+    assert (found.lists, found.reference.lists, found.reference.held) == (len(rounds), 300, 0)
 
 
 def test_entries_whose_lists_begin_the_same_are_named(tmp_path: Path) -> None:
@@ -139,7 +146,7 @@ def test_entries_whose_lists_begin_the_same_are_named(tmp_path: Path) -> None:
     assert found[2] == AlikeSearch(looked_at=2)
     lists = opened.lists.make(sent[0])
     assert lists is not None
-    last = protocol_check(boards.board("shapes/val"), lists, (), found[0]).findings()[-1]
+    last = protocol_check(boards.board("shapes/val"), lists, KEPT.reference, (), found[0]).findings()[-1]
     assert (last.value, last.entries) == ("", ((sent[1].id, "300 of 300 lists (100.00 %)"),))
     assert "the same first 10 images in the same order" in last.sentence
     opened.close()
@@ -156,7 +163,7 @@ def test_entries_that_are_not_read_yet_are_not_called_different(tmp_path: Path) 
     table = opened.tables.refresh(boards.board("shapes/val"))
     found = entries_alike(opened.store, opened.lists, table, first)
     assert found == AlikeSearch(waiting=1)
-    said = protocol_check(boards.board("shapes/val"), lists, (), found).findings()[-1]
+    said = protocol_check(boards.board("shapes/val"), lists, KEPT.reference, (), found).findings()[-1]
     assert said.value == "not known yet"
     assert said.sentence == "Nothing is compared yet. 1 entry is still being read for this."
     assert opened.lists.make(second) is not None
@@ -205,12 +212,12 @@ def test_findings_say_what_the_numbers_mean() -> None:
         "The list of the gallery is not here. There are 20 lists of 10 to 50 images. The board scores" in said
     )
     assert "scores the first 20 of each." in said
-    wrong = replace(KEPT, reference="removed").findings()[0]
+    wrong = replace(KEPT, keeps=False).findings()[0]
     assert (wrong.fits, wrong.sentence) == (
         False,
         "The protocol removes the reference image, but lists hold it.",
     )
-    right = replace(KEPT, reference="removed", lists_that_rank_it=0).findings()[0]
+    right = replace(KEPT, keeps=False, reference=Reference("removed", 0, 20, "", False)).findings()[0]
     assert (right.fits, right.value) == (True, "in 0 of 20 lists (0.00 %)")
 
 
@@ -218,8 +225,11 @@ def test_equal_rankings_are_named(server: Server, entries: dict[str, Submission]
     lists = server.lists.make(entries["sum"])
     assert lists is not None
     board = boards.board("shapes/val")
-    assert protocol_check(board, lists, ["b", "a"]).findings()[-2].entries == (("b", ""), ("a", ""))
-    assert protocol_check(board, lists).findings()[-2].value == "none"
+    assert protocol_check(board, lists, KEPT.reference, ["b", "a"]).findings()[-2].entries == (
+        ("b", ""),
+        ("a", ""),
+    )
+    assert protocol_check(board, lists, KEPT.reference).findings()[-2].value == "none"
 
 
 def test_subsets_of_any_size_are_read_whole() -> None:

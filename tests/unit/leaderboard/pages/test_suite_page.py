@@ -53,7 +53,7 @@ def add_bundle(store: Store, name: str, values: dict[str, float]) -> None:
         for member in suite(SUITE).benchmarks
     ]
     own = {metric: value for metric, value in metrics.items() if "/" not in metric}
-    signature = {"key": "same", "text": f"{SUITE}#1 | v:1", "gallery_size": 100}
+    signature = {"format": 3, "key": "same", "text": f"{SUITE}#1 | v:1", "gallery_size": 100}
     report = {"metrics": own, "runs": runs, "signatures": dict.fromkeys(own, signature)}
     submission, _ = store.receive(
         board=SUITE, sha256=f"{len(name):064x}", size=1, file_name="bundle.json", submitter="", baseline=False

@@ -9,7 +9,7 @@ import pytest
 from full_boards import START, a_submission
 
 import submissions
-from cir_metrics.signature import Signature
+from cir_metrics.signature import FORMAT, Signature
 from leaderboard import boards, data
 from leaderboard.standings import standings
 from leaderboard.submission import Event, Submission
@@ -19,7 +19,8 @@ def entry(
     name: str, value: float, minute: int, *, key: str = "same", metric: str = "recall@10"
 ) -> Submission:
     at = START + timedelta(minutes=minute)
-    report = {"metrics": {metric: value}, "signatures": {metric: {"key": key, "text": f"{key} | n:1"}}}
+    signature = {"format": FORMAT, "key": key, "text": f"{key} | n:1"}
+    report = {"metrics": {metric: value}, "signatures": {metric: signature}}
     events = (Event(1, "scored", at, {"report": report}), Event(2, "published", at, {}))
     return a_submission(name, number=minute, at=at, events=events)
 
@@ -116,7 +117,10 @@ def test_a_score_stored_in_format_1_is_shown_and_not_ranked_with_new_ones() -> N
         own = {**signature.to_dict(), "text": str(signature)}
         one.events[0].payload["report"]["signatures"] = dict.fromkeys(board.primary_terms, own)
     lines = standings(board, [old, new], data.current_keys(board))
-    assert [(line.rank, line.name) for line in lines] == [(1, "new"), (None, "old")]
+    assert [(line.rank, line.name, line.block) for line in lines] == [
+        (1, "new", "current"),
+        (1, "old", "older_format"),
+    ]
     assert lines[1].signature == str(before)
     assert "sig:" not in lines[1].signature
     assert "sig:3" in lines[0].signature

@@ -219,7 +219,8 @@ def test_formats_agree(filled: tuple[Any, Server]) -> None:
     assert list(written[0]) == table.column_names == list(columns(list(view["rows"][0]["metrics"])))
     for row, line, cells in zip(view["rows"], table.to_pylist(), written, strict=True):
         ends = dict(zip(("interval_low", "interval_high"), row["interval"], strict=True))
-        flat = {**row, **ends, **row["metrics"], **row["method"]}
+        shown = {f"reference_{name}": value for name, value in row["reference_evidence"].items()}
+        flat = {**row, **ends, **shown, **row["metrics"], **row["method"]}
         for name, value in line.items():
             expected = flat.get(name)
             assert value == (", ".join(expected) if isinstance(expected, list) else expected)

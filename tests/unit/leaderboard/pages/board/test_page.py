@@ -255,7 +255,7 @@ def test_what_people_write_is_text_in_every_place(server: Server) -> None:
 def test_an_entry_of_another_signature_stands_last_and_says_what_differs() -> None:
     def scored(name: str, value: float, gallery: str, minute: int) -> Submission:
         text = f"{BOARD}#2 | data:a052383 | gallery:{gallery} | n:300 | v:0.1.0"
-        signature = {"key": gallery, "text": text, "gallery_size": 100}
+        signature = {"format": 3, "key": f"gallery:{gallery}", "text": text, "gallery_size": 100}
         report = {"metrics": {METRIC: value}, "signatures": {METRIC: signature}}
         at = START + timedelta(minutes=minute)
         events = (Event(minute, "scored", at, {"report": report}), Event(minute, "published", at, {}))
@@ -265,9 +265,9 @@ def test_an_entry_of_another_signature_stands_last_and_says_what_differs() -> No
     of_own = scored("own", 0.9, "100:9be02d1", 1)
     view = table_view(board, standings(board, [of_own, scored("usual", 0.3, "3940:1103980", 2)]), 2**20)
     found = shown(board, lines_of(board, view), read_choices(board, {})[0])
-    assert [(line.name, line.kind, line.differs) for line in found.lines] == [
-        ("usual", "method", ()),
-        ("own", "apart", ("gallery",)),
+    assert [(line.name, line.kind, line.mark) for line in found.lines] == [
+        ("usual", "method", ""),
+        ("own", "apart", "does not compare"),
     ]
 
 

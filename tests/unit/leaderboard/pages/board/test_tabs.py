@@ -251,7 +251,10 @@ def test_names_stay_text_in_the_interactive_plot(tmp_path: Any) -> None:
 
 
 def test_no_more_methods_are_drawn_than_can_be_told_apart() -> None:
-    rows = [{"submission": str(number), "rank": number, "method": {}} for number in range(1, 10)]
+    rows = [
+        {"submission": str(number), "rank": number, "block": "current", "method": {}}
+        for number in range(1, 10)
+    ]
     chosen, remarks = tabs._chosen(rows, ",".join(str(number) for number in range(1, 10)))
     assert [row["submission"] for row in chosen] == list("1234567")
     assert remarks == ["The first 7 of 9 methods are shown."]
