@@ -20,6 +20,7 @@ from cir_metrics.significance import paired_differences, randomisation_test
 from cir_metrics.sums import FloatArray, exact_mean
 from leaderboard import boards
 from leaderboard.standings import Entry
+from leaderboard.standings.blocks import Reference
 from leaderboard.standings.groups import BoardGroups, Groups, board_groups, leader_groups
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -272,7 +273,8 @@ def test_bad_input_is_named(call: Any, message: str) -> None:
 
 
 def entry(name: str, value: float, rank: int | None, *, baseline: bool = False) -> Entry:
-    return Entry(rank, a_submission(name, board=CIRR.id, baseline=baseline), value, {}, "")
+    one = a_submission(name, board=CIRR.id, baseline=baseline)
+    return Entry(rank, one, value, {}, "", Reference("removed", 0, 300, "", unverified=False))
 
 
 def shown(entries: list[Entry], values: dict[str, Mapping[str, FloatArray]]) -> dict[str, int]:
