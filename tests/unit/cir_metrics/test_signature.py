@@ -343,12 +343,12 @@ def test_a_printed_metric_is_parsed_into_module_and_cutoff(
         (
             "recal@5",
             UnknownNameError,
-            "no metric is printed as 'recal@5'. Did you mean 'recall@1'? `cir metrics list` shows all.",
+            "no metric is printed as 'recal@5'. Did you mean 'recall@5'? `cir metrics list` shows all.",
         ),
         (
             "recall_at_k@5",
             UnknownNameError,
-            "no metric is printed as 'recall_at_k@5'. Did you mean 'recall@1'? `cir metrics list` shows all.",
+            "no metric is printed as 'recall_at_k@5'. Did you mean 'recall@5'? `cir metrics list` shows all.",
         ),
         ("zzz", UnknownNameError, "no metric is printed as 'zzz'. `cir metrics list` shows all."),
         (
@@ -370,9 +370,7 @@ def test_module_names_are_looked_up_with_a_hint() -> None:
     assert check_variant("pnr_map", "released_code") == "released_code"
 
 
-def test_the_catalogue_cannot_be_changed() -> None:
-    with pytest.raises(TypeError):
-        METRICS["new"] = METRICS["pnr_map"]  # type: ignore[index]
+def test_an_entry_of_the_catalogue_cannot_be_changed() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         METRICS["pnr_map"].version = 2  # type: ignore[misc]
 
