@@ -135,7 +135,7 @@ def fisd_command(
         bool, typer.Option("--reviewed-only", help="Leave out triplets that nobody has decided on.")
     ] = False,
     allow_missing: Annotated[
-        bool, typer.Option("--allow-missing", help="Accept a benchmark that lacks one of the aspects.")
+        bool, typer.Option("--allow-missing", help="Go on where something is missing: one of the aspects.")
     ] = False,
     name: MadeName = None,
     title: Title = None,

@@ -15,7 +15,6 @@ queries: what was ranked then is no known list.
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Sequence
 from itertools import chain, repeat
@@ -36,7 +35,8 @@ _PLACES = 1_000
 """Places that are not excused, at least."""
 _LESS_LIKELY = 10
 """How many times less likely an image outside the smaller list may be."""
-_BOUND = math.log(1e-12)
+_BOUND = 1e-12
+"""Chance, at most, that a ranking of the whole gallery leaves out all that the smaller list lacks."""
 
 
 def note_ranked_gallery(
@@ -72,7 +72,7 @@ def note_ranked_gallery(
     for other in sorted(smaller, key=lambda each: each.config.gallery or 0):
         known = image_ids(other)
         fits = ranked <= known < (benchmark.gallery_set or frozenset())
-        if fits and -free * math.log1p((size - len(known)) / (_LESS_LIKELY * len(known))) < _BOUND:
+        if fits and (1 + (size - len(known)) / (_LESS_LIKELY * len(known))) ** -free < _BOUND:
             findings.add(
                 OTHER_GALLERY,
                 f"its {places:,} places hold {used:,} images, none of them outside the {len(known):,} of "

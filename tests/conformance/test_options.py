@@ -23,6 +23,7 @@ DIFFER = {
     "--history": "the rounds of a dialogue that become a query; of `make circled` the captions compared with",
     "--images": "of `rank` a file with the image id of each column; elsewhere the folder of the pictures",
     "--pictures": "a folder to play with, how a page shows pictures, or the format of frames",
+    "--private": "of `submit` an entry that stays off the board; elsewhere what is new on the Hub",
     "--queries": "of `rank` the query id of each row; of `leaderboard export-html` how many pages",
     "--sessions": "a file to write, a kind of rows, or how many are drawn",
     "--size": "pixels of a picture, or images of one of CIRR's subsets",

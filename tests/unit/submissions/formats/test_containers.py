@@ -174,7 +174,7 @@ def test_a_suite_is_answered_by_a_bundle_alone(kind: str) -> None:
 @pytest.mark.parametrize(
     ("content", "title"),
     [
-        (b"1 Q0 a 1 0.5 toy\n", "a TREC run"),
+        (b"mine Q0 a 1 0.5 toy\n", "a TREC run"),
         (b'[{"candidate": "a", "captions": [], "ranking": ["b"]}]', "a FashionIQ starter kit file"),
     ],
 )
