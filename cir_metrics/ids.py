@@ -18,7 +18,8 @@ DIRECTION = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _ENDING = re.compile(r"\.(?:png|jpe?g|webp|bmp|gif|tiff?)", re.IGNORECASE)
 _LONGEST = 300
 """Characters of an id whose spelling is looked at, and (below) folders before its name: each costs a try."""
-_FOLDERS = 6
+_FOLDERS = 4
+_DRESSED = frozenset("/\\.")
 _LIKELY, _CERTAIN = 30, 1000
 """Places that should have held a known id by chance: enough to ask, and so many that nobody misses all."""
 
@@ -135,6 +136,8 @@ def spellings(
         text = plain_id(given)
         if text is None or given in there or len(text) > _LONGEST:
             continue
+        if given is text and not text.isdigit() and _DRESSED.isdisjoint(text):
+            continue  # Nothing could be left out: quicker than trying.
         tail = text
         for tail in _tails(text):
             if tail in there:
