@@ -110,7 +110,7 @@ def _without_tail(row: list[Any]) -> list[Any]:
 
 
 def spellings(
-    ids: Iterable[Any], known: Collection[str], *, digits: int | None = None, bare: bool = False
+    ids: Iterable[Any], known: Collection[str], *, digits: int | None = None, ending: str = ""
 ) -> dict[Any, str]:
     """The known ids that others spell in another way: by what they are spelled, how they are known.
 
@@ -121,7 +121,7 @@ def spellings(
         ids: what was handed in: texts or whole numbers.
         known: the ids of the gallery, or those that references name: a set, where they are many.
         digits: where all ids are numbers of so many digits, known or not.
-        bare: whether no id has folders or an ending, known or not.
+        ending: what no id ends with, known or not.
 
     Example:
         >>> spellings(["a", "img/a.png", "b.jpg", 7], {"a", "007"})
@@ -138,7 +138,6 @@ def spellings(
             continue
         if given is text and not text.isdigit() and _DRESSED.isdisjoint(text):
             continue  # Nothing could be left out: quicker than trying.
-        tail = text
         for tail in _tails(text):
             if tail in there:
                 changed[given] = tail
@@ -154,8 +153,8 @@ def spellings(
                 changed[given] = found
                 break
         else:
-            if bare:
-                changed[given] = tail
+            if ending and text.endswith(ending):
+                changed[given] = text.removesuffix(ending) or text
         if changed.get(given) == given:
             del changed[given]
     return changed

@@ -75,7 +75,7 @@ def compare_command(
     if as_json and format not in (None, "json"):
         raise CallError(f"--json and --format {format} ask for two formats. Fix: leave one of them out.")
     if len(files) > 1 and len(set(map(os.path.realpath, files))) == 1:
-        raise CallError(f"{files[0]} is compared with itself, and does not differ. Fix: name another file.")
+        echo(f"{files[0]} is compared with itself, and does not differ. Fix: name another file.", err=True)
     wanted = "json" if as_json else format or "table"
     check_format(wanted)
     if are_transcripts(files):

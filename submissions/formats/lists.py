@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from cir_metrics.errors import CirError
 from submissions.formats.unchecked import ReaderContext
+from submissions.rank_file.benchmarks import is_here as _is_here
 from submissions.rank_file.findings import shown
 from submissions.rank_file.model import LISTS, turn_key
 from submissions.rank_file.owners import owner_of
 
 if TYPE_CHECKING:
-    from cir_datasets.registry.cards import BenchmarkSpec
     from submissions.formats.unchecked import UncheckedFile
     from submissions.rank_file.benchmarks import Benchmarks
     from submissions.rank_file.findings import Findings
@@ -127,11 +127,3 @@ def _query_ids(name: str, benchmarks: Benchmarks) -> set[str] | None:
         return set(benchmarks.load(name).query_ids)
     except CirError:
         return None
-
-
-def _is_here(spec: BenchmarkSpec) -> bool:
-    """Whether a benchmark is loaded without a download."""
-    from cir_datasets.prepared.folder import last_prepared
-    from cir_datasets.sources import at_hand
-
-    return at_hand(spec) or last_prepared(spec) is not None

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from cir_datasets.rows.columns import numbers
-from cir_metrics.errors import CirError
 from submissions.formats.budget import Budget
 from submissions.rank_file.columns import Columns
 from submissions.rank_file.findings import Findings, json_type, ordinal, shown
@@ -43,15 +42,8 @@ class ReaderContext:
     form: Mapping[str, Any] = field(default_factory=dict)
 
     def spelling(self, spec: BenchmarkSpec) -> Spelling:
-        """How a benchmark spells its images; its gallery is looked at where that alone says it."""
-        spelling = Spelling(image_family(spec))
-        if not spelling.is_free:
-            return spelling
-        try:
-            gallery = self.benchmarks.load(spec.id).gallery
-        except CirError:
-            gallery = None  # Whoever checks the content says so.
-        return Spelling(spelling.family, frozenset(gallery or ()))
+        """How a benchmark spells its images, by its gallery where that is at hand."""
+        return Spelling(image_family(spec), frozenset(self.benchmarks.gallery(spec) or ()))
 
 
 Answers = Mapping[str, list[Any] | None]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cir_metrics.catalogue import METRICS, parse_metric, reads_subset
-from cir_metrics.errors import CallError
+from cir_metrics.errors import CallError, CirError
 
 if TYPE_CHECKING:
     from cir_datasets.registry.cards import BenchmarkSpec
@@ -45,6 +45,8 @@ class Benchmarks:
         """The id that a file must answer, or None where the file says."""
         self.suite: Suite | None = None
         """The suite that a bundle must answer, or None."""
+        self.only_here = False
+        """Whether nothing may be downloaded for a look at the gallery."""
         if isinstance(given, str):
             self.expected = given
             self.suite = find_suite(given)
@@ -73,6 +75,15 @@ class Benchmarks:
 
         return spec(benchmark_id)
 
+    def gallery(self, spec: BenchmarkSpec) -> Sequence[str] | None:
+        """A benchmark's image ids; None where they are not available, or may not be downloaded."""
+        if self.only_here and spec.id not in self._own and not is_here(spec):
+            return None
+        try:
+            return self.load(spec.id).gallery
+        except CirError:
+            return None  # Whoever checks the content says so.
+
     def load(self, benchmark_id: str) -> Benchmark:
         """The benchmark with its rows.
 
@@ -86,6 +97,14 @@ class Benchmarks:
         loaded: Benchmark = cir_datasets.load(benchmark_id)
         self._own[benchmark_id] = loaded
         return loaded
+
+
+def is_here(spec: BenchmarkSpec) -> bool:
+    """Whether a benchmark is loaded without a download."""
+    from cir_datasets.prepared.folder import last_prepared
+    from cir_datasets.sources import at_hand
+
+    return at_hand(spec) or last_prepared(spec) is not None
 
 
 def find_suite(suite_id: str) -> Suite | None:

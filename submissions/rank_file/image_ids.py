@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from cir_datasets.registry.cards import BenchmarkSpec
 
 _COCO_DIGITS = 12
-_BARE = ("cirr", "fashioniq", "multiturn_fashioniq")
-"""Data sets whose ids have no folders and no endings, so that these say nothing even of an unknown image."""
+_CIRR_ENDING = ".png"
+"""Its server's names come without, so that it says nothing even of an unknown image."""
 
 
 def image_family(spec: BenchmarkSpec) -> str:
@@ -50,15 +50,10 @@ class Spelling:
     family: str
     known: Set[str] = frozenset()
 
-    @property
-    def is_free(self) -> bool:
-        """Whether only the gallery says how ids are spelled."""
-        return self.family != "circo" and self.family not in _BARE
-
     def changes(self, ids: Iterable[Any]) -> dict[Any, str]:
         """By id another spelling that is used from then on."""
         digits = _COCO_DIGITS if self.family == "circo" else None
-        return spellings(ids, self.known, digits=digits, bare=self.family in _BARE)
+        return spellings(ids, self.known, digits=digits, ending=_CIRR_ENDING if self.family == "cirr" else "")
 
     def all(self, ids: list[Any]) -> list[Any]:
         """The ids, in their order."""

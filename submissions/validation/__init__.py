@@ -193,7 +193,9 @@ def read(
         >>> read(content, benchmark="cirr/val").rankings
         {'12063': ['dev-0-0-img0']}
     """
-    parsed = parse_file(file, Benchmarks(benchmark), max_bytes=max_bytes, name=name)
+    benchmarks = Benchmarks(benchmark)
+    benchmarks.only_here = True
+    parsed = parse_file(file, benchmarks, max_bytes=max_bytes, name=name)
     report = report_of(parsed)
     if report.rank_file is None or report.errors:
         raise RefusedError(f"{report.file} cannot be read.", report)
