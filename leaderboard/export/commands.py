@@ -45,17 +45,16 @@ def export_hub(
     ] = None,
     home: Home = None,
 ) -> None:
-    """Write boards in the formats of the Hub's own boards and of Every Eval Ever; nothing is sent.
+    """Write boards in the format of the Hub's own boards; nothing is sent.
 
-    Below --out lie dataset/eval.yaml, models/OWNER/NAME/.eval_results/TASK.yaml and
-    every_eval_ever/data/... . Baselines and entries without a rank are left out.
+    Below --out lie dataset/eval.yaml and models/OWNER/NAME/.eval_results/TASK.yaml.
+    Baselines and entries without a rank are left out.
 
     \b
     Example:
         cir leaderboard export-hub shapes/val --dataset me/shapes --out hub --model "Mine=me/mine"
     """
     from leaderboard import boards, settings
-    from leaderboard.export.every_eval_ever import records
     from leaderboard.export.hub import Exporter, hub_files, select
 
     if find_spec("sqlalchemy") is None or find_spec("cryptography") is None:
@@ -73,8 +72,7 @@ def export_hub(
     finally:
         server.close()
     results, left_out = select(standings, exporter.models)
-    files = hub_files(wanted, results, exporter) | records(results, exporter, datetime.now(UTC))
-    for path, content in files.items():
+    for path, content in hub_files(wanted, results, exporter).items():
         _write(out / path, content)
         echo(str(out / path))
     for sentence in left_out:

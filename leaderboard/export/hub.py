@@ -115,11 +115,6 @@ def task_id(board: Board) -> str:
     return re.sub(r"[^a-z0-9_]", "_", board.id)
 
 
-def shown(value: float, unit: str) -> float:
-    """A value with the digits that the boards show, a fraction as a fraction."""
-    return round(value, _DIGITS[unit])
-
-
 def select(standings: Standings, models: Mapping[str, str]) -> tuple[list[HubResult], list[str]]:
     """The entries to export, one a board and model repository.
 
@@ -210,7 +205,7 @@ def _result(one: HubResult, exporter: Exporter) -> list[dict[str, Any]]:
 
     page = f"{exporter.url}{entry_page(one.board.id, one.entry.submission.id)}" if exporter.url else None
     unit = one.board.primary_unit
-    value = shown(one.entry.value, unit)
+    value = round(one.entry.value, _DIGITS[unit])
     entry = EvalResultEntry(
         dataset_id=exporter.dataset,
         task_id=task_id(one.board),

@@ -1,8 +1,7 @@
-"""What is exported for the Hub's own boards and for Every Eval Ever, and what is refused."""
+"""What is exported for the Hub's own boards, and what is refused."""
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -18,7 +17,6 @@ from cir_metrics.errors import CallError
 from cir_metrics.signature import package_version
 from leaderboard import boards
 from leaderboard.boards import Board
-from leaderboard.export.every_eval_ever import records
 from leaderboard.export.hub import Exporter, hub_files, select
 from leaderboard.intake import Cover
 from leaderboard.server import Server
@@ -67,15 +65,9 @@ def _fixed(submission: Any, name: str) -> Any:
 
 def exported(entries: list[Entry], exporter: Exporter = EXPORTER) -> dict[str, str]:
     results, _ = select([(SHAPES, entries)], exporter.models)
-    files = hub_files([SHAPES], results, exporter) | records(results, exporter, AT)
-    return {path: _any_version(content.decode()) for path, content in files.items()}
-
-
-def _any_version(text: str) -> str:
-    version = package_version()
-    return text.replace(f"v:{version}", "v:VERSION").replace(
-        f'"version": "{version}"', '"version": "VERSION"'
-    )
+    files = hub_files([SHAPES], results, exporter)
+    version = f"v:{package_version()}"
+    return {path: content.decode().replace(version, "v:VERSION") for path, content in files.items()}
 
 
 def test_the_files_are_the_golden_ones(entries: list[Entry]) -> None:
@@ -150,13 +142,10 @@ def test_names_and_texts_of_strangers_are_inert(entries: list[Entry]) -> None:
     method = {"name": name, "notes": "!!python/object/apply:os.system [id]", "backbone": "- a: &x *x"}
     hostile = replace(entries[0], submission=replace(entries[0].submission, method=method))
     texts = exported([hostile], replace(EXPORTER, models={name: "us/ours"}, server="x: {y}\n- z"))
-    assert len(texts) == 3
+    assert len(texts) == 2
     (result,) = yaml.safe_load(texts["models/us/ours/.eval_results/shapes_val.yaml"])
     assert result["dataset"]["id"] == "us/shapes"
     assert result["source"]["name"] == "x: {y}\n- z"
-    (record,) = [json.loads(text) for path, text in texts.items() if path.endswith(".json")]
-    assert record["model_info"]["name"] == name
-    assert record["model_info"]["additional_details"]["notes"] == method["notes"]
     assert all(re.fullmatch(r"[\w./-]+", path) and ".." not in path for path in texts)
 
 
@@ -168,18 +157,6 @@ def test_without_its_own_address_a_server_names_no_source(entries: list[Entry]) 
         "date",
         "notes",
     }
-
-
-def test_a_record_holds_the_boards_metrics_with_their_bounds(entries: list[Entry]) -> None:
-    (text,) = [text for path, text in exported(entries[:1]).items() if path.endswith(".json")]
-    record = json.loads(text)
-    metrics = [one["metric_config"]["metric_name"] for one in record["evaluation_results"]]
-    assert metrics == [SHAPES.primary, *(column.metric for column in SHAPES.columns)]
-    for one in record["evaluation_results"]:
-        assert 0 <= one["score_details"]["score"] <= 1
-        assert one["source_data"]["samples_number"] == 300
-        assert one["score_details"]["details"]["signature"].startswith("shapes/val#")
-    assert record["model_info"]["additional_details"]["zero_shot"] == "true"
 
 
 def changed(**fields: Any) -> Board:
