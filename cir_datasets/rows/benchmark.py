@@ -171,7 +171,8 @@ class Benchmark:
             parts = self.table.column(name).chunks
         else:
             parts = [pa.nulls(len(self))]
-        return pa.concat_arrays([pa.array([], pa.string()), *(part.cast(pa.string()) for part in parts)])
+        # `pa.array` would import pandas.
+        return pa.concat_arrays([pa.nulls(0, pa.string()), *(part.cast(pa.string()) for part in parts)])
 
     @functools.cached_property
     def reference_use(self) -> ReferenceUse:
