@@ -185,12 +185,6 @@ class Submission:
         return report
 
     @property
-    def near_copies(self) -> list[dict[str, Any]]:
-        """Earlier files of its owner that give nearly the same answers, on a sealed board; for organisers."""
-        scored = self.last("scored")
-        return [] if scored is None else list(scored.payload.get("near_copies", []))
-
-    @property
     def form_now(self) -> dict[str, Any]:
         """The form as it was sent, but for what its owner has declared of the reference since."""
         if self.last("corrected") is None:

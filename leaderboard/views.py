@@ -212,8 +212,8 @@ def submission_view(
     Args:
         submission: from the store.
         owner: whether its owner reads it, who sees what their corrections changed; organisers do, too.
-        organiser: whether organisers read it, who see what is not for others: near copies, the file of an
-            entry on a sealed board, and results before their phase has closed.
+        organiser: whether organisers read it, who see what is not for others: the file of an entry on a
+            sealed board, and results before their phase has closed.
     """
     judged = submission.last("validated", "rejected")
     sealed, hidden_until = _is_sealed(submission), results_from(submission)
@@ -244,7 +244,6 @@ def submission_view(
         "flag": submission.flag,
         "scores": submission.scores if organiser or results_are_shown(submission) else None,
         "scores_from": None if hidden_until is None else hidden_until.isoformat(),
-        "near_copies": submission.near_copies if organiser else None,
         "events": [_event_view(event, whole=organiser or owner) for event in submission.events],
         "page": entry_page(submission.board, submission.id),
         "outcome_page": submission_page(submission.id),

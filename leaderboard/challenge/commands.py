@@ -1,4 +1,4 @@
-"""`cir challenge`: make a sealed challenge, check that it keeps its secret, join one, see near copies."""
+"""`cir challenge`: make a sealed challenge, check that it keeps its secret, join one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import typer
 
 from cir_datasets.commands.options import DataDirAnywhere, NoChecksAnywhere
 from cir_metrics.errors import CallError, CirError, missing_extra
-from cir_metrics.terminal import echo, fitted
+from cir_metrics.terminal import echo
 from leaderboard.options import Home
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ def challenge_commands() -> typer.Typer:
     group.command("new")(new)
     group.command("check")(check)
     group.command("join")(join)
-    group.command("copies")(copies)
     group.command("remove")(remove)
     return group
 
@@ -205,37 +204,6 @@ def join(
             made.rename(target)
     cir_datasets.prepare(f"{card.name}/{CONFIG}")
     echo(f"{card.name}/{CONFIG}: {config.queries:,} queries, {config.gallery:,} images")
-
-
-def copies(
-    names: Names = None,
-    home: Home = None,
-) -> None:
-    """List files that differ from an earlier one of their owner in one answer, or in 2 % at most.
-
-    \b
-    Example:
-        cir challenge copies autumn
-    """
-    _need_server()
-    from leaderboard import settings
-    from leaderboard.store import Store
-
-    wanted = _sealed(names, home)
-    store = Store(settings.read(home).database_url)
-    try:
-        rows = [
-            [one.board, one.owner or "-", one.id, copy["submission"], f"{copy['differ']} of {copy['of']}"]
-            for board in wanted
-            for one in store.of_board(board.id)
-            for copy in one.near_copies
-        ]
-    finally:
-        store.close()
-    if rows:
-        echo(fitted([["board", "owner", "submission", "near copy of", "answers differ"], *rows]))
-    else:
-        echo("No near copies.", err=True)
 
 
 def remove(

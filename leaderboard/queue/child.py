@@ -46,8 +46,6 @@ _SPARE_BYTES = 64 * _MI
 _LARGEST_FILE = 64 * _MI
 """Bytes of a file that the process writes; the values of ZeroSight's queries are 4 MiB."""
 _MOST_FILES = 128
-FINGERPRINTS = "rankings"
-"""What a sealed board keeps of each query instead of its scores: a hash of the answer."""
 _BEGUN = {"begun": True}
 _LONGEST_ANSWER = 8 * _MI
 _LONGEST_LOG = 16 * 1024
@@ -115,7 +113,7 @@ class Judged:
         claims: of these fields that the file itself holds: `oracle`, `zero_shot`, `trained_on`.
         report: the score report as JSON values, or None.
         canonical: hash of its rankings (`submissions.rank_file.canonical`), or None.
-        values: where the values per query were written, or None.
+        values: where the values per query were written, or None: a sealed board has none.
     """
 
     outcome: Literal["rejected", "scored"]
@@ -150,8 +148,7 @@ def judge(
         limits: what this may take; a file that needs more is rejected with the finding `too-costly`.
         values_to: where the values per query are kept (see `judging.write_values`), or None.
         ground_truth: address of a sealed board's ground truth, which the process alone reads. Its answer is
-            rounded then, nothing that it writes on stderr is kept, and the values kept are no scores but
-            fingerprints of the answers.
+            rounded then, and neither values nor what it writes on stderr are kept.
         dialogue: of a board that takes transcripts; None of one that takes rank files.
         stopped: ends the process when it is set.
 
@@ -329,7 +326,7 @@ def _judged(answer: dict[str, Any], values: Path | None) -> Judged:
         claims=answer["claims"],
         report=answer["report"],
         canonical=answer["canonical"],
-        values=values,
+        values=values if values is not None and values.is_file() else None,
     )
 
 
@@ -467,9 +464,8 @@ def _answer(request: dict[str, Any], asked: Benchmarks, sealed: Benchmark | None
             finding can depend on that.
         sealed: the same with the ground truth of a sealed board, for its score alone.
     """
-    from leaderboard.queue.judging import Rejected, judge_file, score_file, write_arrays, write_values
+    from leaderboard.queue.judging import Rejected, judge_file, score_file, write_values
     from submissions.rank_file.canonical import canonical_hash
-    from submissions.rank_file.model import RankFile
 
     path = Path(request["file"])
     with path.open("rb") as file:
@@ -482,15 +478,10 @@ def _answer(request: dict[str, Any], asked: Benchmarks, sealed: Benchmark | None
         return {"outcome": "rejected", **judged.payload}
     report = score_file(judged, asked if sealed is None else sealed)
     said, kept = report.to_dict(), request["values_to"]
-    if sealed is not None and isinstance(judged.rank_file, RankFile):
-        import numpy as np
-
-        from leaderboard.queue.ground_truth import aggregates, fingerprints
+    if sealed is not None:
+        from leaderboard.queue.ground_truth import aggregates
 
         said = aggregates(said, sealed)
-        if kept is not None:
-            prints = fingerprints(judged.rank_file, asked.load(request["benchmark"]))
-            write_arrays({FINGERPRINTS: np.asarray(prints, dtype=np.int64)}, Path(kept))
     elif kept is not None:
         write_values(report, Path(kept))
     return {

@@ -22,17 +22,12 @@ if TYPE_CHECKING:
     from cir_datasets.registry.cards import BenchmarkSpec
     from cir_datasets.rows.benchmark import Benchmark
     from cir_datasets.rows.records import Row
-    from submissions.rank_file.model import RankFile
 
 FORMAT, FORMAT_VERSION = "cir-ground-truth", 1
 LEAST_QUERIES = 30
 """Numbers of fewer queries or sessions say too much of each of them, and are not given out."""
 _MAX_BYTES = 2**26
 _SALT_DIGITS = 32
-_FINGERPRINT = 7
-"""Bytes: they fit into a signed integer."""
-_BY_SET = frozenset(("recall_at_k", "recall_subset", "hits_at_k", "final_recall", "hits_auc"))
-"""Metrics that do not depend on the order of the first K."""
 _RANKS = ("mean_rank", "median_rank", "censored")
 _FIX = "Fix: `cir challenge check` says what is wrong with it."
 
@@ -243,39 +238,3 @@ def aggregates(report: Mapping[str, Any], benchmark: Benchmark) -> dict[str, Any
     rounded = None if main is None else coarse(main, "rank" if report["main_metric"] in _RANKS else "percent")
     signatures = {name: report["signatures"][name] for name in metrics}
     return {**report, "main": rounded, "metrics": metrics, "extra": {}, "signatures": signatures}
-
-
-def fingerprints(rank_file: RankFile, benchmark: Benchmark) -> list[list[int]]:
-    """Hashes of what the board's metrics see of each answer, to see how many two files share.
-
-    The truth is not in them. A metric that asks only whether a positive is among the first K sees a set:
-    another order of these is the same answer. Each number that is given out can be probed for itself, so that
-    each has a column of its own: one for each cutoff, of sessions one for each turn.
-
-    Args:
-        rank_file: what was validated.
-        benchmark: what it answers.
-
-    Returns:
-        A row a query, in the benchmark's order.
-    """
-    from cir_metrics.catalogue import METRICS
-    from cir_metrics.evaluation import parse_wanted
-    from submissions.rank_file.benchmarks import board_depth
-
-    depth, sessions = board_depth(benchmark).used, benchmark.multi_turn
-    turns = range(1, max(benchmark.column("num_turns")) + 1) if sessions else ()
-    views: dict[tuple[bool, bool, int, int, int | None], None] = {}
-    for name, cutoff in parse_wanted(benchmark.spec.metrics, "multi_turn" if sessions else "single_turn"):
-        last_alone = name.startswith("final_") or not sessions
-        for part in [(-1, None)] if last_alone else [(0, turn) for turn in turns]:
-            views[METRICS[name].reads_subset, name in _BY_SET, cutoff or depth, *part] = None
-    subsets = rank_file.subset_rankings or {}
-
-    def hashed(query: str, of_subset: bool, by_set: bool, cutoff: int, start: int, end: int | None) -> int:
-        answer: Any = subsets.get(query, []) if of_subset else rank_file.rankings[query]
-        rankings = [each[:cutoff] for each in (answer if sessions else [answer])[start:end]]
-        seen = json.dumps([sorted(each) if by_set else each for each in rankings])
-        return int.from_bytes(hashlib.blake2b(seen.encode(), digest_size=_FINGERPRINT).digest())
-
-    return [[hashed(query, *view) for view in views] for query in benchmark.query_ids]

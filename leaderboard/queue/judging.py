@@ -198,10 +198,14 @@ def write_values(report: ScoreReport, path: Path) -> None:
     """
     import numpy as np
 
+    from cir_metrics.atomic import write_whole
+
     values = _suite_values(report) if report.runs else {}
     if report.evidence is not None:
         values = dict(report.evidence.values)
-    write_arrays({name: np.asarray(each, dtype=np.float64) for name, each in values.items()}, path)
+    packed = io.BytesIO()
+    np.savez(packed, **{name: np.asarray(each, dtype=np.float64) for name, each in values.items()})
+    write_whole(path, packed.getvalue(), durable=True)
 
 
 def _suite_values(report: ScoreReport) -> dict[str, Any]:
@@ -220,21 +224,6 @@ def _suite_values(report: ScoreReport) -> dict[str, Any]:
     for part in sample.parts:
         found |= {f"{metric}@{part.benchmark.id}": values for metric, values in part.values.items()}
     return found
-
-
-def write_arrays(arrays: Mapping[str, Any], path: Path) -> None:
-    """Write arrays as an `.npz` without pickles, which appears whole or not at all.
-
-    Raises:
-        OSError: the system refuses to write there.
-    """
-    import numpy as np
-
-    from cir_metrics.atomic import write_whole
-
-    packed = io.BytesIO()
-    np.savez(packed, **dict(arrays))
-    write_whole(path, packed.getvalue(), durable=True)
 
 
 def _claims(rank_file: RankFile, form: Mapping[str, Any]) -> dict[str, Any]:

@@ -40,7 +40,6 @@ from leaderboard.errors import (
 from leaderboard.life import refuse_contradiction, refuse_taken_name, same_rankings
 from leaderboard.queue.child import Judged, Limits, judge
 from leaderboard.queue.jobs import LEASE_SECONDS, Job, Jobs
-from leaderboard.queue.near_copies import NearCopy, near_copies
 from leaderboard.store import Decide, Happened, Store
 from leaderboard.store.files import FileStore
 from leaderboard.store.sweeping import Sweeper
@@ -263,17 +262,10 @@ class Worker:
                 raise PassingError(f"submission {submission.id} on {board.id}: {error}") from error
             kept = None if judged.values is None else judged.values.read_bytes()
         columns = {"method": judged.method, "canonical": judged.canonical} if judged.method else {}
-        copies = near_copies(self._store, submission, kept) if board.sealed and kept else []
-        return partial(self._ends, submission, judged, copies), columns, kept
+        return partial(self._ends, submission, judged), columns, kept
 
-    def _ends(
-        self,
-        submission: Submission,
-        judged: Judged,
-        copies: list[NearCopy],
-        connection: sa.Connection,
-    ) -> list[Happened]:
-        """The events that a judged file's submission ends with; only organisers see the near copies."""
+    def _ends(self, submission: Submission, judged: Judged, connection: sa.Connection) -> list[Happened]:
+        """The events that a judged file's submission ends with."""
         findings = {"findings": judged.findings, "text": judged.text}
         if judged.outcome == "rejected":
             offered = with_offer(submission.board, submission.file_name, judged.findings)
@@ -283,7 +275,7 @@ class Worker:
         # A crash between the events of an earlier version of the server may have left the first.
         seen = submission.last("validated") is not None
         happened: list[Happened] = [] if seen else [("validated", {**findings, "claims": judged.claims})]
-        happened.append(("scored", {"report": judged.report, **({"near_copies": copies} if copies else {})}))
+        happened.append(("scored", {"report": judged.report}))
         canonical = str(judged.canonical)
         off = self._store.kept_off(submission, canonical, connection)
         if off is not None:

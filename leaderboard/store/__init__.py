@@ -268,10 +268,6 @@ class Store:
         with self.database.read() as connection:
             return self._latest_attempt(connection, board, sha256, owner) is not None
 
-    def of_owner(self, owner: str) -> list[Submission]:
-        """All submissions of an owner, first come first."""
-        return self._of(submissions.c.owner == owner)
-
     def of_board(self, board: str) -> list[Submission]:
         """All submissions to a board, first come first."""
         return self._of(submissions.c.board == board)

@@ -224,10 +224,6 @@ class _SubmissionFields(_StrictAnswer):
     scores_from: Annotated[
         str | None, Field(description="when results are shown, while they are not, or null")
     ]
-    near_copies: Annotated[
-        list[dict[str, Any]] | None,
-        Field(description="earlier files of its owner with nearly the same answers; null for others"),
-    ]
     events: list[EventAnswer]
     page: Annotated[str, Field(description="its board's page, where it is marked")]
     outcome_page: Annotated[str, Field(description="its own page, whatever became of it")]

@@ -40,7 +40,6 @@ def test_the_commands_are_the_expected_ones() -> None:
         "embeddings rm",
         "embeddings verify",
         "challenge check",
-        "challenge copies",
         "challenge join",
         "challenge new",
         "challenge remove",

@@ -18,7 +18,6 @@ from cir_metrics.errors import CallError, CirError, UnknownNameError
 from leaderboard import boards
 from leaderboard.cli import build
 from leaderboard.errors import BoardError
-from leaderboard.store import Store
 from submissions.errors import WithheldError
 
 
@@ -202,20 +201,6 @@ def test_who_asks_for_a_score_is_sent_to_the_organisers(places: world.Places, tm
     done = CliRunner().invoke(build(), ["score", str(out)])
     assert isinstance(done.exception, WithheldError)
     assert f"its ground truth is sealed. Fix: cir submit {out} --to URL" in str(done.exception)
-
-
-def test_near_copies_are_listed_for_organisers(places: world.Places) -> None:
-    new(places)
-    assert "No near copies" in cir("copies").output
-    store = Store(f"sqlite:///{places.home / 'leaderboard.sqlite'}")
-    one, _ = store.receive(board=world.ID, sha256="0" * 64, size=1, file_name="a", owner="token:ada")
-    copy = {"submission": "0123", "differ": 1, "of": 60}
-    store.append(one, [("scored", {"report": {}, "near_copies": [copy]}), ("private", {})])
-    store.close()
-    said = cir("copies", world.NAME).output
-    assert "token:ada" in said
-    assert "1 of 60" in said
-    assert json.dumps(copy) not in said
 
 
 def test_boards_of_ones_own_may_stand_alone(places: world.Places, monkeypatch: pytest.MonkeyPatch) -> None:

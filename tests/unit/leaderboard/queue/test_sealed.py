@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import json
 import logging
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import challenge_world as world
-import numpy as np
 import pytest
 from http_hub import TOKEN, Hub
 from s3_server import BUCKET, KEY, S3, SECRET
@@ -20,7 +17,7 @@ import leaderboard
 from leaderboard.challenge.making import Rules, default_phase, make
 from leaderboard.challenge.material import Material, from_files
 from leaderboard.errors import PassingError
-from leaderboard.queue.child import FINGERPRINTS, Judged, judge
+from leaderboard.queue.child import Judged, judge
 from leaderboard.queue.ground_truth import as_bytes
 from leaderboard.queue.worker import Worker
 from leaderboard.store import Store
@@ -56,19 +53,19 @@ def test_numbers_have_two_decimals_and_values_a_query_are_not_kept(
     assert all(round(value, 4) == value for value in report["metrics"].values())
     assert report["main"] == report["metrics"]["map@5"]
     assert 0 < report["metrics"]["map@5"] < 1
-    with np.load(io.BytesIO((tmp_path / "values.npz").read_bytes())) as kept:
-        assert kept.files == [FINGERPRINTS]
+    assert found.values is None
+    assert not (tmp_path / "values.npz").exists()
 
 
-def test_what_is_kept_a_query_does_not_depend_on_the_truth(tmp_path: Path, places: world.Places) -> None:
+def test_nothing_but_numbers_and_signatures_depends_on_the_truth(
+    tmp_path: Path, places: world.Places
+) -> None:
     # The same rankings against another truth: only numbers and their signatures may change.
     first = judged(tmp_path, world.rank_file(hits=7), places.ground_truth)
-    kept = (tmp_path / "values.npz").read_bytes()
     (tmp_path / "other").mkdir()
     other = from_files(*world.write_rows(tmp_path / "other", seed=1), None, "removed")
     places.ground_truth.write_bytes(as_bytes(world.ID, other.rows))
     second = judged(tmp_path, world.rank_file(hits=7), places.ground_truth)
-    assert (tmp_path / "values.npz").read_bytes() == kept
     reports = [first.report or {}, second.report or {}]
     assert reports[0].keys() == reports[1].keys()
     differ = {name for name in reports[0] if reports[0][name] != reports[1][name]}
@@ -174,17 +171,21 @@ def test_a_truth_on_the_hub_is_read_with_a_token_of_its_own(
 
 
 @pytest.fixture
-def sent(places: world.Places) -> Iterator[Callable[..., Submission]]:
+def sent(places: world.Places) -> Iterator[Callable[[dict[str, Any]], Submission]]:
     store = Store(f"sqlite:///{places.home / 'board.sqlite'}")
     files = FolderFiles(places.home / "files")
     worker = Worker(files, store)
 
-    def send(document: dict[str, Any], owner: str = "token:ada") -> Submission:
+    def send(document: dict[str, Any]) -> Submission:
         incoming = files.incoming()
         incoming.write(json.dumps(document).encode())
         kept = incoming.keep()
         one, _ = store.receive(
-            board=document["benchmark"], sha256=kept.sha256, size=kept.size, file_name="a.json", owner=owner
+            board=document["benchmark"],
+            sha256=kept.sha256,
+            size=kept.size,
+            file_name="a.json",
+            owner="token:ada",
         )
         return worker.process(one)
 
@@ -192,58 +193,20 @@ def sent(places: world.Places) -> Iterator[Callable[..., Submission]]:
     store.close()
 
 
-def changed(answers: int, name: str) -> dict[str, Any]:
-    document = world.rank_file(name=name)
-    for query in list(document["rankings"])[:answers]:
-        document["rankings"][query].reverse()
-    return document
-
-
-def test_near_copies_of_one_owner_are_noted_for_organisers(sent: Callable[..., Submission]) -> None:
-    first = sent(changed(0, "one"))
-    elsewhere = sent(changed(1, "two"), "token:bob")
-    # One of sixty answers is 1.67 %, two are 3.33 %.
-    far = sent(changed(2, "three"))
-    near = sent(changed(1, "four"))
-    assert [one.state for one in (first, elsewhere, far, near)] == ["published"] * 4
-    assert [one.near_copies for one in (first, elsewhere, far)] == [[], [], []]
-    expected = [{"submission": one, "differ": 1, "of": world.QUERIES} for one in sorted((first.id, far.id))]
-    assert near.near_copies == expected
-    for organiser in (False, True):
-        said = json.dumps(submission_view(near, organiser=organiser))
-        assert (first.id in said) == organiser
-
-
-def test_one_changed_answer_of_few_is_a_near_copy(
-    places: world.Places, material: Material, sent: Callable[..., Submission]
+def test_an_event_of_before_with_near_copies_is_read_and_shows_none(
+    sent: Callable[[dict[str, Any]], Submission], places: world.Places
 ) -> None:
-    rules = Rules("winter", "Winter", str(places.secret / "winter.jsonl"), (default_phase(),))
-    make(replace(material, rows=material.rows[:40]), rules)
-
-    def of_forty(document: dict[str, Any]) -> dict[str, Any]:
-        return {**document, "benchmark": rules.id, "rankings": dict(list(document["rankings"].items())[:40])}
-
-    first, near = (sent(of_forty(changed(number, f"method {number}"))) for number in (0, 1))
-    assert near.near_copies == [{"submission": first.id, "differ": 1, "of": 40}]
-
-
-def test_a_near_copy_is_not_hidden_by_changes_that_a_metric_does_not_see(
-    sent: Callable[..., Submission],
-) -> None:
-    first = sent(changed(0, "one"))
-    document = changed(1, "two")
-    for ranking in document["rankings"].values():
-        ranking[48], ranking[49] = ranking[49], ranking[48]
-    assert sent(document).near_copies == [{"submission": first.id, "differ": 1, "of": world.QUERIES}]
-    # Beyond the cutoff of the metric that is probed, even another set of images hides nothing.
-    document = changed(1, "three")
-    for query, ranking in document["rankings"].items():
-        ranking[-1] = next(
-            image
-            for image in map(world.image, range(world.IMAGES))
-            if image not in ranking and image[-3:] != query[-3:]
-        )
-    assert {copy["differ"] for copy in sent(document).near_copies} == {1}
+    fresh = sent(world.rank_file(name="one"))
+    assert fresh.state == "published"
+    store = Store(f"sqlite:///{places.home / 'board.sqlite'}")
+    assert store.kept_values(fresh.id) is None
+    one, _ = store.receive(board=world.ID, sha256="0" * 64, size=1, file_name="a", owner="token:ada")
+    scored = {"report": fresh.scores, "near_copies": [{"submission": fresh.id, "differ": 1, "of": 60}]}
+    older = store.append(one, [("scored", scored), ("private", {})])
+    store.close()
+    view = submission_view(older, organiser=True)
+    assert view["scores"] == fresh.scores
+    assert fresh.id not in json.dumps(view)
 
 
 def test_nothing_but_the_judging_process_and_the_organisers_commands_can_read_a_truth() -> None:
