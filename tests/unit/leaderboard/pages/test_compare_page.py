@@ -13,7 +13,7 @@ from inspected_entries import FILES, handed_in
 
 import submissions
 from leaderboard import boards
-from leaderboard.inspection.differences import Differences
+from leaderboard.inspection.differences import Differences, MetricDifference, PairDifferences
 from leaderboard.pages.addresses import page_at
 from leaderboard.pages.compare_page import p_value, signed
 from leaderboard.pages.site import Links, Page, Site
@@ -227,3 +227,34 @@ def test_a_comparison_that_takes_long_says_so_and_looks_again(
     assert page.status == 200
     assert '<meta http-equiv="refresh" content="3">' in html
     assert "is being made" in html
+
+
+def test_what_sets_two_entries_apart_stands_before_their_numbers(
+    few: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entries = tuple(add_entry(few.server.store, seed).id for seed in (80, 81))
+    one = MetricDifference("recall@10", 0.5, 0.4, 0.1, 0.0, 0.2, 0.04, 0.04, True, 30, 270, 0)
+    warning, other = (
+        "reference: one ranks it in 2,017 of 2,017 lists, the other in 0",
+        "sessions are left out",
+    )
+    made = Differences(
+        submissions=entries,
+        names=("one", "other"),
+        groups=(1, 2),
+        leading="recall@10",
+        unit="queries",
+        n=300,
+        draws=10_000,
+        seed=2026,
+        tests=1,
+        pairs=(PairDifferences(0, 1, (one,)),),
+        notes=(warning, other),
+    )
+    monkeypatch.setattr(few.server.compared, "of", lambda *_: made)
+    page, html = opened(few, e=",".join(entries))
+    notice, numbers = html.index(f'<p class="notice">{warning}'), html.index("Their numbers")
+    assert notice < numbers < html.index(f'<p class="note">{other}')
+    assert html.count(warning) == 1
+    assert page.data is not None
+    assert page.data["notes"] == [warning, other]
