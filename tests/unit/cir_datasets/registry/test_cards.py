@@ -39,7 +39,7 @@ BROKEN = [
     (
         "recall@10,",
         "recal@10,",
-        r"metrics\.2: no metric is printed as 'recal@10'\. Did you mean 'recall@1'\?",
+        r"metrics\.2: no metric is printed as 'recal@10'\. Did you mean 'recall@10'\?",
     ),
     ("recall@10,", "recall,", r"metrics\.2: 'recall' names no cutoff\. Fix: write 'recall@K'"),
     ("recall@10,", "recall@0,", r"metrics\.2: 'recall@0': k=0; a cutoff is 1 or more"),
