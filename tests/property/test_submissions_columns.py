@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -60,7 +61,8 @@ def findings_of(benchmark: Benchmark, rankings: Any) -> list[Finding]:
     found = Findings("run.json", benchmark.id)
     unchecked = UncheckedFile(benchmark.spec, 1, Method(name="toy"), rankings, None, "native")
     check_content(unchecked, queries(benchmark), found, part=True)
-    return found.listed()
+    # Counts of all images from outside are told of columns alone.
+    return [replace(finding, message=finding.message.partition(" In all ")[0]) for finding in found.listed()]
 
 
 @given(answers(CIRR, worlds.cirr_document(CIRR)))

@@ -63,7 +63,7 @@ def test_score_prints_a_table_with_signatures(folder: Path) -> None:
     (main,) = (line for line in lines if line.startswith("main: recall@10 "))
     assert recall.split()[1:] == main.split()[2:]
     (signature,) = (line for line in lines if line.startswith("signature: shapes/val#2 | data:"))
-    assert "| ties:listed | metric:1 | sig:3 | n:300 | v:" in signature
+    assert "| ties:listed | metric:1 | sig:3 | declared:removed | n:300 | v:" in signature
 
 
 def test_score_as_json_with_per_query_rows(folder: Path) -> None:

@@ -192,7 +192,7 @@ HEAD = "id,seed,verdict\n"
 @pytest.mark.parametrize(
     ("files", "more", "said"),
     [
-        ({"captions.txt/a": ""}, (), "captions.txt: cannot be read: Is a directory"),
+        ({"captions.txt/a": ""}, (), "captions.txt: cannot be read: it is no regular file"),
         ({"a.json": "[" * 100_000}, ("--captions", "a.json"), "a.json: it is not JSON"),
         ({"a.jsonl": "{}\n"}, ("--captions", "a.jsonl"), "a.jsonl: line 1: it has no caption"),
         ({"a.csv": 'caption\n"A dog\n'}, ("--captions", "a.csv"), "a.csv: line 2: it is not CSV"),

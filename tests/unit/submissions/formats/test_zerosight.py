@@ -50,11 +50,11 @@ def test_the_benchmark_tells_it_from_a_circo_file() -> None:
         with pytest.raises(RefusedError) as caught:
             submissions.read(nameless)
         (finding,) = caught.value.report.findings
-        assert (finding.code, finding.message) == (
-            "wrong-benchmark",
-            "the file holds lists by query id and does not name its benchmark.",
-        )
-        says(finding.fix, "say which it answers", "--benchmark circo/test", "--benchmark zerosight/test")
+        assert finding.code == "wrong-benchmark"
+        says(finding.message, "the file holds lists by query id and does not name its benchmark.")
+        says(finding.fix, "say which it answers", "--benchmark circo/")
+        if nameless is not CONTENT:  # whose ids are of a known benchmark, which is named alone
+            says(finding.fix, "--benchmark circo/test", "--benchmark zerosight/test")
     for benchmark in (None, "cirr/val"):
         with pytest.raises(RefusedError, match="nor a file of the CIRR or CIRCO server, nor ZeroSight"):
             submissions.read(b'{"a": 1}', benchmark=benchmark)

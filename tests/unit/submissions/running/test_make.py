@@ -49,6 +49,7 @@ class TestWhatItSays:
             zero_shot=True,
             caption_rule="single",
             text_fields=["relative_caption"],
+            reference="removed",
             notes="The vectors of reference image and relative caption, added with equal weight.",
         )
         assert run(small_shapes(), "image_only").method.caption_rule == ""
@@ -68,7 +69,7 @@ class TestWhatItSays:
         )
         assert re.fullmatch(described, made.method.search)
         score = submissions.score(made, benchmark)
-        assert f" | search:{made.method.search} | n:6" in score.signature_text("recall@10")
+        assert f" | search:{made.method.search} | declared:removed | n:6" in score.signature_text("recall@10")
         signature = score.to_dict()["signatures"]["recall@10"]
         assert signature["search"] == made.method.search
         other = submissions.score(exact, benchmark)
