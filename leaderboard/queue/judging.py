@@ -204,7 +204,8 @@ def write_values(report: ScoreReport, path: Path) -> None:
     if report.evidence is not None:
         values = dict(report.evidence.values)
     packed = io.BytesIO()
-    np.savez(packed, **{name: np.asarray(each, dtype=np.float64) for name, each in values.items()})
+    arrays: dict[str, Any] = {name: np.asarray(each, dtype=np.float64) for name, each in values.items()}
+    np.savez(packed, **arrays)
     write_whole(path, packed.getvalue(), durable=True)
 
 
