@@ -6,6 +6,7 @@ it: so nothing of a live process is ever swept, on whichever machine that shares
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 import time
@@ -81,22 +82,27 @@ def sweep(root: Path, prefix: str) -> list[Path]:
     Returns:
         What was removed.
     """
-    left = [path for path in sorted(root.rglob(f"{prefix}*")) if path.is_dir() and not path.is_symlink()]
-    return [path for path in left if _swept(path)]
+    # `Path.rglob` ends with an error where a folder goes while it is read, as those of other processes do.
+    left = [Path(at, name) for at, names, _ in os.walk(root) for name in names if name.startswith(prefix)]
+    return [path for path in sorted(left) if not path.is_symlink() and _swept(path)]
 
 
 def _locked_folder(parent: Path, prefix: str) -> tuple[Path, BaseFileLock]:
     """A new folder and its lock, which is held."""
+    from filelock import Timeout
+
     while True:
         folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
         lock = file_lock(folder / _LOCK)
         try:
             lock.acquire()
-        except FileNotFoundError:
-            continue  # swept between the two steps
+        except (FileNotFoundError, Timeout):
+            continue  # another process took it for a leftover before it was locked
         except OSError:
-            pass  # a file system without locks: nobody can lock there, and nobody sweeps
-        return folder, lock
+            return folder, lock  # a file system without locks: nobody can lock there, and nobody sweeps
+        if (folder / _LOCK).exists():
+            return folder, lock
+        lock.release()  # of a file that was swept between its making and its locking
 
 
 def _swept(folder: Path) -> bool:
