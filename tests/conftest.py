@@ -8,10 +8,20 @@ from pathlib import Path
 import pytest
 from http_hub import Hub
 
+from cir_datasets.sources import download
+
 
 def pytest_make_parametrize_id(val: object) -> str | None:
     """Bytes are named by their length: a packed file holds the time, and workers must agree on names."""
     return f"{len(val)} bytes" if isinstance(val, bytes) else None
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_wait_between_attempts() -> Iterator[None]:
+    """A server is asked as often as ever, at once: waiting for one that is not there took minutes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(download, "_FIRST_WAIT_SECONDS", 0.001)
+        yield
 
 
 @pytest.fixture

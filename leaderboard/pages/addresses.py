@@ -35,15 +35,6 @@ def _board(site: Site, query: Query, board_id: str) -> Page:
     return tabs.page(site, board, query) or page.page(site, board, query)
 
 
-def _plot(site: Site, query: Query, board_id: str) -> Page:
-    from leaderboard.pages.board import tabs
-
-    # A board may have an id that looks like this.
-    if f"{board_id}/plot" in boards.ids():
-        return _board(site, query, f"{board_id}/plot")
-    return tabs.plot_page(site, boards.board(board_id), query)
-
-
 def _query(site: Site, query: Query, board_id: str, query_id: str) -> Page:
     from leaderboard.pages import query_page
 
@@ -111,7 +102,6 @@ def _about(site: Site, _query: Query) -> Page:
 _PAGES: dict[str, Callable[..., Page]] = {
     "": _home,
     "b/(.+)/q/([^/]+)": _query,
-    "b/(.+)/plot": _plot,
     "b/(.+)": _board,
     "e/([^/]+)": _entry,
     "published": _published,

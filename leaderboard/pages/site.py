@@ -38,8 +38,6 @@ PAGE_POLICY = "; ".join(
     )
 )
 """Of the reading pages, which hold no script and no style of their own."""
-PLOT_POLICY = PAGE_POLICY.replace("style-src 'self'", "style-src 'self' 'unsafe-inline'")
-"""Of pages with an interactive plot, whose library writes styles of its own; scripts are the site's still."""
 
 FRAMED_POLICY = PAGE_POLICY.replace("form-action 'self'", "form-action 'none'")
 """Of a page that other sites may show in a frame."""
@@ -118,7 +116,7 @@ class Links:
 
     def file(self, path: str) -> str:
         """The address of a style sheet, script or picture of the site."""
-        return self(path, v=asset_version(path)) if path in _ASSETS or path in _OF_SERVERS else self(path)
+        return self(path, v=asset_version(path)) if path in _ASSETS else self(path)
 
 
 def query_path(board_id: str, query_id: str) -> str:
@@ -141,28 +139,15 @@ _ASSETS = {
 }
 
 
-PLOTLY, PLOT_SCRIPT = "site/plotly.min.js", "site/plot.js"
-_OF_SERVERS = {
-    PLOTLY: ("plotly", "package_data/plotly.min.js", "text/javascript; charset=utf-8"),
-    PLOT_SCRIPT: ("leaderboard.pages", "templates/plot.js", "text/javascript; charset=utf-8"),
-}
-"""Files that only pages of a server need, which a mirror has not."""
-
-
 def assets() -> tuple[str, ...]:
     """Paths of the files that pages need besides themselves."""
     return tuple(_ASSETS)
 
 
-def server_assets() -> tuple[str, ...]:
-    """Paths of the files that only pages of a server need."""
-    return tuple(_OF_SERVERS)
-
-
 @functools.cache
 def asset(path: str) -> tuple[bytes, str]:
     """A style sheet, script or icon: its bytes and its media type."""
-    package, name, media_type = (_ASSETS | _OF_SERVERS)[path]
+    package, name, media_type = _ASSETS[path]
     return (resources.files(package) / name).read_bytes(), media_type
 
 

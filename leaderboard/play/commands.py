@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
     from submissions.multiround.person import PersonDialogue
 
-_PORT = 7861
 _PAGE_MODULES = ("fastapi", "multipart", "sqlalchemy", "uvicorn")
 
 
@@ -83,14 +82,13 @@ def play_command(
     aim: Aim = "target",
     aspect: Aspect = None,
     seed: Seed = 0,
-    web: Annotated[bool, typer.Option("--web", help="Play on a page, for this machine alone.")] = False,
     port: Annotated[
-        int, typer.Option("--port", help="TCP port; 0 takes any that is free. Of --web.", min=0, max=65535)
-    ] = _PORT,
+        int, typer.Option("--port", help="TCP port; 0 takes any that is free.", min=0, max=65535)
+    ] = 7861,
     data_dir: DataDirAnywhere = None,
     no_checks: NoChecksAnywhere = False,
 ) -> None:
-    """Play the user yourself: see what you want and what was found, and say what is to change.
+    """Play the user yourself on a page: see what you want and what was found, and say what is to change.
 
     Finished sessions stand in --out, the one that goes on beside it: the same command goes on with both.
     What is stored is what you type and what was shown, no name and no time.
@@ -98,7 +96,6 @@ def play_command(
     \b
     Example:
         cir play --limit 5 --out human.jsonl
-        cir play --web --limit 5 --out human.jsonl
     """
     from submissions.commands.outputs import check_folder
     from submissions.multiround.journal import only_program
@@ -112,15 +109,13 @@ def play_command(
             f"--out {out}: it is not the name of a transcript. Fix: name it NAME.jsonl or NAME.parquet."
         )
     check_folder(out.parent)
-    if not web and port != _PORT:
-        raise CallError(f"--port {port} is of no use in the terminal. Fix: add --web, or leave it out.")
     if own is not None:
         if benchmark is not None or images is not None or encoder is None:
             raise CallError(
                 "--pictures needs --encoder, and neither --benchmark nor --images. Fix: call it so."
             )
         start, images = "random", own
-    play = _on_page(port) if web else _in_terminal()
+    play = _on_page(port)
     find_modules_here(method)
     settings = RoundSettings(
         max_rounds=max_rounds,
@@ -145,7 +140,7 @@ def play_command(
             options,
             out=out,
             limit=limit,
-            form="page" if web else "terminal",
+            form="page",
         )
         try:
             play(dialogue)
@@ -153,19 +148,11 @@ def play_command(
             _say_what_remains(dialogue)
 
 
-def _in_terminal() -> Callable[[PersonDialogue], None]:
-    """What plays in this terminal; it is looked at before the method is loaded."""
-    from leaderboard.play.terminal import coloured_console, play_in_terminal
-
-    console = coloured_console()
-    return lambda dialogue: play_in_terminal(dialogue, console)
-
-
 def _on_page(port: int) -> Callable[[PersonDialogue], None]:
     """What plays on a page."""
     missing = [name for name in _PAGE_MODULES if find_spec(name) is None]
     if missing:
-        raise missing_extra("cir play --web", ", ".join(missing), "leaderboard", "leave --web out")
+        raise missing_extra("cir play", ", ".join(missing), "leaderboard")
     from leaderboard.play.page import create_page
     from leaderboard.web.options import WebOptions
     from leaderboard.web.serving import serve

@@ -1,4 +1,4 @@
-"""`cir play --web`: one person's page, on this machine alone, with the guards of the leaderboard's pages.
+"""`cir play`: one person's page, on this machine alone, with the guards of the leaderboard's pages.
 
 The page is plain files. It gets words and ids only, as JSON, and its script writes them as text.
 """

@@ -1,4 +1,4 @@
-"""What both forms of `cir play` say of a session and of all of them."""
+"""What `cir play` says of a session and of all of them."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from leaderboard.pages.site import FRAMED_POLICY, PAGE_POLICY, PLOT_POLICY
+from leaderboard.pages.site import FRAMED_POLICY, PAGE_POLICY
 
 _POLICY = "; ".join(
     (
@@ -36,9 +36,7 @@ class SecurityHeaders:
     def __init__(self, app: ASGIApp, framed_by: str = "'self'", policy: str = _POLICY) -> None:
         """Put them together once."""
         self._app = app
-        self._policies = {
-            own: f"{own}; frame-ancestors {framed_by}" for own in (policy, PAGE_POLICY, PLOT_POLICY)
-        }
+        self._policies = {own: f"{own}; frame-ancestors {framed_by}" for own in (policy, PAGE_POLICY)}
         self._policies[FRAMED_POLICY] = f"{FRAMED_POLICY}; frame-ancestors *"
         self._policy = policy
         self._headers = {

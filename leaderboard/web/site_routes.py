@@ -83,7 +83,7 @@ def router(server: Server) -> APIRouter:
     def file(request: Request, name: str) -> Response:
         """A style sheet, script or icon of the pages."""
         path = f"site/{name}"
-        if path not in (*site.assets(), *site.server_assets()):
+        if path not in site.assets():
             return answer(request, path, no_file)
         body, media_type = site.asset(path)
         return Response(body, media_type=media_type, headers=_FOR_EVER)

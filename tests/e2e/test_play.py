@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import os
-import pty
 import re
-import select
 import shlex
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -60,7 +57,7 @@ def played_again(transcript: Transcript) -> Transcript:
 
 @contextmanager
 def serving(command: Sequence[str], folder: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A `cir play --web` on a free port, and its address."""
+    """A `cir play` on a free port, and its address."""
     process = subprocess.Popen(
         interruptible([*command, "--port", "0"]),
         cwd=folder,
@@ -89,7 +86,7 @@ def serving(command: Sequence[str], folder: Path) -> Iterator[tuple[subprocess.P
 @pytest.mark.browser
 def test_a_person_plays_sessions_in_a_browser_and_the_transcript_is_scored(page: Any, tmp_path: Path) -> None:
     out = tmp_path / "human.jsonl"
-    command = [*PLAY, "--web", "--limit", "3", "--out", str(out)]
+    command = [*PLAY, "--limit", "3", "--out", str(out)]
     with serving(command, tmp_path) as (process, address):
         page.goto(address)
         page.wait_for_selector("#words:focus")
@@ -151,111 +148,11 @@ def test_a_person_plays_sessions_in_a_browser_and_the_transcript_is_scored(page:
     assert played_again(transcript).rounds == transcript.rounds
 
 
-class Terminal:
-    """A command in a pseudo-terminal of 120 columns that shows all colours."""
-
-    def __init__(self, *arguments: str) -> None:
-        self.shown = ""
-        colours = {"TERM": "xterm-256color", "COLORTERM": "truecolor", "COLUMNS": "120"}
-        environment = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
-        own, theirs = pty.openpty()
-        self._own = own
-        self.process = subprocess.Popen(
-            interruptible([*PLAY, *arguments]),
-            stdin=theirs,
-            stdout=theirs,
-            stderr=theirs,
-            env={**environment, **colours},
-            start_new_session=True,
-        )
-        os.close(theirs)
-
-    def __enter__(self) -> Terminal:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.process.kill()
-        self.process.wait()
-        os.close(self._own)
-
-    def until(self, words: str) -> str:
-        """What has been shown since the last call, up to these words."""
-        ends = time.monotonic() + 300
-        while words not in self.shown:
-            assert time.monotonic() < ends, f"{words!r} was never shown: {self.shown[-500:]}"
-            if select.select([self._own], [], [], 1)[0]:
-                try:
-                    self.shown += os.read(self._own, 1 << 16).decode(errors="replace")
-                except OSError as error:  # the command has ended
-                    raise AssertionError(f"{words!r} was never shown: {self.shown[-500:]}") from error
-        before, _, self.shown = self.shown.partition(words)
-        return before + words
-
-    def type(self, words: str) -> None:
-        os.write(self._own, f"{words}\n".encode())
-
-
-ASKED = "(/skip, /quit)"
-
-
-@pytest.mark.slow
-def test_a_person_plays_in_a_terminal_is_killed_and_goes_on(tmp_path: Path) -> None:
-    out = tmp_path / "human.jsonl"
-    arguments = ("--limit", "2", "--out", str(out))
-    with Terminal(*arguments) as terminal:
-        shown = terminal.until(ASKED)
-        assert "Session 1 of 2, round 2 of 5" in shown
-        assert "What you want" in shown
-        assert "▀" in shown
-        assert "Rank: 9th of 3,940" in shown
-        terminal.type("")
-        terminal.until("nothing was typed")
-        terminal.until(ASKED)
-        terminal.type("/skpi")
-        terminal.until("/skpi is neither /skip nor /quit")
-        terminal.until(ASKED)
-        terminal.type("a small moon")
-        assert "before: 9th" in terminal.until(ASKED)
-        terminal.type("звезда")  # the method does not know it; that is a person's right
-        terminal.until("round 4 of 5")
-        terminal.until(ASKED)
-        terminal.process.kill()
-    assert not out.exists()
-    with Terminal(*arguments) as terminal:
-        shown = terminal.until(ASKED)
-        assert "Session 1 of 2, round 4 of 5" in shown
-        assert "3. звезда" in shown
-        terminal.type("/skip")
-        assert "Skipped" in terminal.until("Session 2 of 2")
-        terminal.until(ASKED)
-        terminal.type("no stars")
-        terminal.until("round 3 of 5")
-        terminal.until(ASKED)
-        terminal.type("/quit")
-        assert "1 session is finished" in terminal.until("1 are left. Go on: cir play")
-        terminal.until(str(out))
-        assert terminal.process.wait(60) == 0
-    assert len(read_transcript(out).sessions()) == 1
-    with Terminal(*arguments) as terminal:
-        assert "Session 2 of 2, round 3 of 5" in terminal.until(ASKED)
-        os.write(terminal._own, b"\x04")  # the end of input, as by Ctrl-D
-        terminal.until("Go on: cir play")
-        assert terminal.process.wait(60) == 0
-    with Terminal(*arguments) as terminal:
-        terminal.until(ASKED)
-        terminal.type("/skip")
-        terminal.until("2 sessions are finished")
-        assert terminal.process.wait(60) == 0
-    transcript = read_transcript(out)
-    assert [each.caption for each in transcript.rounds if each.round == 3][:1] == ["звезда"]
-    assert played_again(transcript).rounds == transcript.rounds
-
-
 @pytest.mark.slow
 def test_the_four_commands_of_the_docs_run_in_their_order(tmp_path: Path) -> None:
     play, *others = commands("play.md", "A study in four commands")
     words = shlex.split(play)
-    assert words[:3] == ["cir", "play", "--web"]
+    assert words[:2] == ["cir", "play"]
     with (
         serving([sys.executable, "-m", "leaderboard.cli", *words[1:]], tmp_path) as (process, address),
         httpx.Client(base_url=address, timeout=60) as client,
@@ -273,10 +170,3 @@ def test_the_four_commands_of_the_docs_run_in_their_order(tmp_path: Path) -> Non
         rounds[0] for rounds in simulated.sessions().values()
     ]
     assert all(outputs)
-
-
-def test_without_colours_the_terminal_form_says_what_to_do(tmp_path: Path) -> None:
-    command = [*PLAY, "--limit", "1", "--out", str(tmp_path / "human.jsonl")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, input="", timeout=300)
-    assert done.returncode == 2
-    assert "--web" in done.stderr

@@ -300,20 +300,6 @@ def test_a_table_is_shown_in_a_frame_of_another_site_and_other_pages_are_not(pag
     assert any("frame-ancestors" in said for said in refused), refused
 
 
-def test_plotly_comes_from_this_server_and_only_on_a_click(page: Any, site: Any) -> None:
-    asked_for: list[str] = []
-    page.on("request", lambda request: asked_for.append(request.url))
-    page.goto(f"{site.url}/b/shapes/multiturn_val?tab=turns", wait_until="networkidle")
-    assert page.locator("svg.plot").count() > 0
-    assert not [url for url in asked_for if "plotly" in url]
-    page.get_by_role("link", name="Interactive plot").first.click()
-    page.wait_for_selector("#plot .main-svg .trace")
-    assert [url.partition("?")[0] for url in asked_for if "plotly" in url] == [
-        f"{site.url}/site/plotly.min.js"
-    ]
-    assert [url for url in asked_for if not url.startswith((site.url, "data:", "blob:"))] == []
-
-
 def test_empty_fields_stay_out_of_the_address_and_dead_buttons_are_not_shown(
     page: Any, without_scripts: Any, site: Any
 ) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from html import escape
 from typing import Any
 
 from cir_datasets.common.tables import Cell, Table
@@ -49,7 +48,6 @@ def aspects(board: Board, found: Sequence[tuple[str, EntryNumbers]], asked: str)
         title=f"{label} by aspect",
         description=f"{about} The same numbers stand in the table below.",
     )
-    shown["figure"] = _bar_figure([group.name for group in groups], bars, label)
     means = groupings[0][1].means
     rows = []
     for place, group in enumerate((*groups, *means)):
@@ -91,7 +89,6 @@ def turns(board: Board, found: Sequence[tuple[str, EntryNumbers]]) -> dict[str, 
         x_label=each_round,
         y_label=f"Hits@{k}, %",
     )
-    shown["figure"] = _curve_figure(drawn, each_round, f"Hits@{k}, %")
     names = tuple(name for name, _ in curves)
     rows = []
     for place, first in enumerate(curves[0][1].curve):
@@ -171,7 +168,6 @@ def members_of(board: Board, chosen: Sequence[Mapping[str, Any]]) -> dict[str, A
         title=f"{label} by benchmark",
         description=f"{about} The same numbers stand in the table below.",
     )
-    shown["figure"] = _bar_figure(list(members), bars, label)
     rows = tuple(
         (Cell(member), *(_cell(board.primary, each.values[place]) for each in bars))
         for place, member in enumerate(members)
@@ -193,58 +189,6 @@ def leading_metric(board: Board, known: Iterable[str]) -> str:
     """
     names = list(known)
     return next((name for name in (board.primary, *board.primary_terms) if name in names), (names or [""])[0])
-
-
-def _bar_figure(groups: Sequence[str], bars: Sequence[Bars], label: str) -> dict[str, Any]:
-    """What plotly draws; per cent. Colours are the style sheet's, which the page's script takes."""
-    data = [
-        {
-            "type": "bar",
-            "orientation": "h",
-            "name": escape(each.name),
-            "x": [None if value is None else 100 * value for value in each.values],
-            "y": list(groups),
-        }
-        for each in bars
-    ]
-    axes = {
-        "xaxis": {"title": {"text": f"{label}, %"}},
-        "yaxis": {"autorange": "reversed", "automargin": True},
-    }
-    return {
-        "data": data,
-        "layout": {"barmode": "group", "height": 120 + len(groups) * (22 * len(bars) + 14), **axes},
-    }
-
-
-def _curve_figure(curves: Sequence[Curve], x_label: str, y_label: str) -> dict[str, Any]:
-    data = []
-    for each in curves:
-        ends = [(point.y if p is None else p) for point in each.points for p in (point.low, point.high)]
-        data.append(
-            {
-                "type": "scatter",
-                "mode": "lines+markers",
-                "name": escape(each.name),
-                "x": [point.x for point in each.points],
-                "y": [100 * point.y for point in each.points],
-                "error_y": {
-                    "type": "data",
-                    "symmetric": False,
-                    "array": [
-                        100 * (high - point.y) for point, high in zip(each.points, ends[1::2], strict=True)
-                    ],
-                    "arrayminus": [
-                        100 * (point.y - low) for point, low in zip(each.points, ends[::2], strict=True)
-                    ],
-                },
-            }
-        )
-    axes = {
-        "xaxis": {"title": {"text": x_label}, "dtick": 1},
-        "yaxis": {"title": {"text": y_label}, "rangemode": "tozero"},
-    }
-    return {"data": data, "layout": {"height": 480, **axes}}
 
 
 def _expected(metric: str, value: float | None) -> Cell:

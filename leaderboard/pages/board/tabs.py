@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
-from cir_metrics.errors import UnknownNameError
 from leaderboard.boards import Board
 from leaderboard.pages.board import about, groups, queries
 from leaderboard.pages.board.head import in_short
@@ -15,7 +14,7 @@ from leaderboard.pages.board.rows import lines_of
 from leaderboard.pages.board.trend import trend
 from leaderboard.pages.plots import MOST_SERIES
 from leaderboard.pages.queries import why_hidden
-from leaderboard.pages.site import PLOT_POLICY, UNREAD, Page, Site
+from leaderboard.pages.site import UNREAD, Page, Site
 from leaderboard.views import method_name, ranked_rows
 
 TABLE, ASPECTS, TURNS, TREND, QUERIES, ABOUT = "", "aspects", "turns", "trend", "queries", "about"
@@ -102,25 +101,6 @@ def page(site: Site, board: Board, query: Mapping[str, str]) -> Page | None:
     return replace(made, values={**made.values, **in_short(board, view, lines_of(board, view))})
 
 
-def plot_page(site: Site, board: Board, query: Mapping[str, str]) -> Page:
-    """The page of a tab's plot by plotly, which is loaded there and nowhere else.
-
-    Args:
-        site: of the server.
-        board: which board.
-        query: as for `page`.
-
-    Raises:
-        UnknownNameError: the address names no tab that the board has.
-    """
-    tab = query.get("tab", "")
-    if tab in (TABLE, ABOUT) or tab not in tabs_of(board):
-        raise UnknownNameError(f"no plot {tab!r} of {board.id}. Fix: go there from a tab of the board.")
-    words, values = _values(site, board, query, tab)
-    title = f"{_title(board, words, values)}, interactive"
-    return Page("board/plot.html", title, f"{words} of {board.title}.", values, policy=PLOT_POLICY)
-
-
 def _title(board: Board, words: str, values: Mapping[str, Any]) -> str:
     """The board's, with the tab, the metric where there are several, and methods that the address names."""
     said = [f"{board.title}: {words.lower()}"]
@@ -157,7 +137,6 @@ def _values(site: Site, board: Board, query: Mapping[str, str], tab: str) -> tup
         "most": MOST_SERIES,
         "metric": "",
         "metrics": [],
-        "figure": {},
         **shown,
     }
     return tabs[tab], values

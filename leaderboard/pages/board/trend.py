@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from html import escape
 from typing import Any
 
 from cir_datasets.common.tables import Cell, Table
@@ -61,7 +59,6 @@ def trend(board: Board, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         description=about,
         y_label=f"{label}, %",
     )
-    shown["figure"] = _trend_figure(trends, f"{label}, %")
     by_moment = sorted(own, key=lambda each: each[0])
     if own:
         cells = tuple(
@@ -94,33 +91,6 @@ def trend(board: Board, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 def _as_printed(number: Number) -> str:
     return f"{number.text} m" if number.is_derived else number.text
-
-
-def _trend_figure(trends: Sequence[Trend], y_label: str) -> dict[str, Any]:
-    data = [
-        {
-            "type": "scatter",
-            "mode": "markers",
-            "name": escape(each.name),
-            "x": [value.year for value in each.values],
-            "y": [100 * value.value for value in each.values],
-            # Plotly reads some tags in texts: names of others stay text.
-            "text": [escape(value.words) for value in each.values],
-            "hovertemplate": "%{text}<extra></extra>",
-        }
-        for each in trends
-    ]
-    years = sorted({math.floor(value.year) for each in trends for value in each.values})
-    ticks = list(range(years[0], years[-1] + 1))
-    axes = {
-        "xaxis": {
-            "title": {"text": "year"},
-            "tickvals": [year + 0.5 for year in ticks],
-            "ticktext": list(map(str, ticks)),
-        },
-        "yaxis": {"title": {"text": y_label}},
-    }
-    return {"data": data, "layout": {"height": 480, **axes}}
 
 
 def _year(moment: datetime) -> float:

@@ -19,11 +19,9 @@ from leaderboard.cli import build
     [
         (("--out", "human.json"), ("human.json", "NAME.jsonl or NAME.parquet")),
         (("--out", "."), ("--out .", "NAME.jsonl")),
-        (("--port", "8000"), ("--port 8000", "add --web")),
-        (("--web", "--pictures", "."), ("--pictures needs --encoder",)),
-        (("--web", "--pictures", ".", "--encoder", "shapes", "--images", "."), ("neither", "--images")),
-        ((), ("shows no colours", "add --web")),
-        (("--web", "--k", "51"), ("k=51", "from 1 to 50")),
+        (("--pictures", "."), ("--pictures needs --encoder",)),
+        (("--pictures", ".", "--encoder", "shapes", "--images", "."), ("neither", "--images")),
+        (("--k", "51"), ("k=51", "from 1 to 50")),
     ],
 )
 def test_calls_that_cannot_be_meant(
@@ -51,7 +49,7 @@ def test_a_person_plays_with_the_choices_of_the_method_that_a_simulated_user_has
         Image.new("RGB", (8, 8), (80 * number, 0, 0)).save(pictures / f"{number}.png")
     mine = ("--pictures", "pictures", "--encoder", "shapes", "--limit", "2", "--k", "1")
     rule = ("--caption-rule", "comma", "--device", "cpu", "--no-normalise")
-    done = CliRunner().invoke(build(), ["play", "--web", *mine, *rule])
+    done = CliRunner().invoke(build(), ["play", *mine, *rule])
     assert done.exit_code == 0, done.output
     header = json.loads(next(tmp_path.glob("human.jsonl.journal/*/header.json")).read_text())
     assert header["settings"]["normalise"] is False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import time
 from collections.abc import Iterator
@@ -14,9 +13,7 @@ from inspected_entries import FILES, all_entries
 from read_pages import column, read, words
 
 from leaderboard import boards
-from leaderboard.pages.addresses import page_at
 from leaderboard.pages.board import groups, tabs
-from leaderboard.pages.site import PAGE_POLICY, PLOT_POLICY, Site
 from leaderboard.server import Server
 from leaderboard.settings import Settings
 from leaderboard.submission import Submission
@@ -209,45 +206,6 @@ def test_a_suites_members_stand_side_by_side() -> None:
     ]
     assert "Ours, fashioniq/toptee_val: 18.00" in shown["plot"]
     assert groups.members_of(board, [])["plot"] == ""
-
-
-def test_the_interactive_plot_has_the_numbers_of_the_tab(
-    server: Server, entries: dict[str, Submission]
-) -> None:
-    for path, tab in ((VAL, "aspects"), (SESSIONS, "turns")):
-        page = read(server, path, tab=tab)
-        (link,) = [each for each in page.select("main a.button") if words(each) == "Interactive plot"]
-        assert link["href"].startswith(f"../../{path}/plot?tab={tab}")
-        assert "plotly" not in str(page)
-        drawn = read(server, f"{path}/plot", tab=tab)
-        figure = json.loads(drawn.select_one("#figure").text)
-        shown = tables(page)[0]
-        values = [
-            [f"{value:.2f}" for value in trace["x" if tab == "aspects" else "y"]] for trace in figure["data"]
-        ]
-        column = 2 if tab == "aspects" else 1
-        rows = [
-            row[column].partition(" ")[0] for row in shown[1:] if row[0] not in ("macro mean", "micro mean")
-        ]
-        assert values[0] == rows
-        scripts = [each["src"].partition("?")[0] for each in drawn.select("head script")]
-        assert [each.rpartition("/")[2] for each in scripts] == ["site.js", "plotly.min.js", "plot.js"]
-    site = Site(server)
-    assert page_at(site, f"{VAL}/plot", {"tab": "aspects"}).policy == PLOT_POLICY
-    assert page_at(site, VAL, {"tab": "aspects"}).policy == PAGE_POLICY
-    assert page_at(site, f"{VAL}/plot", {"tab": "turns"}).status == 404
-    assert "unsafe-eval" not in PLOT_POLICY
-    assert "script-src 'self';" in PLOT_POLICY
-
-
-def test_names_stay_text_in_the_interactive_plot(tmp_path: Any) -> None:
-    opened = Server.open(Settings(tmp_path / "home"))
-    add_entry(opened.store, 1, 0.9, name="</script><script>alert(1)</script>")
-    page = read(opened, f"{VAL}/plot", tab="trend")
-    opened.close()
-    assert len(page.select("main script")) == 1
-    (trace,) = json.loads(page.select_one("#figure").text)["data"]
-    assert trace["text"][0].startswith("&lt;/script&gt;&lt;script&gt;alert(1)")
 
 
 def test_no_more_methods_are_drawn_than_can_be_told_apart() -> None:
