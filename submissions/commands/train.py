@@ -45,7 +45,6 @@ def train_commands() -> typer.Typer:
     group.command("magiclens")(_resumable(magiclens_command))
     group.command("cirplant")(_resumable(cirplant_command))
     group.command("tirg")(_resumable(tirg_command))
-    group.command("shapes")(_resumable(shapes_command))
     return group
 
 
@@ -238,35 +237,6 @@ def magiclens_command(
         images=images,
     )
     report_done(done)
-
-
-def shapes_command(
-    out: Annotated[
-        Path,
-        typer.Option("--out", "-o", help="Where to write: the folder; an unfinished training goes on there."),
-    ] = Path("shapes_encoder"),
-    steps: Annotated[int, typer.Option("--steps", min=1, help="Steps: of the optimiser.")] = 1000,
-    seed: Annotated[
-        int,
-        typer.Option("--seed", min=0, help="Seed, a whole number from 0, of weights, batches and captions."),
-    ] = 0,
-    threads: Annotated[
-        int, typer.Option("--threads", min=1, help="Processor threads; part of the recipe.")
-    ] = 1,
-) -> None:
-    """Train the encoder that comes with the package, and score it on shapes.
-
-    The folder is printed. Stopped and called again, the training goes on from its last epoch or half minute.
-
-    \b
-    Example:
-        cir train shapes --out shapes_encoder
-    """
-    from submissions.training.shapes.recipe import Order
-    from submissions.training.shapes.training import train_shapes
-
-    echo(f"{out}: drawing the pictures of shapes/train, then {steps:,} steps ...", err=True)
-    echo(str(train_shapes(out, Order(steps, seed, threads))))
 
 
 def _changed_plan(

@@ -79,7 +79,6 @@ def test_the_commands_are_the_expected_ones() -> None:
         "train cirplant",
         "train tirg",
         "train magiclens",
-        "train shapes",
         "submit",
         "receipt verify",
         "leaderboard serve",

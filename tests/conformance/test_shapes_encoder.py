@@ -14,10 +14,10 @@ import pytest
 
 import submissions
 import submissions.encoders
+from examples.shapes_encoder.recipe import Order, read_recipe
 from submissions.entries import BaselineEntry, entries
 from submissions.rank_file.model import RankFile
 from submissions.scoring.intervals import Interval, intervals
-from submissions.training.shapes.recipe import Order, read_recipe
 
 FOLDER = Path(submissions.encoders.__file__).with_name("shapes_encoder")
 DOCS = Path(__file__).parents[2] / "docs" / "shapes_encoder.md"
@@ -77,9 +77,9 @@ def test_the_recipe_says_how_it_was_made() -> None:
 
 
 def test_the_recipe_is_the_codes() -> None:
+    from examples.shapes_encoder import training as train_shapes
+    from examples.shapes_encoder.learning import TrainingSettings
     from submissions.training.loop import Plan
-    from submissions.training.shapes import training as train_shapes
-    from submissions.training.shapes.learning import TrainingSettings
 
     found = recipe()
     plan = Plan(**found["plan"])
@@ -141,8 +141,8 @@ def test_hits_rise_with_turns() -> None:
 
 @pytest.mark.slow
 def test_results_are_found_again() -> None:
+    from examples.shapes_encoder.measured import measured
     from submissions.encoders.loading import load_encoder
-    from submissions.training.shapes.measured import measured
 
     again, recorded = measured(load_encoder("shapes", device="cpu")), recipe()["results"]
     assert again["intervals"] == recorded["intervals"]

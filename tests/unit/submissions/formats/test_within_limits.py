@@ -18,17 +18,14 @@ pytestmark = [
 ]
 
 
-def test_what_is_just_within_the_limits_is_read_in_bounded_memory(name: str, tmp_path: Path) -> None:
-    bombs.check(
-        name, tmp_path, "judge", *bombs.turns(("validate", "score", "compare", "fuse", "overlay"), name)
-    )
+READING = ("validate", "score", "compare", "fuse", "overlay")
+WRITING = (
+    *(f"convert to {to}" for to in ("native", "lines", "trec", "parquet")),
+    *(f"convert under gzip to {to}" for to in ("native", "lines", "trec")),
+)
 
 
-def test_what_is_just_within_the_limits_is_converted_in_bounded_memory(name: str, tmp_path: Path) -> None:
-    bombs.check(
-        name,
-        tmp_path,
-        *bombs.turns([f"convert to {to}" for to in ("native", "lines", "trec", "parquet")], name),
-    )
-    under = [f"convert under gzip to {to}" for to in ("native", "lines", "trec")]
-    bombs.check(name, tmp_path, *bombs.turns(under, name, 1))
+def test_what_is_just_within_the_limits_is_judged_read_and_converted_in_bounded_memory(
+    name: str, tmp_path: Path
+) -> None:
+    bombs.check(name, tmp_path, "judge", *bombs.turns(READING, name, 1), *bombs.turns(WRITING, name, 1))

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from cir_datasets.shapes import SIDE
+from examples.shapes_encoder.words import LONGEST, SPECIAL, make_tokenizer, vocabulary
 from submissions.encoders.pretrained import quiet
-from submissions.training.shapes.words import LONGEST, SPECIAL, make_tokenizer, vocabulary
 
 _VISION = {
     "image_size": SIDE,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from cir_datasets.shapes import describe
 from cir_datasets.shapes.world import Scene
 from cir_metrics.gallery import Gallery
-from submissions.training.shapes.pictures import drawn
+from examples.shapes_encoder.pictures import drawn
 
 Floats = NDArray[np.float32]
 
@@ -22,8 +22,8 @@ def encode(model: Any, pictures: NDArray[np.uint8], texts: Sequence[str]) -> tup
     """Vectors of length 1 of pictures (as `drawn` gives them) and of texts."""
     import torch
 
-    from submissions.training.shapes.learning import image_vectors, text_vectors
-    from submissions.training.shapes.words import make_tokenizer
+    from examples.shapes_encoder.learning import image_vectors, text_vectors
+    from examples.shapes_encoder.words import make_tokenizer
 
     tokenizer = make_tokenizer()
     images, words = [], []

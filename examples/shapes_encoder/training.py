@@ -1,4 +1,4 @@
-"""Train the encoder that comes with the package: `cir train shapes`.
+"""Train the encoder that comes with the package: `python -m examples.shapes_encoder`.
 
 A CLIP of about a million parameters, trained on nine tenths of `shapes/train` alone; the last tenth judges
 the recipe. A training that was stopped goes on where it was when the same command is given again.
@@ -11,15 +11,15 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from submissions.encoders.extras import needs_torch
-from submissions.errors import CheckpointError
-from submissions.training.shapes.recipe import (
+from examples.shapes_encoder.recipe import (
     RECIPE,
     Order,
     versions,
     weights_of,
     write_recipe,
 )
+from submissions.encoders.extras import needs_torch
+from submissions.errors import CheckpointError
 
 STEPS = 1000
 WALKS = 32
@@ -48,12 +48,12 @@ def train_shapes(folder: str | Path, order: Order) -> Path:
         MissingExtraError: torch is not installed.
     """
     needs_torch("the training of the shapes encoder")
+    from examples.shapes_encoder import heldout, pictures
+    from examples.shapes_encoder.learning import TrainingSettings, learn, prepare_torch
+    from examples.shapes_encoder.measured import measured
+    from examples.shapes_encoder.model import save
     from submissions.encoders.loading import load_encoder
     from submissions.training.loop import Plan, forget
-    from submissions.training.shapes import heldout, pictures
-    from submissions.training.shapes.learning import TrainingSettings, learn, prepare_torch
-    from submissions.training.shapes.measured import measured
-    from submissions.training.shapes.model import save
 
     root = Path(folder).expanduser()
     if (root / RECIPE).exists():

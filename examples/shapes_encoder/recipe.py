@@ -16,6 +16,7 @@ from cir_datasets.common.yaml import parse_yaml
 from cir_metrics.atomic import write_whole
 from submissions.errors import CheckpointError
 
+PROGRAM = "python -m examples.shapes_encoder"
 RECIPE = "recipe.yaml"
 WEIGHTS = "model.safetensors"
 
@@ -42,9 +43,9 @@ class Order:
 
         Example:
             >>> Order(10, 0, 2).command
-            'cir train shapes --steps 10 --seed 0 --threads 2'
+            'python -m examples.shapes_encoder --steps 10 --seed 0 --threads 2'
         """
-        return f"cir train shapes --steps {self.steps} --seed {self.seed} --threads {self.threads}"
+        return f"{PROGRAM} --steps {self.steps} --seed {self.seed} --threads {self.threads}"
 
 
 def versions() -> dict[str, str]:
@@ -80,8 +81,8 @@ def read_recipe(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError, yaml.YAMLError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise CheckpointError(
-            f"{path}: cannot be read: {reason}. Fix: name a folder that `cir train shapes` wrote."
+            f"{path}: cannot be read: {reason}. Fix: name a folder that `{PROGRAM}` wrote."
         ) from error
     if not isinstance(found, dict):
-        raise CheckpointError(f"{path}: holds no mapping. Fix: name a folder that `cir train shapes` wrote.")
+        raise CheckpointError(f"{path}: holds no mapping. Fix: name a folder that `{PROGRAM}` wrote.")
     return found

@@ -15,12 +15,12 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from cir_datasets.shapes import Draws, Scene
+from examples.shapes_encoder.lessons import Lesson, Lessons, Saying
+from examples.shapes_encoder.model import make_model
+from examples.shapes_encoder.objective import contrastive_loss, offset
+from examples.shapes_encoder.pictures import Pixels
+from examples.shapes_encoder.words import make_tokenizer
 from submissions.training.loop import SAVE_SECONDS, Plan, Trained, train
-from submissions.training.shapes.lessons import Lesson, Lessons, Saying
-from submissions.training.shapes.model import make_model
-from submissions.training.shapes.objective import contrastive_loss, offset
-from submissions.training.shapes.pictures import Pixels
-from submissions.training.shapes.words import make_tokenizer
 
 _PARTS = 3
 """Texts go through the model in so many parts, short ones first: most are short, and padding costs as much as

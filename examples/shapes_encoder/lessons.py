@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cir_datasets.shapes import Draws, Scene, describe, difference
-from submissions.training.shapes.pictures import Neighbours
-from submissions.training.shapes.truth import facts_of, true_of
+from examples.shapes_encoder.pictures import Neighbours
+from examples.shapes_encoder.truth import facts_of, true_of
 
 
 @dataclass(frozen=True)
