@@ -14,6 +14,8 @@ ENVIRONMENT = PYTHON="$(PYTHON)" ./environment.sh
 
 export HF_HUB_DISABLE_TELEMETRY := 1
 export GRADIO_ANALYTICS_ENABLED := False
+# Also where a container forbids it: hundreds of processes would compile the same modules again.
+export PYTHONDONTWRITEBYTECODE :=
 # What was asked for, for the commands that messages name.
 export GOAL ?= $(MAKECMDGOALS)
 

@@ -58,6 +58,7 @@ def test_the_page_shows_card_builder_dataset_card_and_fixture() -> None:
     assert [kind for kind, _ in BLOCKS] == ["console", "python", "python", "console"]
 
 
+@pytest.mark.slow
 def test_what_the_page_shows_happens(copy: Path) -> None:
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     for kind, block in BLOCKS:

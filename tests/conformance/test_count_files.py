@@ -25,7 +25,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("way", "last", "most"),
     [
         (SCORE, "submissions.scoring", SHORT),
-        (UPLOAD, "leaderboard.queue.worker", THROUGH_THE_WEB),
+        pytest.param(UPLOAD, "leaderboard.queue.worker", THROUGH_THE_WEB, marks=pytest.mark.slow),
         (JUDGE, "submissions.scoring", SHORT),
     ],
     ids=["score", "upload", "judge"],

@@ -119,6 +119,7 @@ def test_all_entries_together_stay_below_three_megabytes() -> None:
     assert sum(entry.path.stat().st_size for entry in ENTRIES) < 3_000_000
 
 
+@pytest.mark.slow
 def test_those_without_weights_are_made_again_the_same(tmp_path: Path) -> None:
     wanted = {entry.file: entry for entry in ENTRIES if "--encoder shapes" not in entry.command}
     assert len(wanted) == 4 * len(BENCHMARKS)

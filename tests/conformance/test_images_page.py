@@ -17,6 +17,7 @@ OWNERS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OWNERS)
 def test_the_layout_is_the_cards(name: str) -> None:
     card = registry.card(name)
@@ -27,6 +28,7 @@ def test_the_layout_is_the_cards(name: str) -> None:
     assert [row.split(" | ")[1:] for row in rows] == [[f"`{card.image_folder}`", f"{paths} |"]]
 
 
+@pytest.mark.slow
 def test_the_examples_of_the_images_page_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     failed, tried = doctest.testfile(str(PAGE), module_relative=False)

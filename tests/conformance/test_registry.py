@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from slowly import with_slow
 
 import cir_datasets
 from cir_datasets import registry, sources
@@ -77,7 +78,7 @@ def test_a_revision_is_a_whole_commit_or_none_is_known(name: str) -> None:
 
 @pytest.mark.parametrize(
     "benchmark_id",
-    [pytest.param(one, marks=[pytest.mark.slow] if one == "shapes/train" else []) for one in IDS],
+    with_slow(IDS, "shapes/train", "shapes/multiturn_train"),
 )
 def test_the_ids_of_the_examples_are_in_the_data(benchmark_id: str) -> None:
     spec = registry.spec(benchmark_id)

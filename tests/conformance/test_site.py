@@ -81,6 +81,7 @@ def faults(pages: dict[Path, Html]) -> list[str]:
     return wrong
 
 
+@pytest.mark.slow
 def test_every_link_of_the_site_leads_somewhere_in_it_and_nothing_is_fetched(pages: dict[Path, Html]) -> None:
     assert sum(len(html.links) for html in pages.values()) > 1000
     assert faults(pages) == []

@@ -103,6 +103,7 @@ def test_another_users_cache_is_read_without_a_right_to_write(shared: Path) -> N
     assert content(shared) == before
 
 
+@pytest.mark.slow
 @needs_root
 @pytest.mark.skipif(shutil.which("unshare") is None, reason="no unshare")
 def test_a_read_only_mount_is_read(shared: Path) -> None:

@@ -15,6 +15,7 @@ import pytest
 from cir_here import cir, in_a_process
 from http_hub import HttpServer, Reply, Request, as_json
 from shapes_dialogues import as_lines, shapes_dialogue
+from slowly import with_slow
 
 from leaderboard import boards
 from leaderboard.receipts import SigningKey
@@ -210,6 +211,7 @@ def test_a_transcript_does_not_travel_to_a_board_of_rank_files(server: Any, tmp_
     assert "choose one of dialogues with --board: shapes/dialogue_val, " in done.stderr
 
 
+@pytest.mark.slow
 def test_submit_asks_the_server_for_its_boards_and_nothing_here(
     world: ModuleType, good: Path, tmp_path: Path
 ) -> None:
@@ -280,7 +282,9 @@ def test_submit_to_something_else_is_a_clear_error(good: Path) -> None:
     assert "no leaderboard of ours" in done.stderr
 
 
-@pytest.mark.parametrize("ends", ["refused", "rejected", "failed", "published"])
+@pytest.mark.parametrize(
+    "ends", with_slow(["refused", "rejected", "failed", "published"], "refused", "failed", "published")
+)
 def test_what_a_server_says_is_written_out_and_the_password_of_its_address_is_not(
     ends: str, good: Path
 ) -> None:

@@ -65,6 +65,7 @@ def test_what_was_validated_before_a_crash_is_finished_after_it(world: ModuleTyp
         assert [event["kind"] for event in done["events"]] == ["received", "validated", "scored", "published"]
 
 
+@pytest.mark.slow
 def test_kill_9_right_after_the_acknowledgement_loses_nothing(world: ModuleType, home: Path) -> None:
     contents = [world.as_bytes(world.rank_file(seed, f"Killed {seed}")) for seed in range(4)]
     with world.serving(home) as first:

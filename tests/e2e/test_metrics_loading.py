@@ -6,12 +6,16 @@ from pathlib import Path
 
 import pytest
 from metrics_processes import python
+from slowly import with_slow
 
 import cir_metrics.evaluate_hook as hook
 from cir_metrics.catalogue import METRICS
 
+ORDERS = ("import cir_metrics, evaluate", "import evaluate, cir_metrics")
 
-@pytest.mark.parametrize("order", ["import cir_metrics, evaluate", "import evaluate, cir_metrics"])
+
+@pytest.mark.slow
+@pytest.mark.parametrize("order", with_slow(ORDERS, ORDERS[0]))
 def test_names_load_in_both_import_orders(order: str, tmp_path: Path) -> None:
     code = f"""
 import importlib, json
@@ -35,6 +39,7 @@ print(json.dumps(values))
     }
 
 
+@pytest.mark.slow
 def test_other_names_and_folders_are_left_to_evaluate(tmp_path: Path) -> None:
     source = (hook.module_folder("recall_at_k") / "recall_at_k.py").read_text(encoding="utf-8")
     for name, class_name in (("my_metric", "MyMetric"), ("map_at_k", "RecallAtK")):

@@ -130,6 +130,7 @@ except ImportError as error:
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_modules_installed_by_the_command_are_loaded_without_importing_ours(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
@@ -162,6 +163,7 @@ print(evaluate.load({list(METRICS)[-1]!r}).name)
     assert run("-c", code).splitlines()[-1] == list(METRICS)[-1]
 
 
+@pytest.mark.slow
 def test_combined_metrics_take_one_call_batches_and_single_queries(tmp_path: Path) -> None:
     code = """
 import json, cir_metrics, evaluate

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from docs_shell import ROOT, Shell, commands
+from slowly import with_slow
 
 PAGE = ROOT / "docs" / "own_benchmark.md"
 
@@ -22,6 +23,7 @@ def shell(tmp_path: Path) -> Shell:
     return Shell(tmp_path, **caches, HF_HUB_OFFLINE="1")
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 def test_the_page_leads_from_nothing_to_a_board(
     shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -62,6 +64,7 @@ def test_the_page_leads_from_nothing_to_a_board(
     assert (failed, tried) == (0, 23)
 
 
+@pytest.mark.slow
 def test_sessions_run_and_score(shell: Shell, tmp_path: Path) -> None:
     shell.run("cir datasets new talks --sessions --out folders/talks")
     assert "of 4 turns" in shell.run("cir datasets check folders/talks")
@@ -77,7 +80,9 @@ PACKAGE = {
 }
 
 
-@pytest.mark.parametrize("value", ["theirs:where", "theirs.data", "theirs"])
+@pytest.mark.parametrize(
+    "value", with_slow(["theirs:where", "theirs.data", "theirs"], "theirs.data", "theirs")
+)
 def test_a_package_brings_a_benchmark_by_an_entry_point(shell: Shell, tmp_path: Path, value: str) -> None:
     site = tmp_path / "site"
     entry = f"[cir_benchmarks.benchmarks]\nsome = {value}\n"

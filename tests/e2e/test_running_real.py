@@ -26,6 +26,7 @@ def cirr(data_home: Path) -> Benchmark:
     return cir_datasets.load("cirr/val")
 
 
+@pytest.mark.slow
 @pytest.fixture(scope="module")
 def images(cirr: Benchmark, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A picture of noise for every image, where NLVR2 has it."""
@@ -42,6 +43,7 @@ def images(cirr: Benchmark, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+@pytest.mark.slow
 def test_pictures_of_noise_score_chance_on_cirr_and_a_missing_one_is_named(
     cirr: Benchmark, images: Path, tmp_path: Path
 ) -> None:

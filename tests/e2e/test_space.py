@@ -66,6 +66,7 @@ def test_it_holds_what_git_holds_of_the_packages_and_nothing_else(space: Path) -
     assert found == {*listed, "README.md", "app.py", "requirements.txt", about}
 
 
+@pytest.mark.slow
 def test_it_starts_from_its_own_files_and_answers(space: Path, tmp_path: Path) -> None:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("CIR_", "PYTHON"))}
     where = [sys.executable, "-B", "-c", "import leaderboard; print(leaderboard.__file__)"]

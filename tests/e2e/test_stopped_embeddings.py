@@ -117,6 +117,7 @@ def test_workers_of_a_killed_process_hold_no_claims(
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_kill_9_at_any_moment_never_leaves_a_corrupt_store(
     store: EmbeddingStore, wanted: Vectors, tmp_path: Path
 ) -> None:
@@ -133,6 +134,7 @@ def test_kill_9_at_any_moment_never_leaves_a_corrupt_store(
     np.testing.assert_array_equal(embed(store, ColourEncoder()).vectors, wanted)
 
 
+@pytest.mark.slow
 def test_two_processes_share_the_shards(store: EmbeddingStore, wanted: Vectors, tmp_path: Path) -> None:
     processes = [started(store.root, tmp_path / f"log{number}", tmp_path / "go") for number in range(2)]
     time.sleep(0.5)

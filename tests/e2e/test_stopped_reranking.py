@@ -34,6 +34,7 @@ def command(out: Path, *more: str) -> list[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_after_a_kill_only_what_was_open_is_asked_again(tmp_path: Path) -> None:
     out = tmp_path / "run.json"
     with LanguageServer(answer=answer, seconds=0.02) as server:
@@ -62,6 +63,7 @@ def test_after_a_kill_only_what_was_open_is_asked_again(tmp_path: Path) -> None:
         assert again.read_bytes() == out.read_bytes()
 
 
+@pytest.mark.slow
 def test_a_server_that_is_gone_from_the_start_ends_the_run_without_a_file(tmp_path: Path) -> None:
     out = tmp_path / "run.json"
     with LanguageServer(lambda *_: Fault("status", 401)) as server:

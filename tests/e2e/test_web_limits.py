@@ -369,6 +369,7 @@ def test_a_failing_database_is_503_and_says_when_to_return(world: ModuleType, tm
         assert "GET /api/boards: not available" in running.log.read_text()
 
 
+@pytest.mark.slow
 def test_inside_a_space_the_hub_may_show_the_pages(world: ModuleType, tmp_path: Path) -> None:
     space = {"SPACE_ID": "team/board", "SPACE_HOST": "team-board.hf.space"}
     logs = tmp_path / "logs"
@@ -483,6 +484,7 @@ def test_idle_connections_beyond_the_limit_make_room(few: Any) -> None:
         assert idle[-1].recv(65536).startswith(b"HTTP/1.1 200 ")
 
 
+@pytest.mark.slow
 def test_one_address_cannot_take_every_connection(world: ModuleType, tmp_path: Path) -> None:
     few = {"CIR_DATA_HOME": "", "CIR_LEADERBOARD_CONNECTIONS_OF_ONE": "8"}
     with world.serving(tmp_path / "home", **few) as running, contextlib.ExitStack() as stack:

@@ -27,12 +27,14 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.fixture(scope="module")
 def printed(home: Path) -> subprocess.CompletedProcess[str]:
     arguments = ["datasets", "stats", "circled", "--data-dir", str(home / "publishers"), "--plots", str(home)]
     return cir(*arguments, CIR_CACHE_HOME=str(home / "cache"), CIR_DATA_HOME="")
 
 
+@pytest.mark.slow
 def test_stats_prints_table_4(printed: subprocess.CompletedProcess[str]) -> None:
     assert printed.returncode == 0, printed.stderr
     rows, *others = printed.stdout.split("\n\n")

@@ -78,6 +78,7 @@ def test_a_broken_record_is_a_fault(home: Path) -> None:
     assert "record 2 (query_id 901): its target_image_id 'x' is not in its subset" in message(found, "rows")
 
 
+@pytest.mark.slow
 def test_a_damaged_cache_is_a_fault(with_shapes: Path) -> None:
     folder = cir_datasets.prepare("shapes/val")
     content = (folder / "meta.json").read_bytes()

@@ -78,6 +78,7 @@ def test_dress_shares_no_image_with_any_train_split() -> None:
     assert leak == {"apart": [f"fashioniq/{name}_train" for name in ("dress", "shirt", "toptee")]}
 
 
+@pytest.mark.slow
 def test_the_language_of_the_captions_is_that_of_the_papers() -> None:
     """CIRCLED says 5.3 to 11.2 words, CIRR's Table 1 11.3 and 5.3: counts differ by what one word is."""
     cirr = cir_datasets.measure(cir_datasets.load("cirr/val"), tags=False)

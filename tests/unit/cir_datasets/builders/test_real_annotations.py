@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from slowly import with_slow
 
 import cir_datasets
 from cir_datasets import registry, sources
@@ -220,7 +221,9 @@ def test_every_local_file_of_the_lists_is_the_pinned_one() -> None:
                 assert (folder / file).stat().st_size == pin.num_bytes
 
 
-@pytest.mark.parametrize("name", ["cirr", "fashioniq", "circo", "multiturn_fashioniq"])
+@pytest.mark.parametrize(
+    "name", with_slow(["cirr", "fashioniq", "circo", "multiturn_fashioniq"], "fashioniq")
+)
 def test_published_annotations_load_as_they_were(name: str, tmp_path: Path) -> None:
     import datasets
 

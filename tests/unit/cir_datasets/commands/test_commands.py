@@ -13,6 +13,7 @@ from pathlib import Path
 import cir_here
 import datasets_publishers as made
 import pytest
+from slowly import with_slow
 from typer.testing import CliRunner
 
 from cir_datasets import registry
@@ -161,7 +162,9 @@ def test_show_tells_what_was_got_where_nothing_is_pinned(environment: dict[str, 
     assert f"{size:,} bytes" in text
 
 
-@pytest.mark.parametrize("benchmark_id", registry.benchmark_ids())
+@pytest.mark.parametrize(
+    "benchmark_id", with_slow(registry.benchmark_ids(), "shapes/train", "shapes/multiturn_train")
+)
 def test_the_example_rank_file_has_the_form_of_its_benchmark(benchmark_id: str) -> None:
     example = json.loads(example_rank_file(benchmark_id))
     several = "fashioniq" in benchmark_id.split("/")[0]

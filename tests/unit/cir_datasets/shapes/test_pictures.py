@@ -137,6 +137,7 @@ def test_an_unknown_configuration_and_split_are_named() -> None:
         split("multiturn_val")
 
 
+@pytest.mark.slow
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The pictures of val in a folder of their own."""
@@ -145,6 +146,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_pictures_are_written_as_the_manifest_says(written: Path) -> None:
     rows = list(manifest("multiturn_val"))
     files = sorted(path.relative_to(written).as_posix() for path in written.rglob("*") if path.is_file())

@@ -335,6 +335,7 @@ def test_a_share_is_of_all_words_that_were_tagged() -> None:
     assert found.class_shares == {"pronoun": 0.25, "verb": 0.25, "other": 0.25, "adjective": 0.25}
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_the_output_on_the_page_is_what_is_printed(data_home: Path, tmp_path: Path) -> None:
     assert data_home.is_dir()

@@ -98,6 +98,7 @@ def test_what_is_not_for_everybody_is_not_in_a_mirror(server: Server, tmp_path: 
     assert not re.search(r"edit_\w{8}", text_of(tmp_path / "mirror"))
 
 
+@pytest.mark.slow
 def test_a_static_space_can_serve_a_mirror_and_a_second_one_takes_its_place(
     server: Server, tmp_path: Path
 ) -> None:
@@ -112,6 +113,7 @@ def test_a_static_space_can_serve_a_mirror_and_a_second_one_takes_its_place(
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
+@pytest.mark.slow
 def test_a_mirror_that_is_stopped_leaves_what_was_there(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -137,6 +137,7 @@ print(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1
 """A parent with nothing else in its memory: what it says last is its peak in KiB."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("form", "expected"), [("json", "too-costly"), ("gzip", "too-costly"), ("parquet", "too-large")]
 )

@@ -213,6 +213,7 @@ def test_files_of_answers_are_never_written_over_and_others_beside_them_are_none
         assert all(row["task"].startswith("r3-") for row in csv.DictReader(file))
 
 
+@pytest.mark.slow
 def test_what_a_model_writes_is_run_scored_and_published(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -241,6 +242,7 @@ def test_what_a_model_writes_is_run_scored_and_published(
     assert all(row["reference_image_id"] in row["subset_image_ids"] for row in queries)
 
 
+@pytest.mark.slow
 def test_dialogue_paths_are_a_benchmark_of_sessions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "mine"
     # Subsets that share images, so that paths lead from one to another.

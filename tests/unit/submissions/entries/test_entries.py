@@ -53,6 +53,7 @@ def sha256(path: Path) -> str:
     return hashlib.sha256(gzip.decompress(path.read_bytes())).hexdigest()
 
 
+@pytest.mark.slow
 def test_those_without_weights_are_made_and_the_others_copied(placed: dict[str, making.Placed]) -> None:
     assert placed.keys() == {entry.file for entry in entries()}
     assert [name for name, each in placed.items() if each.origin == "made"] == WEIGHTLESS
