@@ -121,11 +121,12 @@ types: $(TEST_VENV)/.installed
 test:
 	@$(MAKE) --no-print-directory --keep-going -j3 lint types quick
 
+# Three workers on two cores: while one waits for a server or a browser, the others compute.
 quick: $(TEST_VENV)/.installed
-	@$(TEST_VENV)/bin/python -m pytest -m "not slow" -n 2 --dist loadfile
+	@$(TEST_VENV)/bin/python -m pytest -m "not slow" -n 3 --dist loadfile
 
 test-slow: $(TEST_VENV)/.installed
-	@$(TEST_VENV)/bin/python -m pytest -m "slow or hypothesis" --hypothesis-profile deep -n 2 --dist loadfile tests
+	@$(TEST_VENV)/bin/python -m pytest -m "slow or hypothesis" --hypothesis-profile deep -n 3 --dist loadfile tests
 
 docs: $(TEST_VENV)/.installed
 	@$(TEST_VENV)/bin/python docs/figures.py

@@ -21,6 +21,7 @@ def no_wait_between_attempts() -> Iterator[None]:
     """A server is asked as often as ever, at once: waiting for one that is not there took minutes."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(download, "_FIRST_WAIT_SECONDS", 0.001)
+        patch.setattr("submissions.language.server._FIRST_WAIT", 0.001)
         yield
 
 

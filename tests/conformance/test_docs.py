@@ -24,6 +24,7 @@ def test_generated_pages_agree_with_the_code() -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_the_figures_are_what_the_package_draws() -> None:
     done = subprocess.run(
         [sys.executable, "docs/figures.py", "--check"], cwd=ROOT, capture_output=True, text=True, check=False

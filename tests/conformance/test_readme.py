@@ -60,6 +60,7 @@ BASELINES = ("random.", "image_only-", "text_only-")
 """How the files begin that `make run` puts up as baselines."""
 
 
+@pytest.mark.slow
 def test_python_blocks_of_the_readme_run(folder: Path) -> None:
     code = "\n".join(block for kind, block in BLOCKS if kind == "python")
     environment = {**os.environ, "HF_HUB_OFFLINE": "1"}

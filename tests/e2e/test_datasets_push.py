@@ -128,6 +128,7 @@ def test_what_was_pushed_loads_with_the_same_rows(lfs: bool, hub: Hub, home: Pat
     assert json.loads(out) == [wanted.rows(), wanted.gallery]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("debug", ["", "1"])
 def test_neither_a_message_nor_the_metadata_shows_the_password_of_an_endpoint(
     debug: str, hub: Hub, home: Path, tmp_path: Path
@@ -355,6 +356,7 @@ json.dump([rows, images], sys.stdout)
 """
 
 
+@pytest.mark.slow
 def test_a_private_folder_is_pushed_at_its_owners_word_alone_and_stays_private(
     hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -57,6 +57,7 @@ def test_a_server_with_postgresql_takes_over_and_answers(laptop: tuple[Path, dic
     assert len(list((folder / "backups").iterdir())) == 1
 
 
+@pytest.mark.slow
 def test_a_space_is_looked_at_and_pushed(tmp_path: Path, hub: Hub) -> None:
     """To a stand-in for the Hub; `hf auth login` asks for the token, which stands in the environment here."""
     shell = Shell(tmp_path, HF_ENDPOINT=hub.url, HF_TOKEN=TOKEN, HF_HUB_DISABLE_XET="1")

@@ -440,6 +440,7 @@ def test_submit_without_an_account_shows_the_key_and_why_an_entry_is_not_listed(
     assert act(server, link[1], "publish", {"X-Edit-Key": link[2]}).json()["state"] == "published"
 
 
+@pytest.mark.slow
 def test_an_owner_cannot_grow_the_log_without_end(
     server: Any, world: ModuleType, tokens: dict[str, str]
 ) -> None:

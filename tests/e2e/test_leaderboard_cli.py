@@ -71,6 +71,7 @@ def test_add_puts_a_file_on_its_board_once(good: Path, tmp_path: Path) -> None:
     assert row["method"]["name"] == "Command line"
 
 
+@pytest.mark.slow
 def test_a_baseline_takes_the_place_of_an_earlier_one_with_its_name(
     world: ModuleType, good: Path, tmp_path: Path
 ) -> None:

@@ -133,6 +133,7 @@ def test_a_push_is_one_commit_and_takes_the_last_ones_files_away(space: Path, hu
     assert set(repository.files) - set(local) == {".gitattributes", "notes.txt"}
 
 
+@pytest.mark.slow
 def test_a_push_that_fails_changes_nothing_and_says_how_to_go_on(hub: Hub) -> None:
     refused = pushed(hub, HF_TOKEN="hf_wrong")
     assert refused.returncode == 2

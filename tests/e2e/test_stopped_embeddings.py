@@ -49,6 +49,7 @@ def started(*arguments: object) -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, str(program), *map(str, arguments)])
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_without_encoding_finished_shards_again(
     store: EmbeddingStore, wanted: Vectors, tmp_path: Path
 ) -> None:
@@ -148,6 +149,7 @@ def test_two_processes_share_the_shards(store: EmbeddingStore, wanted: Vectors, 
     assert third.batches == []
 
 
+@pytest.mark.slow
 def test_a_process_takes_over_from_one_that_is_killed(
     store: EmbeddingStore, wanted: Vectors, tmp_path: Path
 ) -> None:

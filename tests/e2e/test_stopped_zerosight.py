@@ -81,6 +81,7 @@ def clips(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_run_that_is_killed_at_each_stage_ends_with_the_same_bytes(tmp_path: Path, clips: Path) -> None:
     def stopped(out: Path, stages: int) -> int:
         script = ROOT / "tests/fixtures/zerosight_stops.py"

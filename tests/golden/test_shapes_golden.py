@@ -53,6 +53,7 @@ def test_rows_and_pixels_are_the_pinned_ones(config: str) -> None:
     assert hashes(config) == GOLDEN["configs"][config]
 
 
+@pytest.mark.slow
 def test_another_process_with_other_string_hashes_makes_the_same() -> None:
     environment = os.environ | {"PYTHONHASHSEED": "4242", "PYTHONPATH": str(ROOT)}
     command = [sys.executable, __file__, "val", "multiturn_val"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -19,6 +20,15 @@ from submissions.rank_file.model import RankFile
 
 CIRR, CIRCLED, CIRCO = worlds.cirr(), worlds.circled(), worlds.circo()
 DRESS = worlds.fashioniq("dress")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def empty_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What other tests prepared of these benchmarks is not theirs: its sources would be asked for each time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CIR_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6)
 WORD = st.text(st.characters(categories=["L", "N", "P", "S"]), min_size=1, max_size=6)

@@ -179,6 +179,7 @@ def test_a_picture_too_large_to_decode_is_named(tmp_path: Path, monkeypatch: pyt
     assert "90000 pixels" in problem
 
 
+@pytest.mark.slow
 def test_the_command_hashes_and_compares_pictures(images: Path, tmp_path: Path) -> None:
     (images / f"val/{IDS[1]}.png").write_bytes((images / f"val/{IDS[0]}.png").read_bytes())
     command = [sys.executable, "-W", "ignore", "-m", "leaderboard.cli", "datasets", "hash", "cirr/val"]

@@ -101,6 +101,7 @@ def test_edits_count_layout_where_it_is_named_alone() -> None:
     assert not fulfils("a triangle at the bottom right, seen from far away", reference)
 
 
+@pytest.mark.slow
 @BOTH
 @READINGS
 def test_positives_fulfil_their_caption_and_no_reference_does(part: str, at_least: bool) -> None:

@@ -157,6 +157,7 @@ def test_pictures_are_written_as_the_manifest_says(written: Path) -> None:
             assert pixel_sha256(np.asarray(image)) == row["pixel_sha256"]
 
 
+@pytest.mark.slow
 def test_only_missing_damaged_and_wrong_files_are_written_anew(written: Path) -> None:
     paths = [written / relative_path(image_id) for image_id in split("val").image_ids[:6]]
     before = paths[5].stat().st_mtime_ns

@@ -182,6 +182,7 @@ for ask in (
 """
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("plain")
 def test_what_is_packed_small_does_not_fill_the_memory() -> None:
     """A body of 4 MB that unpacks to 4 GiB, within half a GiB of memory beside what is loaded."""

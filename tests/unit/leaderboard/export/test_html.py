@@ -91,6 +91,7 @@ def test_every_link_of_a_mirror_leads_to_a_file_in_it_and_hostile_texts_stay_tex
     assert "&lt;script&gt;alert(1)" in board
 
 
+@pytest.mark.slow
 def test_what_is_not_for_everybody_is_not_in_a_mirror(server: Server, tmp_path: Path) -> None:
     made(server, tmp_path / "mirror")
     assert HOSTILE[3].split(" ")[0] in text_of(tmp_path / "mirror")
@@ -155,6 +156,7 @@ def test_what_is_not_a_mirror_is_not_replaced(
     assert place.is_file() or (place / "thesis.tex").read_text() == "x"
 
 
+@pytest.mark.slow
 def test_the_command_says_where_the_mirror_begins(server: Server, tmp_path: Path) -> None:
     place = tmp_path / "mirror"
     done = CliRunner().invoke(

@@ -184,6 +184,7 @@ def test_each_choice_has_its_own_title_and_description(site: Site) -> None:
     assert all(len(page.description) <= 160 and len(page.title) <= 160 for page in (*pages, long))
 
 
+@pytest.mark.slow
 def test_sources_are_links_and_the_rows_of_boards_lead_to_their_place(site: Site) -> None:
     page = BeautifulSoup(written(site), "html.parser")
     ids = {tag["id"] for tag in page.select("[id]")}

@@ -157,6 +157,7 @@ def test_a_sound_file_has_room_in_the_same_limit(run: Path) -> None:
     assert judged(run, NARROW).outcome == "scored"
 
 
+@pytest.mark.slow
 def test_a_file_that_takes_too_much_of_the_processor_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "stored"
     path.write_bytes(large_json())

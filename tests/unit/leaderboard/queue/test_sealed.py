@@ -134,6 +134,7 @@ def test_a_truth_that_is_not_there_lets_the_file_wait_and_says_nothing_of_it(
     assert str(places.secret) not in str(raised.value) + caplog.text
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("processes")
 def test_a_truth_in_a_bucket_is_read_with_keys_of_its_own(
     tmp_path: Path, places: world.Places, monkeypatch: pytest.MonkeyPatch

@@ -233,6 +233,7 @@ server.close()
 """
 
 
+@pytest.mark.slow
 def test_two_who_send_and_two_who_sweep_lose_nothing(server: Server, url: str) -> None:
     """Processes of their own, on the same bytes; each upload that was acknowledged has its file."""
     refused(server, sent(server, "first"))

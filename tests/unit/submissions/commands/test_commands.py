@@ -109,6 +109,7 @@ def test_a_benchmark_that_is_not_there(folder: Path) -> None:
     assert "no benchmark 'cir/val'. Did you mean 'cirr/val'?" in done.stderr
 
 
+@pytest.mark.slow
 def test_run_makes_all_baselines_into_a_folder(folder: Path) -> None:
     arguments = [
         "run",

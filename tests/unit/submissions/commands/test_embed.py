@@ -132,6 +132,7 @@ def test_embed_then_list_then_remove(model: Path, cache: Path) -> None:
     assert json.loads(cir("embeddings", "list", "--json").stdout) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("from_files", [False, True])
 def test_the_command_that_verify_names_mends_word_for_word(
     from_files: bool, images: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

@@ -144,6 +144,7 @@ def test_a_review_changes_what_follows_it_alone(clips: Path, tmp_path: Path) -> 
     assert len((out / "benchmark/all.jsonl").read_text().splitlines()) == len(lines) - 2
 
 
+@pytest.mark.slow
 def test_a_review_in_the_folder_is_left_until_it_is_taken_in_and_holds_from_then_on(
     clips: Path, tmp_path: Path
 ) -> None:
@@ -166,6 +167,7 @@ def test_a_review_in_the_folder_is_left_until_it_is_taken_in_and_holds_from_then
     assert bytes_of(out) == before
 
 
+@pytest.mark.slow
 def test_where_people_drop_everything_there_is_no_benchmark(clips: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     make(clips, out)

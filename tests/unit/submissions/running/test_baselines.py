@@ -50,6 +50,7 @@ def test_shapes_have_those_of_the_shipped_encoder_too() -> None:
     assert len(set(sessions)) == len(sessions)
 
 
+@pytest.mark.slow
 def test_without_torch_those_without_weights_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("torch", "transformers", "faiss", "safetensors"):
         monkeypatch.setitem(sys.modules, name, None)
