@@ -24,7 +24,7 @@ DRESS = worlds.fashioniq("dress")
 
 @pytest.fixture(scope="module", autouse=True)
 def empty_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """What other tests prepared of these benchmarks is not theirs: its sources would be asked for each time."""
+    """Not what other tests prepared of these benchmarks: its sources would be asked for each time."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CIR_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         yield
