@@ -335,3 +335,29 @@ def test_workers_of_a_data_loader_read_a_benchmark(objects: dict[str, Any]) -> N
     loader = data.DataLoader(captions, batch_size=100, num_workers=2, multiprocessing_context="spawn")
     found = [text for batch in loader for text in batch]
     assert found == [row["relative_caption"] for row in objects["Benchmark"].rows()]
+
+
+def test_rows_that_a_distributed_sampler_repeats_count_once(objects: dict[str, Any], tmp_path: Path) -> None:
+    """300 queries among 7 processes are padded to 301 rows, the first one once more."""
+    distributed = pytest.importorskip("torch.utils.data.distributed")
+    benchmark = objects["Benchmark"]
+    rows = benchmark.rows()
+    images = sorted(benchmark.gallery)
+    ranked = {row["query_id"]: [*row["positive_image_ids"], *images[:9]][:10] for row in rows}
+    samplers = [
+        distributed.DistributedSampler(rows, num_replicas=7, rank=rank, shuffle=False) for rank in range(7)
+    ]
+    gathered = [rows[place] for sampler in samplers for place in sampler]
+    assert len(gathered) == 301
+    lists = [list(dict.fromkeys(ranked[row["query_id"]])) for row in gathered]
+    whole = [list(dict.fromkeys(ranked[row["query_id"]])) for row in rows]
+    wanted = cir_metrics.evaluate_single_turn(["recall@1", "map@5"], whole, rows).values
+    with pytest.warns(UserWarning, match="once"):
+        assert cir_metrics.evaluate_single_turn(["recall@1", "map@5"], lists, gathered).values == wanted
+    metric = importlib.import_module("cir_metrics.map_at_k.map_at_k").MapAtK(cache_dir=str(tmp_path))
+    with pytest.warns(UserWarning, match="once"):
+        metric.add_batch(predictions=lists, references=gathered)
+    assert metric.compute(ks=(5,))["map@5"] == wanted["map@5"]
+    lists[-1] = lists[-1][::-1]  # the repeated row is the last one, and answers otherwise now
+    with pytest.raises(CirError, match="another answer"):
+        cir_metrics.evaluate_single_turn(["recall@1"], lists, gathered)
