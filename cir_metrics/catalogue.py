@@ -199,8 +199,14 @@ def check_variant(name: str, variant: str | None) -> str:
     return variant
 
 
+_IN_TABLES = {"r": "recall", "rs": "recall_subset", "r_s": "recall_subset", "r_subset": "recall_subset"}
+"""What papers print above a column, and what it is here."""
+
+
 def _unknown(printed: str, name: str) -> str:
-    near = difflib.get_close_matches(name, [*_BY_PRINTED, *_BESIDE], n=1, cutoff=0.5)
+    known = [*_BY_PRINTED, *_BESIDE]
+    name = _IN_TABLES.get(name.casefold(), name.casefold())
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     if not near and name in METRICS:
         near = [METRICS[name].printed]
     if near:

@@ -187,6 +187,6 @@ def did_you_mean(wanted: object, known: Iterable[str]) -> str:
     if not isinstance(wanted, str) or len(wanted) > _LONGEST_WANTED:
         return ""
     others = [name for name in known if name != wanted]
-    near = [name for name in others if name.casefold() == wanted.casefold()]
-    near = near or difflib.get_close_matches(wanted, others, n=1, cutoff=0.5)
-    return f" Did you mean {near[0]!r}?" if near else ""
+    in_small = {name.casefold(): name for name in reversed(others)}
+    near = difflib.get_close_matches(wanted.casefold(), in_small, n=1, cutoff=0.5)
+    return f" Did you mean {in_small[near[0]]!r}?" if near else ""

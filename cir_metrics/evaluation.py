@@ -265,7 +265,7 @@ def evaluate_single_turn(
     ]
     checked = _check_references(references, wanted)
     in_subset = _subset_lists(subset_rankings, checked, max(of_subset)) if of_subset else lists
-    kept = _answered_once(references, list(zip(lists, in_subset, strict=True)), "rankings")
+    kept = _answered_once(references, list(zip(lists, in_subset, checked, strict=True)), "rankings")
     lists, checked = [lists[q] for q in kept], [checked[q] for q in kept]
     in_subset = [in_subset[q] for q in kept]
     if of_gallery:
@@ -322,7 +322,7 @@ def evaluate_multi_turn(
     checked = _check_references(references, wanted)
     for s, (session, reference) in enumerate(zip(sessions, checked, strict=True)):
         check_turn_count(session, reference, f"rankings[{s}]")
-    kept = _answered_once(references, sessions, "rankings")
+    kept = _answered_once(references, list(zip(sessions, checked, strict=True)), "rankings")
     sessions, checked = [sessions[s] for s in kept], [checked[s] for s in kept]
 
     num_turns = _lengths(sessions)
@@ -402,13 +402,13 @@ def _lengths(lists: Sequence[Sequence[Any]]) -> IntArray:
 
 
 def _answered_once(references: Sequence[Any], answers: Sequence[Any], name: str) -> list[int]:
-    """The places of the answers that count; equal answers to one query count once, with a warning."""
+    """The places of the answers that count; what is there twice, answer and reference, counts once."""
     queries = [query_of(reference) for reference in references]
     kept, twice = answered_once(queries, answers)
     if twice is not None:
         raise InputError(
-            f"{name}[{twice}] is another answer to {queries[twice]!r}, which is answered already. "
-            "Fix: keep one of them, with its reference."
+            f"{name}[{twice}] is to {queries[twice]!r}, which has another answer or reference already. "
+            "Fix: keep one of them."
         )
     if len(kept) < len(answers):
         warn_of_padding(name, queries, kept)

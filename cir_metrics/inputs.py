@@ -202,7 +202,9 @@ def check_id(value: object, where: str) -> str:
     """
     text = plain_id(value)
     if text is None:
-        fix = "drop it" if value is None else f"write {str(value)!r} if that is the id"
+        # A column of numbers with a gap is one of floats in pandas.
+        text = str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+        fix = "drop it" if value is None else f"write {text!r} if that is the id"
         raise InputError(f"{where} is {quoted(value)}; an image id is a string. Fix: {fix}.")
     if not text:
         raise InputError(f"{where} is an empty string, which is not an image id. Fix: name the image.")

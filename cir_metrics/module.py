@@ -134,8 +134,10 @@ class RankingMetric(evaluate.Metric, abc.ABC):  # type: ignore[misc]
             self._store(batch)
         if not self._added:
             raise InputError(f"{self.metric}: nothing was added. Fix: pass predictions and references.")
-        values: dict[str, float] | None = super().compute(**options)
-        self._added, self._longest, self._answers = 0, (0, 0), {}
+        try:
+            values: dict[str, float] | None = super().compute(**options)
+        finally:  # a refusal, too, leaves nothing of what was added
+            self._added, self._longest, self._answers = 0, (0, 0), {}
         return values
 
     def add_batch(self, *, predictions: Any = None, references: Any = None, **unknown: Any) -> None:
@@ -211,12 +213,12 @@ class RankingMetric(evaluate.Metric, abc.ABC):  # type: ignore[misc]
             reference.pop("num_turns", None)
             projected.append(reference)
         queries = [query_of(row) for row in rows]
-        marks = [hash(repr(each)) for each in checked]
+        marks = [hash(repr(each)) for each in zip(checked, projected, strict=True)]
         kept, other = answered_once(queries, marks, self._answers)
         if other is not None:
             raise InputError(
-                f"predictions[{self._added + other}] is another answer to {queries[other]!r}, which is "
-                "answered already. Fix: keep one of them, with its reference."
+                f"predictions[{self._added + other}] is to {queries[other]!r}, which has another "
+                "answer or reference already. Fix: keep one of them."
             )
         if len(kept) < len(rows):
             warn_of_padding("predictions", queries, kept)

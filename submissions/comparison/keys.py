@@ -22,7 +22,7 @@ _FIXES = {
     "mean": "compare macro means with macro means",
     "data": "score both on the same data; `cir datasets prepare NAME` reads the publisher's files anew",
     "gallery": "score both with the same gallery list available, and rank the same list with both",
-    "ref": "keep or remove the reference image in both; cir table shows the two in blocks of their own",
+    "ref": "keep or remove the reference image in both",
     "ranked": "rank the same gallery with both",
     "repaired": "score both with the same repairs",
     "ties": "score both from rank files, with `cir score`",

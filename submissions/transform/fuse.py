@@ -7,6 +7,7 @@ why it fits rank files: score(d) = sum over rankings r that list d of 1 / (k + r
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -250,6 +251,13 @@ def _method(methods: Sequence[Method], constant: int, name: str | None) -> Metho
     from pydantic import ValidationError
 
     names = [method.name for method in methods]
+    removing = [method.name for method in methods if method.reference == "removed"]
+    if 0 < len(removing) < len(names):
+        warnings.warn(
+            f"{', '.join(removing)}: declared without the reference image, which others of these files may "
+            "rank. The fusion declares nothing. Fix: fuse files that treat it alike.",
+            stacklevel=2,
+        )
     full = f"RRF: {' + '.join(names)}"
     zero_shot = [method.zero_shot for method in methods]
     fields = {

@@ -17,7 +17,6 @@ OWNERS = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", OWNERS)
 def test_the_layout_is_the_cards(name: str) -> None:
     card = registry.card(name)

@@ -40,7 +40,7 @@ def refused(*words: str) -> str:
     return " ".join((done.output + str(done.exception)).split())
 
 
-@pytest.mark.parametrize("wanted", ["CIRR/val", "Cirr/VAL"])
+@pytest.mark.parametrize("wanted", ["CIRR/val", "Cirr/VAL", "CIRR_VAL", "CIRR"])
 def test_the_case_of_a_benchmark_is_named(wanted: str) -> None:
     with pytest.raises(CirError, match="Did you mean 'cirr/val'"):
         cir_datasets.load(wanted)
@@ -58,6 +58,14 @@ METRIC_DOORS: dict[str, Callable[[str], Any]] = {
 def test_a_metric_that_is_misspelled_keeps_its_cutoff(door: str) -> None:
     with pytest.raises(CirError, match="Did you mean 'recall@10'"):
         METRIC_DOORS[door]("recal@10")
+
+
+@pytest.mark.parametrize(
+    ("column", "metric"), [("R@10", "recall@10"), ("Rs@1", "recall_subset@1"), ("MAP@5", "map@5")]
+)
+def test_the_column_of_a_paper_is_a_metric(column: str, metric: str) -> None:
+    with pytest.raises(CirError, match=f"Did you mean '{metric}'"):
+        parse_metric(column)
 
 
 def test_an_array_is_to_be_ranked(tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ from cir_metrics.catalogue import METRICS
 ORDERS = ("import cir_metrics, evaluate", "import evaluate, cir_metrics")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("order", with_slow(ORDERS, ORDERS[0]))
 def test_names_load_in_both_import_orders(order: str, tmp_path: Path) -> None:
     code = f"""

@@ -130,7 +130,6 @@ except ImportError as error:
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_modules_installed_by_the_command_are_loaded_without_importing_ours(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()

@@ -24,7 +24,6 @@ def shell(tmp_path: Path) -> Shell:
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_the_page_leads_from_nothing_to_a_board(
     shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -26,7 +26,6 @@ def cirr(data_home: Path) -> Benchmark:
     return cir_datasets.load("cirr/val")
 
 
-@pytest.mark.slow
 @pytest.fixture(scope="module")
 def images(cirr: Benchmark, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A picture of noise for every image, where NLVR2 has it."""

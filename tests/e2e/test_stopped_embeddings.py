@@ -118,7 +118,6 @@ def test_workers_of_a_killed_process_hold_no_claims(
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_kill_9_at_any_moment_never_leaves_a_corrupt_store(
     store: EmbeddingStore, wanted: Vectors, tmp_path: Path
 ) -> None:

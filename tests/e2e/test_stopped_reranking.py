@@ -34,7 +34,6 @@ def command(out: Path, *more: str) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_after_a_kill_only_what_was_open_is_asked_again(tmp_path: Path) -> None:
     out = tmp_path / "run.json"
     with LanguageServer(answer=answer, seconds=0.02) as server:

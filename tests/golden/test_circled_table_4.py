@@ -27,7 +27,6 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.slow
 @pytest.fixture(scope="module")
 def printed(home: Path) -> subprocess.CompletedProcess[str]:
     arguments = ["datasets", "stats", "circled", "--data-dir", str(home / "publishers"), "--plots", str(home)]

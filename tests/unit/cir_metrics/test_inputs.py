@@ -269,7 +269,7 @@ def test_malformed_sessions_are_refused(value: Any, text: str) -> None:
         (
             {"target": 5.0},
             ["target"],
-            "references[2]['target'] is 5.0; an image id is a string. Fix: write '5.0' if that is the id.",
+            "references[2]['target'] is 5.0; an image id is a string. Fix: write '5' if that is the id.",
         ),
         (
             {"target": ""},

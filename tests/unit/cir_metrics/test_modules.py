@@ -154,6 +154,26 @@ def test_positions_count_from_the_first_that_was_added(load: Any) -> None:
         module.add(prediction=["a"], reference={})
 
 
+def test_what_is_refused_leaves_nothing_behind(load: Any) -> None:
+    metric = load("recall_at_k")
+    rows = [{"query_id": str(n), "target_image_id": f"{n:012d}"} for n in range(30)]
+    with pytest.raises(InputError, match="no ranking holds any"):
+        metric.compute(predictions=[[f"zz{n}"] for n in range(30)], references=rows, ks=(1,))
+    good = [[row["target_image_id"]] for row in rows]
+    assert metric.compute(predictions=good, references=rows, ks=(1,)) == {"recall@1": 1.0}
+
+
+def test_one_query_has_one_reference(load: Any) -> None:
+    rows = [{"query_id": "q", "target_image_id": target} for target in ("a", "b")]
+    with pytest.raises(InputError, match="another answer or reference"):
+        load("recall_at_k").compute(predictions=[["a"], ["a"]], references=rows, ks=(1,))
+    with pytest.raises(InputError, match="another answer or reference"):
+        cir_metrics.evaluate_single_turn(["recall@1"], [["a"], ["a"]], rows)
+    sessions = [{"session_id": "s", "ground_truth_ids": [target], "num_turns": 1} for target in ("a", "b")]
+    with pytest.raises(InputError, match="another answer or reference"):
+        cir_metrics.evaluate_multi_turn(["hits@1"], [[["a"]], [["a"]]], sessions)
+
+
 @pytest.mark.parametrize("name", METRICS)
 def test_prepared_rows_are_taken_as_references(name: str, load: Any) -> None:
     prediction, _ = GOOD[name]

@@ -137,7 +137,6 @@ def test_an_unknown_configuration_and_split_are_named() -> None:
         split("multiturn_val")
 
 
-@pytest.mark.slow
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The pictures of val in a folder of their own."""

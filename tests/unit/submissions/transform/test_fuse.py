@@ -179,6 +179,16 @@ def test_zero_shot_holds_where_it_holds_for_all(said: Any, zero_shot: bool | Non
     assert fused.method.zero_shot is zero_shot
 
 
+def test_a_file_without_the_reference_is_not_fused_with_others_in_silence() -> None:
+    document = worlds.cirr_document(CIRR)
+    files = [
+        as_bytes(document | {"method": {"name": name, **declared}})
+        for name, declared in (("kept", {}), ("without", {"reference": "removed"}))
+    ]
+    with pytest.warns(UserWarning, match="without: declared without the reference image"):
+        assert submissions.fuse(files, CIRR, constant=0).method.reference == ""
+
+
 def test_what_does_not_fit_a_method_block_is_shortened() -> None:
     many = [
         with_method(

@@ -163,8 +163,9 @@ def test_queries_of_another_split_are_called_so_at_every_door(
         (nameless,) = submissions.validate(content, name="run").errors
         assert said in nameless.message
         assert nameless.fix.endswith("--benchmark cirr/test1")
-    found = submissions.validate(server, val, name="run").errors[0]
+    found, *others = submissions.validate(server, val, name="run").errors
     assert (found.code, said in found.message) == ("unknown-query", True)
+    assert {other.code for other in others} <= {"unknown-query"}, "nothing else has a fix that works"
     assert found.fix.startswith("name cirr/test1 as its benchmark")
     with pytest.raises(MethodError, match=said):
         submissions.rank_file_from_lists(val, lists, method="m")
