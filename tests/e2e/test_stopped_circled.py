@@ -83,7 +83,7 @@ def started(
 
 
 def ended(process: subprocess.Popen[str]) -> str:
-    _, words = process.communicate(timeout=280)
+    _, words = process.communicate(timeout=1200)
     assert process.returncode == 0, words
     return words
 

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from slowly import with_slow
 
 from cir_datasets import registry
 from cir_datasets.builders.shapes import Shapes
@@ -48,7 +47,10 @@ def test_the_golden_file_says_where_it_comes_from() -> None:
 
 @pytest.mark.parametrize(
     "config",
-    with_slow(GOLDEN["configs"], "train", "multiturn_train"),
+    [
+        pytest.param(name, marks=[pytest.mark.slow] if name.endswith("train") else [])
+        for name in GOLDEN["configs"]
+    ],
 )
 def test_rows_and_pixels_are_the_pinned_ones(config: str) -> None:
     assert hashes(config) == GOLDEN["configs"][config]
