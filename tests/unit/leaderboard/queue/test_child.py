@@ -305,6 +305,8 @@ def test_a_process_that_is_not_ours_gives_no_verdict(
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(error):
         judged(run)
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100 * 1024
+    assert (
+        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 256 * 1024
+    )  # modules that are read on the way, too; the flood has no end
     assert len(caplog.text) < 100_000
     assert children() == []
