@@ -407,7 +407,7 @@ def _answered_once(references: Sequence[Any], answers: Sequence[Any], name: str)
     kept, twice = answered_once(queries, answers)
     if twice is not None:
         raise InputError(
-            f"{name}[{twice}] is to {queries[twice]!r}, which has another answer or reference already. "
+            f"{name}[{twice}] answers {queries[twice]!r}, which has another answer or reference already. "
             "Fix: keep one of them."
         )
     if len(kept) < len(answers):

@@ -217,7 +217,7 @@ class RankingMetric(evaluate.Metric, abc.ABC):  # type: ignore[misc]
         kept, other = answered_once(queries, marks, self._answers)
         if other is not None:
             raise InputError(
-                f"predictions[{self._added + other}] is to {queries[other]!r}, which has another "
+                f"predictions[{self._added + other}] answers {queries[other]!r}, which has another "
                 "answer or reference already. Fix: keep one of them."
             )
         if len(kept) < len(rows):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 from sqlalchemy import event as sa_event
@@ -17,6 +18,9 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 from cir_metrics.errors import install_lines, upgrade_lines, without_secret_cause
 from leaderboard.errors import SubmissionStoreError
 from leaderboard.store import schema
+
+if TYPE_CHECKING:
+    from tenacity import Retrying
 
 log = logging.getLogger("leaderboard.store")
 
@@ -226,6 +230,18 @@ def _config(script: Any) -> Any:
     return made
 
 
+def _while_busy() -> Retrying:
+    """Attempts at the change to a write-ahead log: SQLite does not wait where others make it, too."""
+    from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random
+
+    return Retrying(
+        retry=retry_if_exception(lambda error: getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_BUSY),
+        stop=stop_after_delay(_BUSY_TIMEOUT_MS / 1000),
+        wait=wait_random(0.01, 0.1),
+        reraise=True,
+    )
+
+
 def _set_up_sqlite(engine: sa.Engine) -> None:
     """Durable commits, readers beside one writer, and the write lock taken when a write transaction begins.
 
@@ -237,7 +253,9 @@ def _set_up_sqlite(engine: sa.Engine) -> None:
         connection.isolation_level = None
         cursor = connection.cursor()
         cursor.execute(f"PRAGMA busy_timeout = {_BUSY_TIMEOUT_MS}")
-        cursor.execute("PRAGMA journal_mode = WAL")
+        for attempt in _while_busy():
+            with attempt:
+                cursor.execute("PRAGMA journal_mode = WAL")
         cursor.execute("PRAGMA synchronous = FULL")
         cursor.execute("PRAGMA foreign_keys = ON")
         cursor.close()

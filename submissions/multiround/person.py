@@ -79,7 +79,7 @@ class PersonDialogue:
         options: of the method.
         out: the transcript; finished sessions that stand in it are not played again.
         limit: sessions at most, drawn by the seed; None for all, or 500 that start at random.
-        form: how the person is shown all this: `terminal` or `page`.
+        form: how the person is shown all this, a word for the transcript: `page`, say.
 
     Raises:
         CirError: as for `make_transcript`.

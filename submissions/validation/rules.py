@@ -83,10 +83,10 @@ class _Checker:
         return other_protocol(self.unchecked.spec)
 
     def check_rankings(self, answers: Answers) -> None:
-        self._unknown_queries(answers, "")
+        others = self._unknown_queries(answers, "")
         gone = [query for query in self.queries.num_turns if query not in answers]
-        if len(gone) == len(self.queries.num_turns) and owner_of(list(answers), self.unchecked.spec):
-            self.elsewhere = True  # one finding says so, and no other has a fix that works
+        self.elsewhere = others and len(gone) == len(self.queries.num_turns)
+        if self.elsewhere:  # one finding says so, and no other has a fix that works
             return
         for query in gone:
             self._add("missing-query", f"{self._of_all(len(gone))} no ranking.", query)
@@ -232,7 +232,8 @@ class _Checker:
             message = f"{many} in the subset ranking; Recall_subset uses {needed}."
             self._add("short-ranking", message, query, cause="subset", depth=needed)
 
-    def _unknown_queries(self, answers: Answers, cause: str) -> None:
+    def _unknown_queries(self, answers: Answers, cause: str) -> bool:
+        """Add a finding for each query that there is not; whether they are another benchmark's."""
         kind = "session" if self.queries.multi_turn else "query"
         unknown = [query for query in answers if query not in self.queries.num_turns]
         owner = owner_of(unknown, self.unchecked.spec) if unknown else None
@@ -246,6 +247,7 @@ class _Checker:
             self._add("unknown-query", message, query, cause=cause, value=query, fix=fix)
         if len(unknown) > MAX_EXAMPLES:
             self.findings.add("unknown-query", "", cause=cause, count=len(unknown) - MAX_EXAMPLES)
+        return owner is not None
 
     def _duplicates(self, query: str, turn: int | None, ids: list[Any], part: str) -> None:
         first: dict[str, int] = {}

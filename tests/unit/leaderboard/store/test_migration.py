@@ -174,6 +174,37 @@ def test_a_new_store_is_made_once(url: str, tmp_path: Path) -> None:
     assert len(set(opened_together(tmp_path / "home", url))) == 1
 
 
+_MANY_STORES = """
+import multiprocessing, sys
+from leaderboard.store.database import Database
+
+def open_in_turn(barrier, folder):
+    for number in range(int(sys.argv[2])):
+        barrier.wait()
+        try:
+            Database(f"sqlite:///{folder}/{number}.sqlite").close()
+        except BaseException:
+            barrier.abort()
+            raise
+
+context = multiprocessing.get_context("fork")
+barrier = context.Barrier(4)
+processes = [context.Process(target=open_in_turn, args=(barrier, sys.argv[1])) for _ in range(4)]
+for process in processes:
+    process.start()
+for process in processes:
+    process.join()
+print([process.exitcode for process in processes])
+"""
+
+
+def test_new_stores_that_four_processes_open_at_once_are_never_locked(tmp_path: Path) -> None:
+    """SQLite waits for no one while a database's first connections change to a write-ahead log."""
+    command = [sys.executable, "-c", _MANY_STORES, str(tmp_path), "100"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
+    assert done.stdout == "[0, 0, 0, 0]\n", done.stderr
+
+
 def test_an_old_store_is_migrated_once(path: Path, tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
