@@ -11,6 +11,9 @@ ENTRIES    = $(STATE)/entries
 DIALOGUES  = $(STATE)/dialogues
 OWN_STATE  = $(if $(filter-out .run,$(STATE)), STATE=$(STATE))
 ENVIRONMENT = PYTHON="$(PYTHON)" ./environment.sh
+# Three on two cores: while one waits for a server or a browser, the others compute. Files keep their order, in which
+# those that take longest come first.
+WORKERS     = -n 3 --dist loadfile --no-loadscope-reorder
 
 export HF_HUB_DISABLE_TELEMETRY := 1
 export GRADIO_ANALYTICS_ENABLED := False
@@ -68,6 +71,8 @@ $(RUN_VENV)/.installed: setup.cfg pyproject.toml constraints.txt environment.sh
 # With everything that the tests, the linter and the type checker need.
 $(TEST_VENV)/.installed: setup.cfg pyproject.toml constraints.txt environment.sh
 	@$(ENVIRONMENT) $(TEST_VENV) leaderboard,retrieval,language,distributed,dev
+	@echo "Compiling what the tests import ..."
+	@$(TEST_VENV)/bin/python -m pytest --collect-only -q >$(TEST_VENV)/collected.log 2>&1 || true
 	@touch $@
 
 # Looked at before anything is installed, and not where it is.
@@ -121,12 +126,11 @@ types: $(TEST_VENV)/.installed
 test:
 	@$(MAKE) --no-print-directory --keep-going -j3 lint types quick
 
-# Three workers on two cores: while one waits for a server or a browser, the others compute.
 quick: $(TEST_VENV)/.installed
-	@$(TEST_VENV)/bin/python -m pytest -m "not slow" -n 3 --dist loadfile
+	@$(TEST_VENV)/bin/python -m pytest -m "not slow" $(WORKERS)
 
 test-slow: $(TEST_VENV)/.installed
-	@$(TEST_VENV)/bin/python -m pytest -m "slow or hypothesis" --hypothesis-profile deep -n 3 --dist loadfile tests
+	@$(TEST_VENV)/bin/python -m pytest -m "slow or hypothesis" --hypothesis-profile deep $(WORKERS) tests
 
 docs: $(TEST_VENV)/.installed
 	@$(TEST_VENV)/bin/python docs/figures.py

@@ -30,7 +30,7 @@ FAULTS = (
     Fault("cut"),
     Fault("not_json"),
 )
-STAGES = ("02-twins.jsonl", "06-words-1.jsonl", "09-captions-2.jsonl", "18-turn-3.jsonl", "34-filters.jsonl")
+STAGES = ("06-words-1.jsonl", "09-captions-2.jsonl", "34-filters.jsonl")
 SLOW = f"""
 import sys
 sys.path.insert(0, {str(ROOT)!r})
@@ -46,8 +46,8 @@ main()
 """
 """The command, with time after each write in which it can be ended."""
 EVERY_KIND = (
-    *("03-features.npy", "05-caption-vectors-1.npy", "07-query-1.npy", "11-words-2.jsonl", "33-turn-6.jsonl"),
-    *("35-sessions.jsonl", "36-definitions.jsonl", "benchmark/card.yaml", "circled.json"),
+    *("02-twins.jsonl", "03-features.npy", "07-query-1.npy", "33-turn-6.jsonl", "35-sessions.jsonl"),
+    *("benchmark/card.yaml", "circled.json"),
 )
 
 
