@@ -28,10 +28,11 @@ from cir_metrics.ground_truth import (
     check_reference,
     check_subset_ranking,
     check_turn_count,
+    ids_of,
     is_clean,
     query_of,
 )
-from cir_metrics.ids import answered_once, respelled, stranger, warn_of_padding
+from cir_metrics.ids import alike, answered_once, respelled, stranger, warn_of_padding
 from cir_metrics.inputs import check_entries, check_ids, check_turns
 from cir_metrics.sums import exact_mean
 
@@ -265,11 +266,11 @@ def evaluate_single_turn(
     ]
     checked = _check_references(references, wanted)
     in_subset = _subset_lists(subset_rankings, checked, max(of_subset)) if of_subset else lists
-    kept = _answered_once(references, list(zip(lists, in_subset, checked, strict=True)), "rankings")
-    lists, checked = [lists[q] for q in kept], [checked[q] for q in kept]
-    in_subset = [in_subset[q] for q in kept]
     if of_gallery:
         lists = _in_known_ids(lists, checked, "rankings[{}]".format)
+    kept = _answered_once(references, [lists, in_subset], checked)
+    lists, checked = [lists[q] for q in kept], [checked[q] for q in kept]
+    in_subset = [in_subset[q] for q in kept]
 
     masks = {}
     held = [each for each in _MASKS if of_gallery and each in _fields(wanted)]
@@ -322,17 +323,22 @@ def evaluate_multi_turn(
     checked = _check_references(references, wanted)
     for s, (session, reference) in enumerate(zip(sessions, checked, strict=True)):
         check_turn_count(session, reference, f"rankings[{s}]")
-    kept = _answered_once(references, list(zip(sessions, checked, strict=True)), "rankings")
+    places = [(s, turn) for s, turns in enumerate(sessions) for turn in range(len(turns))]
+    respelled_turns = iter(
+        _in_known_ids(
+            [turn for turns in sessions for turn in turns],
+            checked,
+            lambda place: "rankings[{}][{}]".format(*places[place]),
+        )
+    )
+    sessions = [[next(respelled_turns) for _ in turns] for turns in sessions]
+    kept = _answered_once(references, [sessions], checked)
     sessions, checked = [sessions[s] for s in kept], [checked[s] for s in kept]
 
     num_turns = _lengths(sessions)
-    places = [(s, turn) for s, turns in enumerate(sessions) for turn in range(len(turns))]
-    turns = _in_known_ids(
-        [turn for turns in sessions for turn in turns],
-        checked,
-        lambda place: "rankings[{}][{}]".format(*places[place]),
-    )
-    ranks = _ranks_by_turn(turns, [checked[s] for s, _ in places], num_turns, _depth(wanted, turns))
+    turns = [turn for turns in sessions for turn in turns]
+    owners = [s for s, turns in enumerate(sessions) for _ in turns]
+    ranks = _ranks_by_turn(turns, [checked[s] for s in owners], num_turns, _depth(wanted, turns))
     list_lengths = np.zeros_like(ranks)
     list_lengths[np.arange(ranks.shape[1]) < num_turns[:, None]] = _lengths(turns)
     return evaluate_coded(wanted, CodedSessions(ranks, list_lengths, num_turns))
@@ -401,17 +407,26 @@ def _lengths(lists: Sequence[Sequence[Any]]) -> IntArray:
     return np.fromiter(map(len, lists), np.int64, len(lists))
 
 
-def _answered_once(references: Sequence[Any], answers: Sequence[Any], name: str) -> list[int]:
+def _answered_once(
+    references: Sequence[Any], rankings: Sequence[Sequence[Any]], checked: Sequence[Reference]
+) -> list[int]:
     """The places of the answers that count; what is there twice, answer and reference, counts once."""
     queries = [query_of(reference) for reference in references]
+    named = [query for query in queries if query is not None]
+    if len(set(named)) == len(named):
+        return list(range(len(queries)))
+    known = [ids_of(reference) for reference in checked]
+    answers = [
+        [reference, *(alike(each[n], known[n]) for each in rankings)] for n, reference in enumerate(checked)
+    ]
     kept, twice = answered_once(queries, answers)
     if twice is not None:
         raise InputError(
-            f"{name}[{twice}] answers {queries[twice]!r}, which has another answer or reference already. "
+            f"rankings[{twice}] answers {queries[twice]!r}, which has another answer or reference already. "
             "Fix: keep one of them."
         )
     if len(kept) < len(answers):
-        warn_of_padding(name, queries, kept)
+        warn_of_padding("rankings", queries, kept)
     return kept
 
 
@@ -419,11 +434,7 @@ def _in_known_ids(
     lists: list[list[str]], references: Sequence[Reference], place: Callable[[int], str]
 ) -> list[list[str]]:
     """Rankings in the spelling of the ids that references name, of which they hold some."""
-    known: set[str] = set()
-    for reference in references:
-        for name in _MASKS:
-            ids = reference.get(name, ())
-            known.update((ids,) if isinstance(ids, str) else ids)
+    known = set().union(*map(ids_of, references))
     lists, twice = respelled(lists, known)
     if twice is not None:
         raise InputError(

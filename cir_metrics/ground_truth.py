@@ -155,6 +155,20 @@ def is_clean(value: object, fields: Collection[str]) -> bool:
     return len(found) < 2 or found["positives"].isdisjoint(found["negatives"])
 
 
+def ids_of(reference: Reference) -> set[str]:
+    """The ids of targets and hard negatives that a checked reference names.
+
+    Example:
+        >>> sorted(ids_of({"target": "a", "positives": ["a", "b"], "num_turns": 2}))
+        ['a', 'b']
+    """
+    named: set[str] = set()
+    for field in ("target", "positives", "negatives"):
+        ids = reference.get(field, ())
+        named.update((ids,) if isinstance(ids, str) else ids)
+    return named
+
+
 def check_turn_count(turns: Sequence[object], reference: Reference, where: str) -> None:
     """One ranking a turn, where the reference says how many turns its session has.
 

@@ -183,6 +183,29 @@ def _numbers(known: Collection[str]) -> dict[str, str | None]:
     return found
 
 
+def alike(answer: Sequence[Any], known: Collection[str]) -> list[Any]:
+    """An answer in one spelling, to tell whether two to one query are equal: a ranking, or one a turn.
+
+    Ids that are known, or are spelled as known ones may be, are these; of any other the plainest spelling
+    stands.
+
+    Example:
+        >>> alike(["img/a.png", "007.jpg", "b"], {"a"}), alike([["b.png"]], {"a"})
+        (['a', '7', 'b'], [['b']])
+    """
+    if answer and not isinstance(answer[0], str):
+        return [alike(turn, known) for turn in answer]
+    changed = spellings(answer, known)
+    return [each if each in known else changed.get(each) or _plainest(each) for each in answer]
+
+
+def _plainest(text: str) -> str:
+    if _DRESSED.isdisjoint(text):
+        return text.lstrip("0") or text
+    *_, shortest = (text, *_tails(text))
+    return shortest.lstrip("0") or shortest
+
+
 def respelled(
     rankings: Sequence[list[str]], known: Collection[str]
 ) -> tuple[list[list[str]], tuple[int, str] | None]:

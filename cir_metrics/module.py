@@ -22,9 +22,10 @@ from cir_metrics.ground_truth import (
     check_reference,
     check_subset_ranking,
     check_turn_count,
+    ids_of,
     query_of,
 )
-from cir_metrics.ids import answered_once, warn_of_padding
+from cir_metrics.ids import alike, answered_once, warn_of_padding
 from cir_metrics.inputs import (
     check_cutoffs,
     check_entries,
@@ -213,7 +214,10 @@ class RankingMetric(evaluate.Metric, abc.ABC):  # type: ignore[misc]
             reference.pop("num_turns", None)
             projected.append(reference)
         queries = [query_of(row) for row in rows]
-        marks = [hash(repr(each)) for each in zip(checked, projected, strict=True)]
+        marks = [
+            hash(repr((alike(answer, ids_of(reference)), reference)))
+            for answer, reference in zip(checked, projected, strict=True)
+        ]
         kept, other = answered_once(queries, marks, self._answers)
         if other is not None:
             raise InputError(

@@ -70,7 +70,9 @@ class Table:
         notes: sentences that a reader of the numbers must know.
         spans: heads above heads, each with the number of columns below it, from the first column on; a
             column's own head begins with that of its span. LaTeX sets them as a line of their own.
-        rules: numbers of rows (from 0) that a rule stands above, in LaTeX.
+        rules: numbers of rows (from 0) that a new block begins with: a rule stands above, an empty row in
+            Markdown.
+        kept: places of the columns that stay where a screen has no room for all.
 
     Raises:
         CallError: a row has more or fewer cells than there are columns, or the spans do not cover them.
@@ -82,6 +84,7 @@ class Table:
     notes: tuple[str, ...] = ()
     spans: tuple[tuple[str, int], ...] = ()
     rules: tuple[int, ...] = ()
+    kept: tuple[int, ...] = (0, 1)
 
     def __post_init__(self) -> None:
         """Refuse rows and spans that do not fit the head."""
@@ -198,8 +201,11 @@ def _terminal(table: Table) -> str:
         widest = max(map(len, marks), default=0) if place in right else 0
         texts = (_plain(cell.text) + mark.ljust(widest) for cell, mark in zip(cells, marks, strict=True))
         columns.append([head, *texts])
-    body = fitted(list(zip(*columns, strict=True)), right=right)
-    return "\n".join([_plain(table.title), body, *map(_plain, table.notes)])
+    head, *lines = fitted(list(zip(*columns, strict=True)), right=right, keep=table.kept).split("\n")
+    rule = "-" * max(map(len, (head, *lines[: len(table.rows)])))
+    for above in sorted(table.rules, reverse=True):
+        lines.insert(above, rule)
+    return "\n".join([_plain(table.title), head, *lines, *map(_plain, table.notes)])
 
 
 def _document(table: Table) -> dict[str, object]:
@@ -262,7 +268,9 @@ def _spreadsheet(text: str) -> str:
 
 def _markdown(table: Table) -> str:
     head = list(map(_escape_markdown, table.columns))
-    rows = (list(map(_markdown_cell, row)) for row in table.rows)
+    rows = [list(map(_markdown_cell, row)) for row in table.rows]
+    for above in sorted(table.rules, reverse=True):
+        rows.insert(above, [""] * len(head))
     lines = [f"### {_escape_markdown(table.title)}", "", *markdown_rows(head, rows, right=table.numeric())]
     for note in table.notes:
         lines += ["", _escape_markdown(note)]

@@ -70,11 +70,11 @@ def read_bytes(source: Source, findings: Findings, *, max_bytes: int = MAX_BYTES
                 "Fix: write it to a file, `cat > run.json`, and name that."
             )
         if not path.exists():
-            example = findings.benchmark or "cirr/val"
-            raise MissingFileError(
-                f"{path}: no such file. `cir datasets show {example} --format` prints an example of what "
-                "it should hold."
-            )
+            example = f"`cir datasets show {findings.benchmark or 'cirr/val'} --format` prints an example"
+            hint = f"{example} of what it should hold."
+            if _is_array(path, b""):
+                hint = f"Fix: correct the name, then {_RANK_IT.format(file=path)}"
+            raise MissingFileError(f"{path}: no such file. {hint}")
         if path.is_dir():
             findings.add("unreadable", "this is a folder, not a file.", fix="name the rank file inside it")
             return None
@@ -107,8 +107,8 @@ _RANK_IT = (
 
 
 def _is_array(path: Path, head: bytes) -> bool:
-    """Whether a file is an array of NumPy, or of PyTorch and others by its name, too."""
-    others = path.suffix.lower() in (".npz", ".pt", ".pth", ".safetensors")
+    """Whether a file is an array of NumPy, or by its name one of NumPy, PyTorch and others."""
+    others = path.suffix.lower() in (".npy", ".npz", ".pt", ".pth", ".safetensors")
     return head.startswith(b"\x93NUMPY") or (others and not head.lstrip().startswith((b"{", b"[")))
 
 

@@ -373,12 +373,18 @@ class _Making:
             notes=tuple(self._notes()),
             spans=tuple(spans) if any(span for span, _ in spans) else (),
             rules=rules,
+            kept=self._kept(),
         )
 
     def _asked(self) -> str:
         if not self.methods:
             return f"{self.target}, as reported"
         return f"{self.methods[0].benchmark}#{self.methods[0].benchmark_version}"
+
+    def _kept(self) -> tuple[int, ...]:
+        """The name, and the columns of the whole where others are of its members; else the first."""
+        whole = [place for place, column in enumerate(self.columns, start=1) if not column.of]
+        return (0, *(whole if 0 < len(whole) < len(self.columns) else [1]))
 
     def _of(self, column: PaperColumn) -> str:
         return self.layout.answers.get(self.target, {}).get(column.of, self.target)

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 from cir_datasets.common.counts import counted
-from cir_metrics.ids import answered_once, as_list, named_entries, order_fault, plain_id, warn_of_padding
+from cir_metrics.ids import (
+    alike,
+    answered_once,
+    as_list,
+    named_entries,
+    order_fault,
+    plain_id,
+    warn_of_padding,
+)
 from submissions.errors import MethodError
 from submissions.methods.turns import Candidates, Turn, removed_reference, subset_members, turns_of
 from submissions.rank_file.benchmarks import SUBSET_DEPTH
@@ -133,7 +141,7 @@ def _by_key(lists: Any, benchmark: Benchmark, names: Names) -> dict[str, Any]:
         raise MethodError(f"{called}: empty. Fix: give a list for each query.")
     if isinstance(lists, Mapping):
         _check_plain(lists, called, benchmark)
-    named = _named(entries, called)
+    named = _named(entries, called, benchmark)
     if not benchmark.multi_turn:
         return named
     sessions = {row["session_id"]: len(turns_of(row)) for row in benchmark.rows()}
@@ -179,14 +187,17 @@ def _check_turns(rankings: list[Any], turns: int, place: str) -> None:
         )
 
 
-def _named(entries: Sequence[tuple[Any, Any]], called: str) -> dict[str, Any]:
+def _named(entries: Sequence[tuple[Any, Any]], called: str, benchmark: Benchmark) -> dict[str, Any]:
     """The lists by query ids as strings; equal ones of one id, as of 5 and "5", count once."""
     keys = [plain_id(key) for key, _ in entries]
     if None in keys:
         strange = entries[keys.index(None)][0]
         raise MethodError(f"{called}: the key {strange!r} is not an id. Fix: give query ids as strings.")
-    plain = (repr(answer if order_fault(answer) else as_list(answer)) for _, answer in entries)
-    kept, other = answered_once(keys, list(plain) if len(set(keys)) < len(keys) else keys)
+    answers: list[Any] = keys
+    if len(set(keys)) < len(keys):
+        known = frozenset(benchmark.gallery or ())
+        answers = [_comparable(answer, known) for _, answer in entries]
+    kept, other = answered_once(keys, answers)
     if other is not None:
         raise MethodError(
             f"{called}: {entries[other][0]!r} is query {keys[other]!r}, which has another list already. "
@@ -195,6 +206,16 @@ def _named(entries: Sequence[tuple[Any, Any]], called: str) -> dict[str, Any]:
     if len(kept) < len(keys):
         warn_of_padding(called, keys, kept)
     return {str(keys[place]): entries[place][1] for place in kept}
+
+
+def _comparable(answer: Any, known: Set[str]) -> Any:
+    """An answer as it is compared with another to the same query; as it is printed, where it is none."""
+    listed = [] if order_fault(answer) else as_list(answer)
+    ids = [plain_id(each) for each in listed]
+    if all(ids):
+        return alike(ids, known)
+    turns = [[] if order_fault(turn) else [plain_id(each) for each in as_list(turn)] for turn in listed]
+    return alike(turns, known) if all(turn and all(turn) for turn in turns) else repr(answer)
 
 
 def _ranking(given: Any, key: str, argument: str, task: Joined) -> list[str]:
@@ -242,7 +263,7 @@ def _subsets(given: Any, whole: Mapping[str, list[str]], task: Joined) -> dict[s
         raise MethodError(
             f"{called}: of type {type(given).__name__}. Fix: give {{query id: [images of its subset]}}."
         )
-    given = _named(entries, called)
+    given = _named(entries, called, task.benchmark)
     check_keys(list(given), list(own_rows), task.benchmark, names, "subset_lists")
     found = {}
     for key, row in own_rows.items():

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import cast
 
+from cir_datasets.common.counts import counted
 from cir_metrics.signature import Signature, shares_differ
 from submissions.scoring.score_report import ScoreReport
 
@@ -46,17 +47,15 @@ def reference_warnings(scores: Sequence[ScoreReport]) -> tuple[str, ...]:
     """
     lines = []
     for score in scores:
-        unverified = [run for run in score.runs or (score,) if _signature(run).unverified]
-        if unverified:
-            members = f" ({', '.join(run.benchmark for run in unverified)})" if score.runs else ""
-            lines.append(
-                f"reference: {score.method}{members} is unverified: no list holds the reference, and the "
-                f"file does not say whether it was kept. {FIX}"
-            )
+        lines += _unverified(score)
         lines += _differing(score.runs, [f"{score.method} on {run.benchmark}" for run in score.runs])
+    apart = []
     for runs in zip(*(score.runs or (score,) for score in scores), strict=True):
         where = f" on {runs[0].benchmark}" if scores[0].runs else ""
-        lines += _differing(runs, [f"{score.method}{where}" for score in scores])
+        apart += _differing(runs, [f"{score.method}{where}" for score in scores])
+    if apart:
+        others = f" So it is on {counted(len(apart) - 1, 'other member')}." if len(apart) > 1 else ""
+        lines.append(f"{apart[0]}{others}")
     return tuple(lines)
 
 
@@ -75,6 +74,17 @@ def reference_blocks(scores: Sequence[ScoreReport]) -> dict[str, list[int]]:
         uses = dict.fromkeys(_signature(run).reference for run in score.runs or (score,))
         blocks.setdefault(" and ".join(uses), []).append(place)
     return dict(sorted(blocks.items(), key=lambda block: -len(block[1])))
+
+
+def _unverified(score: ScoreReport) -> Iterator[str]:
+    """A sentence where the protocol keeps the reference, no list shows it, and nothing is declared."""
+    unverified = [run.benchmark for run in score.runs or (score,) if _signature(run).unverified]
+    if unverified:
+        members = f" ({', '.join(unverified)})" if score.runs else ""
+        yield (
+            f"reference: {score.method}{members} is unverified: no list holds the reference, and the "
+            f"file does not say whether it was kept. {FIX}"
+        )
 
 
 def _differing(runs: Sequence[ScoreReport], names: Sequence[str]) -> Iterator[str]:

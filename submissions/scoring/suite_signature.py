@@ -100,7 +100,8 @@ class SuiteSignature:
     def __str__(self) -> str:
         """The printed form; `members` counts and hashes the members' keys.
 
-        Where members differ in what became of the reference, `ref` and `held` list them all.
+        Where members differ in what became of the reference, `ref` and `held` list them all; where one is
+        unverified, `held` does.
         """
         parts = [
             f"{self.suite}#{self.suite_version}",
@@ -130,11 +131,16 @@ class SuiteSignature:
         }
 
     def _reference_use(self) -> list[str]:
-        if not self.differs_in_reference:
+        uses = [f"ref:{','.join(member.reference for member in self.members)}"]
+        if not (self.differs_in_reference or self.unverified):
             return []
-        shares = [member.reference_held for member in self.members]
-        held = ["-" if share is None else f"{share[0]}/{share[1]}" for share in shares]
-        return [f"ref:{','.join(member.reference for member in self.members)}", f"held:{','.join(held)}"]
+        shares = [
+            "-"
+            if member.reference_held is None
+            else "{}/{}".format(*member.reference_held) + (":unverified" if member.unverified else "")
+            for member in self.members
+        ]
+        return [*(uses if self.differs_in_reference else []), f"held:{','.join(shares)}"]
 
     def _keys(self) -> list[str]:
         return [member.key for member in self.members]

@@ -397,6 +397,9 @@ def changed(pairs: Pairs, rule: str, outcome: str, door: str) -> Pairs:
         return [(int(each), ids) for each, ids in pairs]
     if rule in ("both", "padded"):
         return [*pairs, (int(query) if rule == "both" else query, ranking)]
+    if rule == "respelled":
+        again = [f"pictures/{ranking[0]}.jpg", *ranking[1:-1], f"{ranking[-1]}.png"]
+        return [*pairs, (int(query) if door == "rank_file_from_lists" else query, again)]
     if rule == "contradicted":
         return [*pairs, (int(query) if door == "rank_file_from_lists" else query, ranking[::-1])]
     if rule == "spelling":

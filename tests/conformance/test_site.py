@@ -111,6 +111,7 @@ def test_every_page_has_one_place_in_the_navigation() -> None:
     assert written <= set(listed)
 
 
+@pytest.mark.slow
 def test_the_site_shows_the_blocks_that_github_shows(site: Path, pages: dict[Path, Html]) -> None:
     """Markdown has dialects: a list without a blank line before it is a list on GitHub alone."""
     github = MarkdownIt("commonmark").enable("table")

@@ -91,6 +91,7 @@ def content(folder: Path) -> dict[str, int]:
     return {str(path): path.lstat().st_mtime_ns for path in sorted(folder.rglob("*"))}
 
 
+@pytest.mark.slow
 @needs_root
 @pytest.mark.skipif(shutil.which("setpriv") is None, reason="no setpriv")
 def test_another_users_cache_is_read_without_a_right_to_write(shared: Path) -> None:
@@ -180,14 +181,8 @@ def without_locks(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return library
 
 
-@pytest.mark.parametrize(
-    "refusal",
-    [
-        errno.ENOLCK,
-        pytest.param(errno.ENOTSUP, marks=pytest.mark.slow),
-        pytest.param(errno.ENOSYS, marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("refusal", [errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS])
 def test_a_disk_without_locks_works_or_is_named_with_a_way_out(
     refusal: int, without_locks: Path, shared: Path, tmp_path: Path
 ) -> None:
@@ -257,6 +252,7 @@ def copies(thing: Any) -> Iterator[Any]:
     yield copy.copy(thing)
 
 
+@pytest.mark.slow
 def test_every_public_class_has_an_object_that_survives_every_copy(objects: dict[str, Any]) -> None:
     public = {
         name: getattr(room, name)

@@ -14,7 +14,6 @@ import datasets_publishers as made
 import pytest
 from cir_here import cir
 from http_hub import TOKEN, Fault, Hub
-from slowly import with_slow
 
 import cir_datasets
 
@@ -105,7 +104,8 @@ json.dump([rows, images], sys.stdout)
 """
 
 
-@pytest.mark.parametrize("lfs", with_slow([True, False], False))
+@pytest.mark.slow
+@pytest.mark.parametrize("lfs", [True, False])
 def test_what_was_pushed_loads_with_the_same_rows(lfs: bool, hub: Hub, home: Path, tmp_path: Path) -> None:
     hub.lfs = lfs
     code, out, said = push(hub, tmp_path)

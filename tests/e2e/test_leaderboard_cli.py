@@ -15,7 +15,6 @@ import pytest
 from cir_here import cir, in_a_process
 from http_hub import HttpServer, Reply, Request, as_json
 from shapes_dialogues import as_lines, shapes_dialogue
-from slowly import with_slow
 
 from leaderboard import boards
 from leaderboard.receipts import SigningKey
@@ -283,9 +282,8 @@ def test_submit_to_something_else_is_a_clear_error(good: Path) -> None:
     assert "no leaderboard of ours" in done.stderr
 
 
-@pytest.mark.parametrize(
-    "ends", with_slow(["refused", "rejected", "failed", "published"], "refused", "failed", "published")
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("ends", ["refused", "rejected", "failed", "published"])
 def test_what_a_server_says_is_written_out_and_the_password_of_its_address_is_not(
     ends: str, good: Path
 ) -> None:

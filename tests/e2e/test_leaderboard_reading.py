@@ -100,6 +100,7 @@ def test_a_folder_is_brought_up_to_date(
     ]
 
 
+@pytest.mark.slow
 def test_pages_cover_what_was_there_once_while_entries_come(
     server: Any, world: ModuleType, client: Client
 ) -> None:

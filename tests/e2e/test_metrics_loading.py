@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from metrics_processes import python
-from slowly import with_slow
 
 import cir_metrics.evaluate_hook as hook
 from cir_metrics.catalogue import METRICS
@@ -14,7 +13,8 @@ from cir_metrics.catalogue import METRICS
 ORDERS = ("import cir_metrics, evaluate", "import evaluate, cir_metrics")
 
 
-@pytest.mark.parametrize("order", with_slow(ORDERS, ORDERS[0]))
+@pytest.mark.slow
+@pytest.mark.parametrize("order", ORDERS)
 def test_names_load_in_both_import_orders(order: str, tmp_path: Path) -> None:
     code = f"""
 import importlib, json

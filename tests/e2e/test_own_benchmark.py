@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 from docs_shell import ROOT, Shell, commands
-from slowly import with_slow
 
 PAGE = ROOT / "docs" / "own_benchmark.md"
 
@@ -79,9 +78,8 @@ PACKAGE = {
 }
 
 
-@pytest.mark.parametrize(
-    "value", with_slow(["theirs:where", "theirs.data", "theirs"], "theirs.data", "theirs")
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("value", ["theirs:where", "theirs.data", "theirs"])
 def test_a_package_brings_a_benchmark_by_an_entry_point(shell: Shell, tmp_path: Path, value: str) -> None:
     site = tmp_path / "site"
     entry = f"[cir_benchmarks.benchmarks]\nsome = {value}\n"

@@ -45,6 +45,7 @@ def started(server: LanguageServer) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.slow
 def test_after_a_kill_only_what_was_open_is_asked_again(tmp_path: Path) -> None:
     with LanguageServer(seconds=0.05) as server:
         process = started(server)

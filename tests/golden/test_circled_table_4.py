@@ -13,9 +13,10 @@ from cir_here import cir
 import cir_datasets
 
 GOLDEN = json.loads((Path(__file__).parent / "circled_table_4.json").read_text(encoding="utf-8"))
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::cir_datasets.errors.UnpinnedDataWarning"
-)  # made-up galleries
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::cir_datasets.errors.UnpinnedDataWarning"),  # made-up galleries
+]
 
 NINE = [row[0] for row in GOLDEN["rows"][:-1]]
 
@@ -33,7 +34,6 @@ def printed(home: Path) -> subprocess.CompletedProcess[str]:
     return cir(*arguments, CIR_CACHE_HOME=str(home / "cache"), CIR_DATA_HOME="")
 
 
-@pytest.mark.slow
 def test_stats_prints_table_4(printed: subprocess.CompletedProcess[str]) -> None:
     assert printed.returncode == 0, printed.stderr
     rows, *others = printed.stdout.split("\n\n")

@@ -158,6 +158,7 @@ class Constant:
         return np.zeros((len(turns), len(gallery.ids)))
 
 
+@pytest.mark.slow
 def test_constant_scores_of_a_rank_file_score_what_chance_does() -> None:
     """CIRR: in every subset the target is the first by id, and would win by an order of ids."""
     benchmark = worlds.cirr(gallery=1000 + 6, queries=900)

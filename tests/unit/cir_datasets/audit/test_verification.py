@@ -209,6 +209,7 @@ def cir(*arguments: str) -> subprocess.CompletedProcess[str]:
     return cir_here.cir("datasets", "verify", *arguments)
 
 
+@pytest.mark.slow
 def test_the_command_exits_with_1_for_faults_alone(with_shapes: Path) -> None:
     made.write_cirr(with_shapes, "val")
     good = cir("shapes/val")

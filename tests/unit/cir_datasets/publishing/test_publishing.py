@@ -15,7 +15,6 @@ import datasets_publishers as made
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from slowly import with_slow
 
 import cir_datasets
 from cir_datasets import registry
@@ -116,7 +115,8 @@ def loaded(published: dict[str, Publication], tmp_path_factory: pytest.TempPathF
     return found
 
 
-@pytest.mark.parametrize("name", with_slow(NAMES, "circled"))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
 def test_what_is_published_loads_anywhere_with_the_same_rows(
     name: str, home: Path, published: dict[str, Publication], loaded: dict[str, Any]
 ) -> None:

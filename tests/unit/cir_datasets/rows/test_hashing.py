@@ -117,6 +117,7 @@ def test_damaged_pictures_keep_their_row_and_are_named(images: Path) -> None:
     assert (row["num_bytes"], row["width"], row["pixel_sha256"]) == (22, None, None)
 
 
+@pytest.mark.slow
 def test_files_that_are_not_the_publishers_are_named(tmp_path: Path) -> None:
     from cir_datasets.shapes import picture, relative_path
 

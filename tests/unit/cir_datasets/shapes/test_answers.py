@@ -13,7 +13,6 @@ from cir_datasets.shapes import Scene, Thing, split
 
 STEP = {"val": 1, "train": 6}
 """Of the larger split every sixth question: each is searched for in 22,392 pictures."""
-BOTH = pytest.mark.parametrize("part", ["val", "train"])
 EACH = pytest.mark.parametrize("part", ["val", pytest.param("train", marks=pytest.mark.slow)])
 READINGS = pytest.mark.parametrize("at_least", [False, True], ids=["a-is-one", "a-is-one-or-more"])
 
@@ -102,7 +101,7 @@ def test_edits_count_layout_where_it_is_named_alone() -> None:
 
 
 @pytest.mark.slow
-@BOTH
+@EACH
 @READINGS
 def test_positives_fulfil_their_caption_and_no_reference_does(part: str, at_least: bool) -> None:
     scenes = gallery(part).scenes
@@ -124,7 +123,7 @@ def test_nothing_but_positives_fulfils_a_caption_in_as_few_edits(part: str, at_l
         assert sorted(found) == row["positive_image_ids"], (row, found)
 
 
-@BOTH
+@EACH
 @READINGS
 def test_ground_truth_fulfils_every_turn_and_no_reference_its_own(part: str, at_least: bool) -> None:
     scenes = gallery(part).scenes
@@ -136,7 +135,7 @@ def test_ground_truth_fulfils_every_turn_and_no_reference_its_own(part: str, at_
             assert all(fulfils(caption, truth, at_least=at_least) for truth in truths), (row, turn)
 
 
-@BOTH
+@EACH
 def test_the_next_reference_has_what_was_said_and_is_nearer(part: str) -> None:
     scenes = gallery(part).scenes
     for row in split(part).sessions:

@@ -61,6 +61,7 @@ def text_of(folder: Path) -> str:
     return "\n".join(path.read_text(errors="replace") for path in sorted(folder.rglob("*")) if path.is_file())
 
 
+@pytest.mark.slow
 def test_every_link_of_a_mirror_leads_to_a_file_in_it_and_hostile_texts_stay_texts(
     server: Server, tmp_path: Path
 ) -> None:

@@ -170,6 +170,7 @@ def opened_together(home: Path, url: str) -> list[str]:
     return [out for out, _ in said]
 
 
+@pytest.mark.slow
 def test_a_new_store_is_made_once(url: str, tmp_path: Path) -> None:
     assert len(set(opened_together(tmp_path / "home", url))) == 1
 
@@ -205,6 +206,7 @@ def test_new_stores_that_four_processes_open_at_once_are_never_locked(tmp_path: 
     assert done.stdout == "[0, 0, 0, 0]\n", done.stderr
 
 
+@pytest.mark.slow
 def test_an_old_store_is_migrated_once(path: Path, tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()

@@ -282,6 +282,7 @@ def test_dialogue_paths_are_a_benchmark_of_sessions(tmp_path: Path, monkeypatch:
     call("datasets", "publish", "mine_dialogues/test", "--to", tmp_path / "published")
 
 
+@pytest.mark.slow
 def test_a_server_with_faults_is_asked_once_a_pair(
     photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

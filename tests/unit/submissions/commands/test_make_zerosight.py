@@ -120,6 +120,7 @@ def test_the_benchmark_is_loaded_run_and_scored(
     assert "pnr_map@10" in json.dumps(scored)
 
 
+@pytest.mark.slow
 def test_two_runs_give_the_same_bytes_and_a_third_changes_none(
     made: Path, clips: Path, tmp_path: Path
 ) -> None:
@@ -130,6 +131,7 @@ def test_two_runs_give_the_same_bytes_and_a_third_changes_none(
     assert bytes_of(made) == before
 
 
+@pytest.mark.slow
 def test_a_review_changes_what_follows_it_alone(clips: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     make(clips, out)

@@ -53,6 +53,7 @@ def test_a_card_is_shown() -> None:
         raise cir("methods", "show", "cirvl").exception
 
 
+@pytest.mark.slow
 def test_a_run_can_be_compressed_and_names_the_next_command(tmp_path: Path) -> None:
     out = tmp_path / "run.json.gz"
     done = cir(*SESSIONS, "--aggregation", "weighted", "--alpha", "0.5", "--out", str(out))

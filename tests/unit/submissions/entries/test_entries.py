@@ -64,6 +64,7 @@ def test_those_without_weights_are_made_and_the_others_copied(placed: dict[str, 
             assert each.path.read_bytes() == (folder() / name).read_bytes()
 
 
+@pytest.mark.slow
 def test_what_is_there_is_kept_and_what_is_missing_or_broken_is_made(whole: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     shutil.copytree(folder(), out, ignore=shutil.ignore_patterns("*.py", "*.yaml", "__pycache__"))

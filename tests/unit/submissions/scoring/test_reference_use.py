@@ -9,6 +9,7 @@ import pytest
 import submissions_worlds as worlds
 
 import submissions
+from cir_datasets.common import tables
 from cir_datasets.rows.benchmark import Benchmark
 from submissions.errors import ComparisonError
 from submissions.report import full_report
@@ -246,7 +247,9 @@ def test_a_table_shows_kept_and_removed_as_two_blocks() -> None:
     ]
     (table,) = submissions.paper_table(reports, "circo", significance=True, draws=100).made
     assert [row[0].text for row in table.rows] == ["first", "second", "gone"]
-    assert table.rules == (2,)
+    lines = tables.render([table], "table").splitlines()
+    assert [n for n, line in enumerate(lines) if set(line) == {"-"}] == [4]
+    assert "|  |" in tables.render([table], "markdown").splitlines()[6]
     assert any("reference kept: first, second; reference removed: gone" in note for note in table.notes)
     assert any("over 4 tests" in note for note in table.notes)
     assert not any(cell.bold or cell.superscript for cell in table.rows[2][1:])
@@ -269,7 +272,7 @@ def test_members_of_a_suite_that_differ_are_shown_and_said() -> None:
     report = score(bundle, by_id)
     suite = signature(report)
     assert (suite.unverified, suite.differs_in_reference, suite.key) == (True, True, signature(alike).key)
-    assert " | ref:kept,kept,kept | held:50/60,0/60,50/60 | " in str(suite)
+    assert " | ref:kept,kept,kept | held:50/60,0/60:unverified,50/60 | " in str(suite)
     assert suite.to_dict()["unverified"] is True
     (said,) = full_report(report).notes
     assert "fashioniq/shirt_val in 0 of 60 lists" in said

@@ -173,6 +173,7 @@ def test_links_and_form_keep_what_is_chosen(mixed: Server) -> None:
     assert form.select_one("button") is not None
 
 
+@pytest.mark.slow
 def test_a_long_table_has_pages_and_a_permalink_opens_the_one_that_holds_it(server: Server) -> None:
     for seed in range(2 * PAGE_ROWS + 7):
         add_entry(server.store, seed, seed / 107)
