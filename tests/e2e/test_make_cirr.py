@@ -151,7 +151,7 @@ def handed_in(run: Path, folder: Path) -> list[Path]:
 def test_tasks_and_imports_that_are_killed_at_each_stage_end_with_the_same_bytes(tmp_path: Path) -> None:
     photos, whole, killed = tmp_path / "photos", tmp_path / "whole", tmp_path / "killed"
     photos.mkdir()
-    for number in range(60):
+    for number in range(40):
         picture(f"val-{number:06d}").save(photos / f"{number}.png")
 
     def run(*commands: tuple[str | None, list[str]]) -> None:
@@ -169,8 +169,8 @@ def test_tasks_and_imports_that_are_killed_at_each_stage_end_with_the_same_bytes
     run((None, made(whole)))
     stages = [file.name for file in sorted(whole.glob("[0-9][0-9]-*"))]
     assert len(stages) == 7
-    places = [*stages[:2], "03-subsets.parts/*", *stages[2:], "tasks/pictures/1.jpg", "tasks/page-1.html"]
-    run(*((place, made(killed)) for place in (*places, "report.html")), (None, made(killed)))
+    places = [stages[1], "03-subsets.parts/*", *stages[3:5], "tasks/pictures/1.jpg", "report.html"]
+    run(*((place, made(killed)) for place in places), (None, made(killed)))
     assert bytes_of(killed) == bytes_of(whole)
 
     files = handed_in(whole, tmp_path)
@@ -178,8 +178,7 @@ def test_tasks_and_imports_that_are_killed_at_each_stage_end_with_the_same_bytes
     done = bytes_of(whole)
     assert "open-tasks/page-1.html" in done
     assert {"benchmark/card.yaml", "dialogues/card.yaml"} <= set(done)
-    written = ["answers/0001-*", "08-answers.jsonl", "09-captions.jsonl", "open-tasks/page-1.html"]
-    written += ["benchmark/queries.jsonl", "benchmark/card.yaml", "dialogues/card.yaml", "report.html"]
+    written = ["answers/0001-*", "09-captions.jsonl", "open-tasks/page-1.html", "benchmark/card.yaml"]
     run(*((place, imported(killed)) for place in written))
     for command in (imported(killed), imported(killed), made(killed)):
         run((None, command))

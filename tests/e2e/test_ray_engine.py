@@ -28,7 +28,7 @@ from cir_metrics.errors import CallError
 from submissions.embeddings.embed import Timing, embed_gallery
 from submissions.embeddings.pictures import pictures_of
 from submissions.embeddings.ray import embed_gallery_on_ray
-from submissions.embeddings.ray_cluster import Cluster
+from submissions.embeddings.ray_cluster import Cluster, connected
 from submissions.embeddings.store import EmbeddingStore
 from submissions.encoders.loading import load_encoder
 from submissions.encoders.protocol import Identity
@@ -137,138 +137,6 @@ def local(folder: Path) -> dict[str, bytes]:
     return files(folder / "local")
 
 
-def test_a_worker_that_is_killed_is_replaced_and_nothing_changes(machines: Machines, tmp_path: Path) -> None:
-    killed = tmp_path / "killed"
-
-    def die_once(place: int) -> None:
-        if place == 45 and not killed.exists():
-            killed.write_text(str(os.getpid()))
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    pictures = Invented(tmp_path / "log", die_once)
-    made = embed_gallery_on_ray(
-        Means,
-        pictures,
-        store=EmbeddingStore(tmp_path / "ray"),
-        cluster=Cluster(address=machines.address),
-        **SHARDS,
-    )
-    assert int(killed.read_text()) != os.getpid()
-    assert pictures.opened() == set(range(90))
-    assert list(made.ids) == list(IDS)
-    assert files(tmp_path / "ray") == local(tmp_path)
-
-
-def test_a_machine_that_is_lost_is_done_without(machines: Machines, tmp_path: Path) -> None:
-    lost = tmp_path / "lost"
-
-    def hang_once(place: int) -> None:
-        if place == 45 and not lost.exists():
-            import ray
-
-            part = lost.with_suffix(".part")
-            part.write_text(ray.get_runtime_context().get_node_id())
-            part.rename(lost)
-            time.sleep(600)
-
-    def pull_the_plug() -> None:
-        while not lost.exists():
-            time.sleep(0.05)
-        machines.lose(lost.read_text())
-
-    plug = threading.Thread(target=pull_the_plug, daemon=True)
-    plug.start()
-    embed_gallery_on_ray(
-        Means,
-        Invented(tmp_path / "log", hang_once),
-        store=EmbeddingStore(tmp_path / "ray"),
-        cluster=Cluster(address=machines.address),
-        **SHARDS,
-    )
-    plug.join()
-    machines.add()
-    assert files(tmp_path / "ray") == local(tmp_path)
-
-
-def test_a_shard_that_kills_every_worker_is_told_and_the_rest_is_kept(
-    machines: Machines, tmp_path: Path
-) -> None:
-    def die(place: int) -> None:
-        if place == 85:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    store = EmbeddingStore(tmp_path / "ray")
-    where = Cluster(address=machines.address, workers=1, retries=1)
-    with pytest.raises(EncoderError, match=r"a worker died 2 times at images 80 to 89 of invented, perhaps"):
-        embed_gallery_on_ray(Means, Invented(tmp_path / "1", die), store=store, cluster=where, **SHARDS)
-    (entry,) = store.list()
-    assert entry.done == 80
-    # Resumed: what is finished is not opened again, by either engine.
-    pictures = Invented(tmp_path / "2")
-    embed_gallery_on_ray(Means, pictures, store=store, cluster=where, **SHARDS)
-    assert pictures.opened() == set(range(80, 90))
-    assert files(tmp_path / "ray") == local(tmp_path)
-    embed_gallery_on_ray(Means, Invented(tmp_path / "3"), store=store, cluster=where, **SHARDS)
-    assert not (tmp_path / "3").exists()
-
-
-def test_a_real_encoder_gives_the_vectors_of_the_local_engine(machines: Machines, tmp_path: Path) -> None:
-    folder = save_clip(tmp_path / "clip")
-    load = functools.partial(load_encoder, str(folder), device="cpu", threads=1)
-    pictures = pictures_of(cir_datasets.load("shapes/val"), ids=cir_datasets.load("shapes/val").gallery[:100])
-    options: dict[str, Any] = {"shard_size": 40, "batch_size": 16}
-    made = embed_gallery_on_ray(
-        load,
-        pictures,
-        store=EmbeddingStore(tmp_path / "ray"),
-        cluster=Cluster(address=machines.address),
-        readers=1,
-        **options,
-    )
-    same = embed_gallery(load(), pictures, store=EmbeddingStore(tmp_path / "local"), **options)
-    assert made.vectors.shape == (100, 24)
-    assert made.identity == same.identity
-    assert files(tmp_path / "ray") == files(tmp_path / "local")
-
-
-def test_another_encoder_on_a_worker_is_refused(machines: Machines, tmp_path: Path) -> None:
-    asking = os.getpid()
-
-    def load() -> Means:
-        if os.getpid() == asking:
-            return Means()
-        return Means("2")
-
-    with pytest.raises(EncoderError, match=r"^on .+: the encoder is .*revision='2'.*, not .*revision='1'"):
-        embed_gallery_on_ray(
-            load,
-            Invented(tmp_path / "log"),
-            store=EmbeddingStore(tmp_path / "ray"),
-            cluster=Cluster(address=machines.address, workers=1),
-            **SHARDS,
-        )
-    assert not (tmp_path / "log").exists()
-
-
-def test_pictures_that_workers_lack_are_an_error_and_never_zeros(machines: Machines, tmp_path: Path) -> None:
-    asking = os.getpid()
-
-    def absent(place: int) -> None:
-        if place >= 20 and os.getpid() != asking:
-            raise MissingImagesError(f"{IDS[place]} is not here")
-
-    pictures = Invented(tmp_path / "log", absent)
-    where = Cluster(address=machines.address, workers=1)
-    store = EmbeddingStore(tmp_path / "ray")
-    # Which of the shards that lack pictures is heard of first is Ray's choice.
-    with pytest.raises(MissingImagesError, match=r"^on .+: image_0[2-8]0 is not here$"):
-        embed_gallery_on_ray(Means, pictures, store=store, cluster=where, **SHARDS)
-    with pytest.raises(MissingImagesError, match=r"'image_0[2-8]0' can be opened here and not on a worker"):
-        embed_gallery_on_ray(Means, pictures, store=store, cluster=where, skip_missing=True, **SHARDS)
-    (entry,) = store.list()
-    assert entry.done in (0, 10, 20)
-
-
 def test_ray_is_left_only_when_nothing_reads_from_it(
     machines: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -309,66 +177,6 @@ def test_ray_is_left_only_when_nothing_reads_from_it(
     assert not [name for name in alive if name.startswith(("iter_threaded", "StreamingExecutor"))]
 
 
-def test_pictures_that_nobody_can_open_get_zeros_where_that_is_asked_for(
-    machines: Machines, tmp_path: Path
-) -> None:
-    def damaged(place: int) -> None:
-        if place in (3, 88):
-            raise MissingImagesError(f"{IDS[place]} is damaged")
-
-    pictures = Invented(tmp_path / "log", damaged)
-    where = Cluster(address=machines.address, workers=1)
-    store = EmbeddingStore(tmp_path / "ray")
-    made = embed_gallery_on_ray(Means, pictures, store=store, cluster=where, skip_missing=True, **SHARDS)
-    assert made.missing == {"image_003", "image_088"}
-    assert (np.flatnonzero(~made.vectors.any(axis=1)) == [3, 88]).all()
-    with pytest.raises(
-        MissingImagesError, match=r"2 of 90 images are missing or cannot be read:\n  image_003"
-    ):
-        embed_gallery_on_ray(Means, pictures, store=store, cluster=where, **SHARDS)
-
-
-def test_a_shard_that_another_process_is_at_is_waited_for(machines: Machines, tmp_path: Path) -> None:
-    pictures = Invented(tmp_path / "log")
-    store = EmbeddingStore(tmp_path / "ray")
-    folder = store.folder(Means().identity, pictures, shard_size=SHARDS["shard_size"])
-    folder.prepare()
-    claimed, opened = threading.Event(), set[int]()
-
-    def hold_and_give_up() -> None:
-        with folder.claim(folder.shards()[4]):
-            claimed.set()
-            while len(folder.shards_to_do()) > 1:
-                time.sleep(0.05)
-            opened.update(pictures.opened())
-
-    other = threading.Thread(target=hold_and_give_up, daemon=True)
-    other.start()
-    claimed.wait()
-    where = Cluster(address=machines.address)
-    embed_gallery_on_ray(Means, pictures, store=store, cluster=where, **SHARDS)
-    other.join()
-    assert opened == set(range(90)) - set(range(40, 50))
-    assert pictures.opened() == set(range(90))
-    assert files(tmp_path / "ray") == local(tmp_path)
-
-
-def test_the_command_embeds_on_a_cluster(
-    machines: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from leaderboard.cli import build
-
-    monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path))
-    options = ["embed", "-b", "shapes/val", "-e", str(save_clip(tmp_path / "clip")), "--device", "cpu"]
-    where = ["--engine", "ray", "--address", machines.address, "--max-workers", "1", "--cpus-per-worker", "1"]
-    done = CliRunner().invoke(build(), [*options, *where])
-    assert done.exit_code == 0, done.output
-    assert np.load(done.stdout.strip(), mmap_mode="r").shape == (3940, 24)
-    again = CliRunner().invoke(build(), options)
-    assert again.stdout == done.stdout
-    assert "0 images encoded: all were in the store" in again.stderr
-
-
 def test_a_worker_that_fits_no_machine_and_an_absent_cluster_are_refused(
     machines: Machines, tmp_path: Path
 ) -> None:
@@ -391,6 +199,205 @@ def test_a_worker_that_fits_no_machine_and_an_absent_cluster_are_refused(
         embed(Cluster(address="127.0.0.1:1"))
 
 
+@pytest.fixture(scope="module")
+def joined(machines: Machines) -> Iterator[Machines]:
+    """The machines, with one connection for all tests from here on: each one of its own costs new workers."""
+    with connected(Cluster(address=machines.address)):
+        yield machines
+
+
+def test_a_worker_that_is_killed_is_replaced_and_nothing_changes(joined: Machines, tmp_path: Path) -> None:
+    killed = tmp_path / "killed"
+
+    def die_once(place: int) -> None:
+        if place == 45 and not killed.exists():
+            killed.write_text(str(os.getpid()))
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    pictures = Invented(tmp_path / "log", die_once)
+    made = embed_gallery_on_ray(
+        Means,
+        pictures,
+        store=EmbeddingStore(tmp_path / "ray"),
+        cluster=Cluster(address=joined.address),
+        **SHARDS,
+    )
+    assert int(killed.read_text()) != os.getpid()
+    assert pictures.opened() == set(range(90))
+    assert list(made.ids) == list(IDS)
+    assert files(tmp_path / "ray") == local(tmp_path)
+
+
+def test_a_machine_that_is_lost_is_done_without(joined: Machines, tmp_path: Path) -> None:
+    lost = tmp_path / "lost"
+
+    def hang_once(place: int) -> None:
+        if place == 45 and not lost.exists():
+            import ray
+
+            part = lost.with_suffix(".part")
+            part.write_text(ray.get_runtime_context().get_node_id())
+            part.rename(lost)
+            time.sleep(600)
+
+    def pull_the_plug() -> None:
+        while not lost.exists():
+            time.sleep(0.05)
+        joined.lose(lost.read_text())
+
+    plug = threading.Thread(target=pull_the_plug, daemon=True)
+    plug.start()
+    embed_gallery_on_ray(
+        Means,
+        Invented(tmp_path / "log", hang_once),
+        store=EmbeddingStore(tmp_path / "ray"),
+        cluster=Cluster(address=joined.address),
+        **SHARDS,
+    )
+    plug.join()
+    joined.add()
+    assert files(tmp_path / "ray") == local(tmp_path)
+
+
+def test_a_shard_that_kills_every_worker_is_told_and_the_rest_is_kept(
+    joined: Machines, tmp_path: Path
+) -> None:
+    def die(place: int) -> None:
+        if place == 85:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    store = EmbeddingStore(tmp_path / "ray")
+    where = Cluster(address=joined.address, workers=1, retries=1)
+    with pytest.raises(EncoderError, match=r"a worker died 2 times at images 80 to 89 of invented, perhaps"):
+        embed_gallery_on_ray(Means, Invented(tmp_path / "1", die), store=store, cluster=where, **SHARDS)
+    (entry,) = store.list()
+    assert entry.done == 80
+    # Resumed: what is finished is not opened again, by either engine.
+    pictures = Invented(tmp_path / "2")
+    embed_gallery_on_ray(Means, pictures, store=store, cluster=where, **SHARDS)
+    assert pictures.opened() == set(range(80, 90))
+    assert files(tmp_path / "ray") == local(tmp_path)
+    embed_gallery_on_ray(Means, Invented(tmp_path / "3"), store=store, cluster=where, **SHARDS)
+    assert not (tmp_path / "3").exists()
+
+
+def test_a_real_encoder_gives_the_vectors_of_the_local_engine(joined: Machines, tmp_path: Path) -> None:
+    folder = save_clip(tmp_path / "clip")
+    load = functools.partial(load_encoder, str(folder), device="cpu", threads=1)
+    pictures = pictures_of(cir_datasets.load("shapes/val"), ids=cir_datasets.load("shapes/val").gallery[:100])
+    options: dict[str, Any] = {"shard_size": 40, "batch_size": 16}
+    made = embed_gallery_on_ray(
+        load,
+        pictures,
+        store=EmbeddingStore(tmp_path / "ray"),
+        cluster=Cluster(address=joined.address),
+        readers=1,
+        **options,
+    )
+    same = embed_gallery(load(), pictures, store=EmbeddingStore(tmp_path / "local"), **options)
+    assert made.vectors.shape == (100, 24)
+    assert made.identity == same.identity
+    assert files(tmp_path / "ray") == files(tmp_path / "local")
+
+
+def test_another_encoder_on_a_worker_is_refused(joined: Machines, tmp_path: Path) -> None:
+    asking = os.getpid()
+
+    def load() -> Means:
+        if os.getpid() == asking:
+            return Means()
+        return Means("2")
+
+    with pytest.raises(EncoderError, match=r"^on .+: the encoder is .*revision='2'.*, not .*revision='1'"):
+        embed_gallery_on_ray(
+            load,
+            Invented(tmp_path / "log"),
+            store=EmbeddingStore(tmp_path / "ray"),
+            cluster=Cluster(address=joined.address, workers=1),
+            **SHARDS,
+        )
+    assert not (tmp_path / "log").exists()
+
+
+def test_pictures_that_workers_lack_are_an_error_and_never_zeros(joined: Machines, tmp_path: Path) -> None:
+    asking = os.getpid()
+
+    def absent(place: int) -> None:
+        if place >= 20 and os.getpid() != asking:
+            raise MissingImagesError(f"{IDS[place]} is not here")
+
+    pictures = Invented(tmp_path / "log", absent)
+    where = Cluster(address=joined.address, workers=1)
+    store = EmbeddingStore(tmp_path / "ray")
+    # Which of the shards that lack pictures is heard of first is Ray's choice.
+    with pytest.raises(MissingImagesError, match=r"^on .+: image_0[2-8]0 is not here$"):
+        embed_gallery_on_ray(Means, pictures, store=store, cluster=where, **SHARDS)
+    with pytest.raises(MissingImagesError, match=r"'image_0[2-8]0' can be opened here and not on a worker"):
+        embed_gallery_on_ray(Means, pictures, store=store, cluster=where, skip_missing=True, **SHARDS)
+    (entry,) = store.list()
+    assert entry.done in (0, 10, 20)
+
+
+def test_pictures_that_nobody_can_open_get_zeros_where_that_is_asked_for(
+    joined: Machines, tmp_path: Path
+) -> None:
+    def damaged(place: int) -> None:
+        if place in (3, 88):
+            raise MissingImagesError(f"{IDS[place]} is damaged")
+
+    pictures = Invented(tmp_path / "log", damaged)
+    where = Cluster(address=joined.address, workers=1)
+    store = EmbeddingStore(tmp_path / "ray")
+    made = embed_gallery_on_ray(Means, pictures, store=store, cluster=where, skip_missing=True, **SHARDS)
+    assert made.missing == {"image_003", "image_088"}
+    assert (np.flatnonzero(~made.vectors.any(axis=1)) == [3, 88]).all()
+    with pytest.raises(
+        MissingImagesError, match=r"2 of 90 images are missing or cannot be read:\n  image_003"
+    ):
+        embed_gallery_on_ray(Means, pictures, store=store, cluster=where, **SHARDS)
+
+
+def test_a_shard_that_another_process_is_at_is_waited_for(joined: Machines, tmp_path: Path) -> None:
+    pictures = Invented(tmp_path / "log")
+    store = EmbeddingStore(tmp_path / "ray")
+    folder = store.folder(Means().identity, pictures, shard_size=SHARDS["shard_size"])
+    folder.prepare()
+    claimed, opened = threading.Event(), set[int]()
+
+    def hold_and_give_up() -> None:
+        with folder.claim(folder.shards()[4]):
+            claimed.set()
+            while len(folder.shards_to_do()) > 1:
+                time.sleep(0.05)
+            opened.update(pictures.opened())
+
+    other = threading.Thread(target=hold_and_give_up, daemon=True)
+    other.start()
+    claimed.wait()
+    where = Cluster(address=joined.address)
+    embed_gallery_on_ray(Means, pictures, store=store, cluster=where, **SHARDS)
+    other.join()
+    assert opened == set(range(90)) - set(range(40, 50))
+    assert pictures.opened() == set(range(90))
+    assert files(tmp_path / "ray") == local(tmp_path)
+
+
+def test_the_command_embeds_on_a_cluster(
+    joined: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from leaderboard.cli import build
+
+    monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path))
+    options = ["embed", "-b", "shapes/val", "-e", str(save_clip(tmp_path / "clip")), "--device", "cpu"]
+    where = ["--engine", "ray", "--address", joined.address, "--max-workers", "1", "--cpus-per-worker", "1"]
+    done = CliRunner().invoke(build(), [*options, *where])
+    assert done.exit_code == 0, done.output
+    assert np.load(done.stdout.strip(), mmap_mode="r").shape == (3940, 24)
+    again = CliRunner().invoke(build(), options)
+    assert again.stdout == done.stdout
+    assert "0 images encoded: all were in the store" in again.stderr
+
+
 INTERRUPTED = """
 import functools, sys, time
 import cir_datasets
@@ -401,9 +408,10 @@ from submissions.embeddings.ray import embed_gallery_on_ray
 from submissions.embeddings.store import EmbeddingStore
 
 model, store, address = sys.argv[1:]
+benchmark = cir_datasets.load("shapes/val")
 embed_gallery_on_ray(
     functools.partial(load_encoder, model, device="cpu", threads=1),
-    pictures_of(cir_datasets.load("shapes/val")),
+    pictures_of(benchmark, ids=benchmark.gallery[:600]),
     store=EmbeddingStore(store),
     cluster=Cluster(address=address, workers=1),
     shard_size=8,
@@ -412,9 +420,9 @@ embed_gallery_on_ray(
 """
 
 
-def test_an_interrupted_call_keeps_its_shards_for_any_engine(machines: Machines, tmp_path: Path) -> None:
+def test_an_interrupted_call_keeps_its_shards_for_any_engine(joined: Machines, tmp_path: Path) -> None:
     model = save_clip(tmp_path / "clip")
-    command = [sys.executable, "-c", INTERRUPTED, str(model), str(tmp_path / "ray"), machines.address]
+    command = [sys.executable, "-c", INTERRUPTED, str(model), str(tmp_path / "ray"), joined.address]
     with subprocess.Popen(interruptible(command), stderr=subprocess.PIPE, text=True) as asking:
         ray = EmbeddingStore(tmp_path / "ray")
         while not any(entry.done for entry in ray.list()) and asking.poll() is None:
@@ -426,7 +434,7 @@ def test_an_interrupted_call_keeps_its_shards_for_any_engine(machines: Machines,
     (entry,) = store.list()
     assert 0 < entry.done < entry.images
     encoder = load_encoder(str(model), device="cpu", threads=1)
-    pictures = pictures_of(cir_datasets.load("shapes/val"))
+    pictures = pictures_of(cir_datasets.load("shapes/val"), ids=cir_datasets.load("shapes/val").gallery[:600])
     options: dict[str, Any] = {"shard_size": 8, "batch_size": 8, "workers": 0}
     timing = Timing()
     made = embed_gallery(encoder, pictures, store=store, timing=timing, **options)
