@@ -13,7 +13,7 @@ from metrics_processes import environment, python, together
 import cir_metrics.evaluate_hook as hook
 from cir_metrics.catalogue import METRICS
 
-PROCESSES = 4
+PROCESSES = 3
 
 
 @pytest.fixture
@@ -67,8 +67,8 @@ for turn in range(3):
 print(json.dumps(values))
 """
     first, *others = together(code, PROCESSES, tmp_path, tmp_path / "home")
-    # Hits of parts 0 and 2 (1 + 3 of 10 queries); two of six sessions end at their first turn, with a hit.
-    assert first == [[{"recall@1": 0.4}, {"hits@1@turn1": 2 / 6, "hits@1@turn2": 1.0}]] * 3
+    # Hits of parts 0 and 2 (1 + 3 of 6 queries); one of four sessions ends at its first turn, with a hit.
+    assert first == [[{"recall@1": 4 / 6}, {"hits@1@turn1": 1 / 4, "hits@1@turn2": 1.0}]] * 3
     assert others == [[[None, None]] * 3] * (PROCESSES - 1)
 
 

@@ -30,7 +30,7 @@ FAULTS = (
     Fault("cut"),
     Fault("not_json"),
 )
-STAGES = ("06-words-1.jsonl", "09-captions-2.jsonl", "34-filters.jsonl")
+STAGES = ("06-words-1.jsonl", "34-filters.jsonl")
 SLOW = f"""
 import sys
 sys.path.insert(0, {str(ROOT)!r})
@@ -45,10 +45,7 @@ from leaderboard.cli import main
 main()
 """
 """The command, with time after each write in which it can be ended."""
-EVERY_KIND = (
-    *("02-twins.jsonl", "03-features.npy", "07-query-1.npy", "33-turn-6.jsonl", "35-sessions.jsonl"),
-    *("benchmark/card.yaml", "circled.json"),
-)
+EVERY_KIND = ("03-features.npy", "33-turn-6.jsonl", "35-sessions.jsonl", "benchmark/card.yaml")
 
 
 def says(asked: Asked) -> str:
