@@ -112,7 +112,7 @@ def test_the_script_of_search_finds_the_same_ranks() -> None:
     assert "same ranks by search and the loop in Python: yes" in output
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_script_of_preparing_prints_its_parts() -> None:
     output = keeps_its_word("prepare.py", "--queries", "200", "--images", "900", "--repeat", "1")
     assert re.findall(r"^(\w+) +\d+\.\d+ +\d+ +\d+\.\d+", output, re.MULTILINE) == [
@@ -124,7 +124,7 @@ def test_the_script_of_preparing_prints_its_parts() -> None:
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_script_of_encoding_prints_its_parts() -> None:
     pytest.importorskip("torch", reason="needs the extra `retrieval`")
     output = keeps_its_word("encoding.py", "--model", "tiny", "--images", "100", "--repeat", "1", "--profile")
@@ -136,7 +136,7 @@ def test_the_script_of_encoding_prints_its_parts() -> None:
     assert "function calls" in output
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_script_of_multi_round_evaluation_prints_its_parts() -> None:
     pytest.importorskip("torch", reason="needs the extra `retrieval`")
     output = keeps_its_word("multiround.py", "--quick")
@@ -170,14 +170,14 @@ def test_the_script_of_groups_finds_the_same_groups() -> None:
     assert tasks == ["groups", "entry", "product", "tests"]
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_script_of_the_board_api_prints_its_parts() -> None:
     output = keeps_its_word("board_api.py", "--entries", "30", "--clients", "3", "--requests", "4")
     tasks = re.findall(r"^(\w+) +\d+\.\d +\d+\.\d +\d+$", output, re.MULTILINE)
     assert tasks == ["table", "unchanged", "page", "csv"]
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_script_of_the_board_page_prints_its_parts() -> None:
     # Where Chromium is not installed the script says so.
     output = keeps_its_word(
@@ -194,7 +194,7 @@ def test_the_script_of_the_board_page_prints_its_parts() -> None:
     assert tasks == ["same", "others", "unchanged"]
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_script_of_intake_prints_its_parts() -> None:
     output = keeps_its_word("intake.py", "--clients", "3", "--uploads", "2", "--queries", "60")
     tasks = re.findall(r"^(\w+) +\d+\.\d +\d+\.\d +\d+$", output, re.MULTILINE)
@@ -202,7 +202,7 @@ def test_the_script_of_intake_prints_its_parts() -> None:
     assert "14 submissions: {'published': 14}" in output
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_script_of_files_beside_bombs_prints_its_parts() -> None:
     output = keeps_its_word("beside_bombs.py", "--bomb", "gzip-lines", "--files", "2")
     tasks = re.findall(r"^(\w+) +\d+\.\d+ +\d+\.\d+$", output, re.MULTILINE)
@@ -243,7 +243,7 @@ def test_the_script_of_bombs_prints_its_table() -> None:
     assert {match[1] for match in rows} <= {"lines-broken", "parquet-overlay-of-one-query"}
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_script_of_construction_finds_the_ranks_of_the_published_loop() -> None:
     pytest.importorskip("torch", reason="needs the extra `retrieval`")
     output = keeps_its_word(
