@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from language_server import Asked, Fault, LanguageServer
-from reloading import reloaded
+from reloading import filled_and_reloaded
 from typer.testing import CliRunner
 
 from cir_datasets.construction.cirr import pipeline
@@ -47,14 +47,17 @@ def test_what_a_person_writes_on_a_page_is_what_is_imported(page: Any, tmp_path:
     written = write_tasks(tmp_path, tasks, **given)
     page.goto(written[0].as_uri())
     assert page.inner_text("h1") == "<b>Mine</b>"
-    page.fill("#annotator", "Ann")
-    page.fill("#caption", 'a "red" star, too')
-    page.keyboard.press("Enter")
-    assert page.inner_text("#place") == "Pair 2 of 9"
-    page.keyboard.press("Alt+3")
-    page.keyboard.press("Alt+ArrowRight")
-    page.fill("#caption", "=two blue circles")
-    reloaded(page, "#done", "3 of 9 pairs answered")
+
+    def fill() -> None:
+        page.fill("#annotator", "Ann")
+        page.fill("#caption", 'a "red" star, too')
+        page.keyboard.press("Enter")
+        assert page.inner_text("#place") == "Pair 2 of 9"
+        page.keyboard.press("Alt+3")
+        page.keyboard.press("Alt+ArrowRight")
+        page.fill("#caption", "=two blue circles")
+
+    filled_and_reloaded(page, fill, "#done", "3 of 9 pairs answered")
     shown = page.evaluate("[...document.images].map((image) => image.naturalWidth > 0)")
     assert shown == [True] * 6
     for ending in ("json", "csv"):

@@ -14,7 +14,7 @@ import pytest
 from fisd_runs import OPTIONS, content, run, shapes_captions
 from interruptible import wait_for
 from language_server import Asked, Fault, LanguageServer
-from reloading import reloaded
+from reloading import filled_and_reloaded
 
 from cir_datasets.construction.fisd.making import STAGES
 from cir_datasets.construction.fisd.review import write_review
@@ -151,18 +151,20 @@ def test_a_review_is_filled_in_saved_and_taken_in(page: Any, tmp_path: Path) -> 
         "(all) => Promise.all(all.map((each) => each.decode().then(() => each.naturalWidth)))"
     )
     assert shown == [96, 96, 96]
-    page.locator("#change_000 input[value=keep]").check()
-    page.locator("#change_000 [data-field=relative_caption]").fill('a "better", shorter wording')
-    page.locator("#change_001 input[value=drop]").check()
-    page.locator("#change_001 [data-field=note]").fill("=not real; odd")
-    page.locator("#addition_000 input[value=redraw]").check()
     assert page.locator("#change_000 [data-field=target_count]").count() == 0
     counted = next(each for each in made.triplets if each.aspect == "cardinality")
     other = next(number for number in range(1, 5) if number not in counted.numbers)
-    page.locator(f"#{counted.id} [data-field=target_count]").fill(str(other))
-    page.locator(f"#{counted.id} input[value=keep]").check()
-    assert page.locator("#done").inner_text() == f"4 of {len(made.triplets)} decided"
-    reloaded(page, "#done", f"4 of {len(made.triplets)} decided")
+
+    def fill() -> None:
+        page.locator("#change_000 input[value=keep]").check()
+        page.locator("#change_000 [data-field=relative_caption]").fill('a "better", shorter wording')
+        page.locator("#change_001 input[value=drop]").check()
+        page.locator("#change_001 [data-field=note]").fill("=not real; odd")
+        page.locator("#addition_000 input[value=redraw]").check()
+        page.locator(f"#{counted.id} [data-field=target_count]").fill(str(other))
+        page.locator(f"#{counted.id} input[value=keep]").check()
+
+    filled_and_reloaded(page, fill, "#done", f"4 of {len(made.triplets)} decided")
     page.locator("#show").select_option("open")
     assert not page.locator("#change_000").is_visible()
     with page.expect_download() as caught:

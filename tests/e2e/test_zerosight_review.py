@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from PIL import Image
-from reloading import reloaded
+from reloading import filled_and_reloaded
 
 from cir_datasets.construction.zerosight.review import read_review, reviewed_rows, write_review
 
@@ -40,13 +40,15 @@ def test_what_is_decided_on_the_page_is_read_back(page: Any, tmp_path: Path, wid
     seen = page.locator("img").first
     assert seen.evaluate("image => image.decode().then(() => image.naturalWidth)") == 96
     first, second = page.locator("article").nth(0), page.locator("article").nth(1)
-    first.get_by_label("keep").check()
-    first.get_by_label("Caption").fill("with a blue star")
-    first.get_by_label("what v/b.png is").select_option("negative")
-    second.get_by_label("drop").check()
-    second.get_by_label("Note").fill("all alike")
-    assert page.locator("#count").text_content() == "2 of 3 decided"
-    reloaded(page, "#count", "2 of 3 decided")
+
+    def fill() -> None:
+        first.get_by_label("keep").check()
+        first.get_by_label("Caption").fill("with a blue star")
+        first.get_by_label("what v/b.png is").select_option("negative")
+        second.get_by_label("drop").check()
+        second.get_by_label("Note").fill("all alike")
+
+    filled_and_reloaded(page, fill, "#count", "2 of 3 decided")
     with page.expect_download() as saved:
         page.get_by_role("button", name="Save review.csv").click()
     saved.value.save_as(tmp_path / "done.csv")
