@@ -45,11 +45,11 @@ def reference_warnings(scores: Sequence[ScoreReport]) -> tuple[str, ...]:
     Returns:
         A sentence each; none where the lists give no reason to doubt.
     """
-    lines = []
+    lines: list[str] = []
     for score in scores:
         lines += _unverified(score)
         lines += _differing(score.runs, [f"{score.method} on {run.benchmark}" for run in score.runs])
-    apart = []
+    apart: list[str] = []
     for runs in zip(*(score.runs or (score,) for score in scores), strict=True):
         where = f" on {runs[0].benchmark}" if scores[0].runs else ""
         apart += _differing(runs, [f"{score.method}{where}" for score in scores])
