@@ -128,6 +128,7 @@ def test_the_site_shows_the_blocks_that_github_shows(site: Path, pages: dict[Pat
     assert differ == []
 
 
+@pytest.mark.slow
 def test_search_works_without_a_server(site: Path) -> None:
     index = (site / "search" / "search_index.js").read_text(encoding="utf-8")
     assert "rank file" in index

@@ -222,6 +222,7 @@ print(json.dumps([str(folder), len(rows), cir_datasets.load("shapes/val").data_h
     assert list((tmp_path / "cache").rglob(".making-*")) == []
 
 
+@pytest.mark.slow
 def test_a_folder_of_a_benchmarks_name_in_the_working_directory(shared: Path, tmp_path: Path) -> None:
     (tmp_path / "shapes" / "captions").mkdir(parents=True)
     (tmp_path / "shapes" / "captions" / "cap.json").write_text("[]", encoding="utf-8")

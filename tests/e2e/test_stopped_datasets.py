@@ -126,6 +126,7 @@ def test_a_killed_download_leaves_nothing_after_the_next_one(publisher: Hub, tmp
     assert not [name for name in kept(tmp_path) if ".partial-" in name or ".making-" in name]
 
 
+@pytest.mark.slow
 def test_hashing_that_was_killed_goes_on_where_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -65,6 +65,7 @@ def test_after_a_kill_only_what_was_open_is_asked_again(tmp_path: Path) -> None:
         assert len(server.requests) == total
 
 
+@pytest.mark.slow
 def test_ctrl_c_does_not_wait_for_a_server_that_asks_for_a_long_pause() -> None:
     with LanguageServer(lambda *_: Fault("status", 503, {"Retry-After": "500"})) as server:
         process = started(server)

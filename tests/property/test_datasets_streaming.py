@@ -32,6 +32,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("streaming") / "list.json"
 
 
+@pytest.mark.slow
 @given(
     items=st.lists(VALUES, max_size=6),
     chunk=st.integers(1, 40),

@@ -94,6 +94,7 @@ def test_a_header_takes_nobodys_rank(two: Server, monkeypatch: pytest.MonkeyPatc
     assert ranks(two) == {"First": 1, "Strange": 2, "Second": 3, "Skipping": None}
 
 
+@pytest.mark.slow
 def test_an_entry_of_an_earlier_metric_has_its_rank_again_when_it_is_scored_again(two: Server) -> None:
     board = boards.board(BOARD)
     strange = shapes_dialogue(seed=3, hits=0.3, name="Strange", user={**ORACLE, "x": "y"})

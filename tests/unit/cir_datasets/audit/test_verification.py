@@ -222,6 +222,7 @@ def test_the_command_exits_with_1_for_faults_alone(with_shapes: Path) -> None:
     assert "Traceback" not in bad.stderr
 
 
+@pytest.mark.slow
 def test_the_command_exits_with_2_where_data_is_missing(with_shapes: Path) -> None:
     one = cir("cirr/test1")
     assert (one.returncode, one.stdout) == (2, "")

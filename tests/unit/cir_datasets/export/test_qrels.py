@@ -52,6 +52,7 @@ def test_success_is_our_recall() -> None:
         assert theirs[f"success_{k}"] == pytest.approx(ours[f"recall@{k}"], abs=1e-12)
 
 
+@pytest.mark.slow
 def test_with_several_positives_map_is_ours_where_k_reaches_all() -> None:
     made = submissions.make_rank_file("shapes/val", "image_text_sum_pixels")
     (run,) = submissions.convert([made.to_json()], "trec")

@@ -136,6 +136,7 @@ def test_name_and_title_may_be_said_later_and_answers_to_the_pages_still_count(
     assert "<title>Ours" in (out / "tasks" / "page-1.html").read_text()
 
 
+@pytest.mark.slow
 def test_answers_become_a_benchmark_and_open_pairs_are_asked_again(
     photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -86,6 +86,7 @@ def test_the_oracle_judges_a_folder_beside_a_benchmark(tmp_path: Path) -> None:
     assert (tmp_path / "judged/judgements.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("plain_language")
 def test_a_server_with_faults_judges_all_and_is_asked_nothing_twice(tmp_path: Path) -> None:
     faults = [Fault("status", 429, {"Retry-After": "0"}), Fault("empty"), Fault("cut"), Fault("not_json")]

@@ -182,6 +182,7 @@ def test_where_people_drop_everything_there_is_no_benchmark(clips: Path, tmp_pat
     assert "0 queries" in (out / "report.html").read_text()
 
 
+@pytest.mark.slow
 def test_the_released_consensus_drops_what_has_no_neighbour(clips: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     make(clips, out, "--consensus", "released", "--neighbour", "1", "--pool-frames", "raw")
@@ -192,6 +193,7 @@ def test_the_released_consensus_drops_what_has_no_neighbour(clips: Path, tmp_pat
         assert row.get("failed") or len(set(row["captions"])) == 1
 
 
+@pytest.mark.slow
 def test_no_video_that_is_late_enough_is_said(clips: Path, tmp_path: Path) -> None:
     made = CliRunner().invoke(
         build(), ["make", "zerosight", "--videos", str(clips), "--out", str(tmp_path / "out")]

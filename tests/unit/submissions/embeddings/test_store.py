@@ -452,6 +452,7 @@ def test_the_store_lies_in_the_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     assert EmbeddingStore().root == tmp_path / "embeddings"
 
 
+@pytest.mark.slow
 def test_a_disk_that_takes_no_more_is_told_before_anything_is_encoded(
     store: EmbeddingStore, tmp_path: Path
 ) -> None:

@@ -83,6 +83,7 @@ def test_what_is_there_is_kept_and_what_is_missing_or_broken_is_made(whole: Path
         assert sha256(out / name) == sha256(whole / name)
 
 
+@pytest.mark.slow
 def test_a_run_that_was_interrupted_goes_on(whole: Path, tmp_path: Path) -> None:
     run = making.place_entries(tmp_path)
     first = next(run)
