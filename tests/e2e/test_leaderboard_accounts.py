@@ -247,6 +247,7 @@ def test_organisers_take_back_what_they_said(server: Any, world: ModuleType, tok
     assert (row["verified"], row["flag"]) == (False, None)
 
 
+@pytest.mark.slow
 def test_what_organisers_have_hidden_stays_off_the_board(
     server: Any, world: ModuleType, tokens: dict[str, str]
 ) -> None:
@@ -318,6 +319,7 @@ def test_no_secret_is_kept_or_logged(server: Any, home: Path, tokens: dict[str, 
         assert secret not in server.log.read_text()
 
 
+@pytest.mark.slow
 def test_quotas_count_what_was_scored(world: ModuleType, tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()

@@ -57,6 +57,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return save_clip(tmp_path_factory.mktemp("models") / "tiny")
 
 
+@pytest.mark.slow
 def test_embed_of_a_suite_has_a_file_a_member(
     model: Path, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -58,7 +58,7 @@ def loaded(home: Path, name: str, **options: object) -> LocalLanguage:
     return found
 
 
-@pytest.mark.parametrize("batch_size", [1, 2, 16])
+@pytest.mark.parametrize("batch_size", [1, pytest.param(2, marks=pytest.mark.slow), 16])
 def test_pictures_and_words_reach_the_model(home: Path, batch_size: int) -> None:
     language = loaded(home, "both", batch_size=batch_size)
     assert isinstance(language, Language)

@@ -41,6 +41,7 @@ def test_each_method_hands_in_a_valid_file(shapes: Benchmark, name: str) -> None
     assert rank_file.method.aggregation == (scorer(name).aggregation if shapes.multi_turn else "")
 
 
+@pytest.mark.slow
 def test_the_floors_stand_in_the_order_that_they_should() -> None:
     benchmark = cir_datasets.load("shapes/val")
     scores = {

@@ -340,6 +340,7 @@ def test_the_name_says_what_is_written(tmp_path: Path) -> None:
         assert not (tmp_path / other).exists()
 
 
+@pytest.mark.slow
 def test_the_command_writes_a_file_that_scores(tmp_path: Path) -> None:
     for name in ("image_only", "image_text_sum"):
         submissions.write(
