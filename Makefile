@@ -69,7 +69,8 @@ $(RUN_VENV)/.installed: setup.cfg pyproject.toml constraints.txt environment.sh
 	@$(ENVIRONMENT) $(RUN_VENV) leaderboard --no-build-isolation
 	@touch $@
 
-# With everything that the tests, the linter and the type checker need.
+# With everything that the tests, the linter and the type checker need. What the tests import is compiled here, since pip
+# does not; whether they can be collected, `make test` says.
 $(TEST_VENV)/.installed: setup.cfg pyproject.toml constraints.txt environment.sh
 	@$(ENVIRONMENT) $(TEST_VENV) leaderboard,retrieval,language,distributed,dev
 	@echo "Compiling what the tests import ..."

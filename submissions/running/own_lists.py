@@ -211,11 +211,11 @@ def _named(entries: Sequence[tuple[Any, Any]], called: str, benchmark: Benchmark
 def _comparable(answer: Any, known: Set[str]) -> Any:
     """An answer as it is compared with another to the same query; as it is printed, where it is none."""
     listed = [] if order_fault(answer) else as_list(answer)
-    ids = [plain_id(each) for each in listed]
-    if all(ids):
+    ids = [plain_id(image) for image in listed]
+    if ids and all(ids):
         return alike(ids, known)
-    turns = [[] if order_fault(turn) else [plain_id(each) for each in as_list(turn)] for turn in listed]
-    return alike(turns, known) if all(turn and all(turn) for turn in turns) else repr(answer)
+    turns = [[] if order_fault(turn) else [plain_id(image) for image in as_list(turn)] for turn in listed]
+    return alike(turns, known) if turns and all(ids and all(ids) for ids in turns) else repr(answer)
 
 
 def _ranking(given: Any, key: str, argument: str, task: Joined) -> list[str]:

@@ -131,7 +131,6 @@ class SuiteSignature:
         }
 
     def _reference_use(self) -> list[str]:
-        uses = [f"ref:{','.join(member.reference for member in self.members)}"]
         if not (self.differs_in_reference or self.unverified):
             return []
         shares = [
@@ -140,7 +139,10 @@ class SuiteSignature:
             else "{}/{}".format(*member.reference_held) + (":unverified" if member.unverified else "")
             for member in self.members
         ]
-        return [*(uses if self.differs_in_reference else []), f"held:{','.join(shares)}"]
+        held = f"held:{','.join(shares)}"
+        if not self.differs_in_reference:
+            return [held]
+        return [f"ref:{','.join(member.reference for member in self.members)}", held]
 
     def _keys(self) -> list[str]:
         return [member.key for member in self.members]

@@ -247,6 +247,7 @@ def test_a_table_shows_kept_and_removed_as_two_blocks() -> None:
     ]
     (table,) = submissions.paper_table(reports, "circo", significance=True, draws=100).made
     assert [row[0].text for row in table.rows] == ["first", "second", "gone"]
+    assert table.rules == (2,)
     lines = tables.render([table], "table").splitlines()
     assert [n for n, line in enumerate(lines) if set(line) == {"-"}] == [4]
     assert "|  |" in tables.render([table], "markdown").splitlines()[6]
@@ -255,6 +256,18 @@ def test_a_table_shows_kept_and_removed_as_two_blocks() -> None:
     assert not any(cell.bold or cell.superscript for cell in table.rows[2][1:])
     assert [note for note in table.notes if "ref:removed" in note]
     assert [note for note in table.notes if "ref:kept" in note]
+
+
+def test_the_means_of_a_suite_stay_on_a_narrow_screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    members = [worlds.fashioniq(category, queries=60) for category in ("dress", "shirt", "toptee")]
+    by_id = {member.id: member for member in members}
+    report = score(worlds.fashioniq_bundle(members), by_id)
+    (table,) = submissions.paper_table([report], "fashioniq").made
+    monkeypatch.setenv("COLUMNS", "60")
+    head, left_out = (tables.render([table], "table").splitlines()[place] for place in (1, 3))
+    assert "Avg R@10" in head
+    assert "Avg" not in left_out
+    assert "Toptee R@50" in left_out
 
 
 def test_members_of_a_suite_that_differ_are_shown_and_said() -> None:
