@@ -52,14 +52,14 @@ if reason:
 endef
 export PORT_CHECK
 
-.PHONY: run python port prepare test quick test-slow test-all lint types docs site clean help
+.PHONY: run python port prepare test quick test-slow whole test-all lint types docs site clean help
 
 help:
 	@echo "make run        set up, prepare the embedded benchmark, make and score its baselines, serve http://$(HOST):$(PORT)"
 	@echo "make prepare BENCHMARKS=cirr/val   prepare benchmarks for the leaderboard of make run, running or not"
 	@echo "make test       set up with everything, then lint, types and tests"
-	@echo "make test-slow  the tests that take long"
-	@echo "make test-all   both, and every case where these have some of a kind"
+	@echo "make test-slow  the same with the tests that take long, and many more examples of properties"
+	@echo "make test-all   the same with every case where these have some of a kind"
 	@echo "make docs       write the generated parts of the docs anew"
 	@echo "make site       the docs as a site: open site/index.html"
 	@echo "make clean      remove the environments, the state of make run and the site"
@@ -131,11 +131,15 @@ test:
 quick: $(TEST_VENV)/.installed
 	@$(TEST_VENV)/bin/python -m pytest -m "not slow and not exhaustive" $(WORKERS)
 
-test-slow: $(TEST_VENV)/.installed
-	@$(TEST_VENV)/bin/python -m pytest -m "(slow or hypothesis) and not exhaustive" --hypothesis-profile deep $(WORKERS) tests
+# In one run: what all tests share is imported and built once.
+test-slow:
+	@$(MAKE) --no-print-directory --keep-going -j3 lint types whole
+
+whole: $(TEST_VENV)/.installed
+	@$(TEST_VENV)/bin/python -m pytest -m "not exhaustive" --hypothesis-profile deep $(WORKERS)
 
 # Every hostile file, every training of the docs, every script of perf/: after a change to these, and before a release.
-test-all: test test-slow
+test-all: test-slow
 	@$(TEST_VENV)/bin/python -m pytest -m exhaustive $(WORKERS) tests
 
 docs: $(TEST_VENV)/.installed

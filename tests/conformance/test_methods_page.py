@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from slowly import some
 
 import submissions
 from submissions import make_rank_file
@@ -119,11 +118,6 @@ def check_rows(generate: Any, heads: Sequence[str]) -> dict[str, ScoreReport]:
     return reports
 
 
-@pytest.mark.slow
-def test_the_row_of_a_head_is_what_its_training_gives(generate: Any) -> None:
-    check_rows(generate, HEADS[:1])
-
-
 @pytest.mark.exhaustive
 def test_the_rows_of_heads_are_what_their_trainings_give(
     generate: Any, baselines: dict[str, ScoreReport]
@@ -136,7 +130,8 @@ def test_the_rows_of_heads_are_what_their_trainings_give(
         assert again[2] == cells[2], pair
 
 
-@pytest.mark.parametrize("name", some(HEADS, HEADS[:1]))
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", HEADS)
 def test_a_trained_head_beats_itself_untrained_and_its_rivals(
     name: str, baselines: dict[str, ScoreReport]
 ) -> None:

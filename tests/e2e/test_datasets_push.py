@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import datasets_publishers as made
+import forked
 import pytest
 from cir_here import cir
 from http_hub import TOKEN, Fault, Hub
@@ -41,7 +42,7 @@ def start(command: Sequence[str], hub: Hub, tmp_path: Path, **environment: str) 
         "PYTHONPATH": str(ROOT),
         "PYTHONWARNINGS": "ignore",
     }
-    return subprocess.Popen(
+    return forked.Process(
         [sys.executable, *command],
         cwd=tmp_path,
         env={**os.environ, **known, **environment},

@@ -41,7 +41,7 @@ ONCE = (Phase.generate,)
 def server(world: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     folder = tmp_path_factory.mktemp("generated")
     alone = {"CIR_DATA_HOME": "", "CIR_CACHE_HOME": str(folder / "cache")}
-    with world.serving(folder / "home", CIR_LEADERBOARD_MAX_UPLOAD_MB="1", **alone) as running:
+    with world.serving(folder / "home", bare=True, CIR_LEADERBOARD_MAX_UPLOAD_MB="1", **alone) as running:
         yield running
 
 

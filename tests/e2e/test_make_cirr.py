@@ -6,11 +6,11 @@ import csv
 import hashlib
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import forked
 import pytest
 from language_server import Asked, Fault, LanguageServer
 from reloading import filled_and_reloaded
@@ -159,7 +159,7 @@ def test_tasks_and_imports_that_are_killed_at_each_stage_end_with_the_same_bytes
 
     def run(*commands: tuple[str | None, list[str]]) -> None:
         (tmp_path / "commands.json").write_text(json.dumps(commands))
-        subprocess.run([sys.executable, STOPS, tmp_path / "commands.json"], check=True, env=environment)
+        forked.run([sys.executable, STOPS, tmp_path / "commands.json"], check=True, env=environment)
 
     def made(out: Path) -> list[str]:
         split = ["--splits", "test=100", "--subsets", "3", "--annotators", "2", "--name", "mine"]

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import forked
 import pytest
 from fisd_runs import OPTIONS, content, run, shapes_captions
 from interruptible import wait_for
@@ -40,7 +41,7 @@ main()
 
 def started(folder: Path, script: str) -> subprocess.Popen[str]:
     words = [sys.executable, "-c", script, *COMMAND]
-    return subprocess.Popen(words, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return forked.Process(words, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def finished(folder: Path) -> None:
@@ -103,7 +104,7 @@ def test_a_server_that_goes_wrong_changes_no_byte(tmp_path: Path, monkeypatch: p
             shapes_captions(tmp_path / name)
             before = len(server.requests)
             call = [*COMMAND, "--aspect", "background", "--aspect", "change", "--language", "openai:tiny"]
-            process = subprocess.run(
+            process = forked.run(
                 [sys.executable, "-c", MAIN, *call],
                 cwd=tmp_path / name,
                 capture_output=True,
@@ -123,7 +124,7 @@ def test_the_command_on_ray_leaves_the_bytes_of_one_here(tmp_path: Path) -> None
     for name, engine in (("here", "local"), ("there", "ray")):
         (tmp_path / name).mkdir()
         shapes_captions(tmp_path / name)
-        done = subprocess.run(
+        done = forked.run(
             [sys.executable, "-c", MAIN, *COMMAND, "--aspect", "cardinality", "--engine", engine],
             cwd=tmp_path / name,
             capture_output=True,

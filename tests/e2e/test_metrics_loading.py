@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from metrics_processes import python
+from metrics_processes import environment, python
 
 import cir_metrics.evaluate_hook as hook
 from cir_metrics.catalogue import METRICS
@@ -128,7 +131,9 @@ cir_metrics.references, cir_metrics.Signature, cir_metrics.METRICS
 full = sorted({name.partition(".")[0] for name in set(sys.modules) - before} - set(sys.stdlib_module_names))
 print(json.dumps([bare, full]))
 """
-    bare, full = python(code, tmp_path, tmp_path / "home")
+    command = [sys.executable, "-c", code]
+    printed = subprocess.check_output(command, cwd=tmp_path, env=environment(tmp_path / "home"), text=True)
+    bare, full = json.loads(printed)
     assert bare == ["cir_metrics"]
     assert full == ["cir_metrics", "numpy"]
 

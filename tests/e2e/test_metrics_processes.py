@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
+import forked
 import pytest
 from metrics_processes import environment, python, together
 
@@ -130,7 +130,7 @@ def test_modules_installed_by_the_command_are_loaded_without_importing_ours(tmp_
         settings.pop(name, None)
 
     def run(*command: str) -> str:
-        done = subprocess.run(
+        done = forked.run(
             [sys.executable, *command],
             cwd=tmp_path,
             env=settings,

@@ -6,10 +6,10 @@ import doctest
 import json
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
+import forked
 import pytest
 from docs_shell import ROOT, Shell, commands
 
@@ -99,6 +99,6 @@ def test_an_entry_point_that_fails_hides_no_other_benchmark(shell: Shell, tmp_pa
     (about / "entry_points.txt").write_text("[cir_benchmarks.benchmarks]\nbad = no_such_module:where\n")
     environment = {**shell.environment, "PYTHONPATH": os.pathsep.join([str(ROOT), str(tmp_path / "site")])}
     command = [sys.executable, "-m", "leaderboard.cli", "datasets"]
-    done = subprocess.run([*command, "list"], env=environment, capture_output=True, text=True, check=True)
+    done = forked.run([*command, "list"], env=environment, capture_output=True, text=True, check=True)
     assert "shapes/val" in done.stdout
     assert "the entry point bad: no_such_module:where failed: ModuleNotFoundError" in done.stderr

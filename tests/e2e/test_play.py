@@ -13,10 +13,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import forked
 import httpx
 import pytest
 from docs_shell import ROOT, Shell, commands
-from interruptible import interruptible
 
 from submissions.multiround.making import make_transcript
 from submissions.multiround.users import Exchange, Silence
@@ -58,8 +58,8 @@ def played_again(transcript: Transcript) -> Transcript:
 @contextmanager
 def serving(command: Sequence[str], folder: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A `cir play` on a free port, and its address."""
-    process = subprocess.Popen(
-        interruptible([*command, "--port", "0"]),
+    process = forked.Process(
+        [*command, "--port", "0"],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE,
@@ -120,7 +120,7 @@ def test_a_person_plays_sessions_in_a_browser_and_the_transcript_is_scored(page:
         page.wait_for_selector("#problem:text('does not answer')")
     assert [len(rounds) for rounds in read_transcript(out).sessions().values()] == [5, 2]
     with serving(command, tmp_path) as (process, address):
-        second = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+        second = forked.run(command, capture_output=True, text=True, check=False, timeout=300)
         assert second.returncode == 2
         assert "another cir play writes it" in second.stderr
         page.goto(address)

@@ -15,9 +15,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import forked
 import numpy as np
 import pytest
-from interruptible import interruptible
 from PIL import Image
 from retrieval_models import save_clip
 from typer.testing import CliRunner
@@ -423,7 +423,7 @@ embed_gallery_on_ray(
 def test_an_interrupted_call_keeps_its_shards_for_any_engine(joined: Machines, tmp_path: Path) -> None:
     model = save_clip(tmp_path / "clip")
     command = [sys.executable, "-c", INTERRUPTED, str(model), str(tmp_path / "ray"), joined.address]
-    with subprocess.Popen(interruptible(command), stderr=subprocess.PIPE, text=True) as asking:
+    with forked.Process(command, stderr=subprocess.PIPE, text=True) as asking:
         ray = EmbeddingStore(tmp_path / "ray")
         while not any(entry.done for entry in ray.list()) and asking.poll() is None:
             time.sleep(0.02)

@@ -13,6 +13,7 @@ from typing import Any
 
 import datasets_pictures as pictures
 import datasets_publishers as made
+import forked
 import pytest
 from http_hub import Fault, Hub
 from interruptible import wait_for
@@ -74,7 +75,7 @@ def left_by(parent: Path, prefix: str) -> subprocess.Popen[str]:
     """A process in the middle of its work in a staging folder."""
     command = [sys.executable, "-c", KILLED, str(parent), prefix]
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    return subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(ROOT)}, **pipes)
+    return forked.Process(command, env={**os.environ, "PYTHONPATH": str(ROOT)}, **pipes)
 
 
 def test_what_killed_downloads_and_preparations_left_is_swept_and_nothing_of_live_ones(
@@ -115,9 +116,7 @@ def test_what_killed_downloads_and_preparations_left_is_swept_and_nothing_of_liv
 def test_a_killed_download_leaves_nothing_after_the_next_one(publisher: Hub, tmp_path: Path) -> None:
     publisher.faults[SESSIONS] = Fault("trickle")
     code = "import cir_datasets; cir_datasets.load('circled/cirr_val', verification_mode='no_checks')"
-    with subprocess.Popen(
-        [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": str(ROOT)}
-    ) as killed:
+    with forked.Process([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": str(ROOT)}) as killed:
         wait_for(lambda: [name for name in kept(tmp_path) if name.endswith("/file")], killed)
         killed.kill()
     assert [name for name in kept(tmp_path) if ".partial-" in name]
@@ -152,7 +151,7 @@ def test_hashing_that_was_killed_goes_on_where_it_was(
     out = tmp_path / "resumed.parquet"
     command = [sys.executable, "-W", "ignore", "-m", "leaderboard.cli", "datasets", "hash", "cirr/val"]
     command += ["--root", str(images), "--out", str(out), "--workers", "1", "--no-checks"]
-    run = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
+    run = forked.Process(command, cwd=ROOT, stdout=subprocess.DEVNULL)
     wait_for(lambda: journal.exists() and journal.read_bytes().count(b"\n") >= 60, run)
     run.send_signal(signal.SIGKILL)
     assert run.wait() == -signal.SIGKILL

@@ -10,8 +10,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import forked
 import pytest
-from interruptible import interruptible, wait_for
+from interruptible import wait_for
 from language_server import Asked, Fault, LanguageServer
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,8 +53,8 @@ def started(server: LanguageServer, folder: Path, cache: str, *more: str) -> sub
         "CIR_CACHE_HOME": str(folder.parent / cache),
         "CIR_PROMPTS": "",
     }
-    return subprocess.Popen(
-        interruptible([sys.executable, "-c", SCRIPT, *command]),
+    return forked.Process(
+        [sys.executable, "-c", SCRIPT, *command],
         cwd=folder,
         env=environment,
         stdout=subprocess.PIPE,

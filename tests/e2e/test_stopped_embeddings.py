@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import embedding_worlds
+import forked
 import numpy as np
 import pytest
 from embedding_worlds import (
@@ -46,7 +47,7 @@ def wanted() -> Vectors:
 
 def started(*arguments: object) -> subprocess.Popen[bytes]:
     program = Path(embedding_worlds.__file__)
-    return subprocess.Popen([sys.executable, str(program), *map(str, arguments)])
+    return forked.Process([sys.executable, str(program), *map(str, arguments)])
 
 
 @pytest.mark.slow
@@ -85,7 +86,7 @@ def test_a_shard_counts_as_finished_only_once_its_rows_are_on_the_disk(
         "folder.write_shard(folder.shards()[0], numpy.load(sys.argv[2]))"
     )
     command = [sys.executable, "-c", dies, folder.path, tmp_path / "rows.npy", str(synchronised)]
-    assert subprocess.run(command, check=False).returncode == 9
+    assert forked.run(command, check=False).returncode == 9
     lying = np.load(folder.path / "vectors.npy", mmap_mode="r")
     np.testing.assert_array_equal(lying[:SHARD_SIZE], wanted[:SHARD_SIZE])
     assert [shard.number for shard in finished(folder)] == ([] if synchronised == 1 else [0])
@@ -162,7 +163,7 @@ def test_a_process_takes_over_from_one_that_is_killed(
         "folder = EmbeddingFolder(Path(sys.argv[1]))\n"
         "with folder.claim(folder.shards()[0]) as ours: print(ours, flush=True); time.sleep(600)"
     )
-    holder = subprocess.Popen([sys.executable, "-c", hold, folder.path], stdout=subprocess.PIPE)
+    holder = forked.Process([sys.executable, "-c", hold, folder.path], stdout=subprocess.PIPE)
     assert holder.stdout is not None
     assert holder.stdout.readline() == b"True\n"
     with folder.claim(folder.shards()[0]) as ours:

@@ -9,8 +9,9 @@ import sys
 import time
 from pathlib import Path
 
+import forked
 import pytest
-from interruptible import interruptible, wait_for
+from interruptible import wait_for
 from language_server import Fault, LanguageServer
 
 from submissions.language.server import ServerLanguage
@@ -36,8 +37,8 @@ print(language.judge("Say in capitals:\\n{text}", texts))
 
 
 def started(server: LanguageServer) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        interruptible([sys.executable, "-c", SCRIPT]),
+    return forked.Process(
+        [sys.executable, "-c", SCRIPT],
         env={**os.environ, "OPENAI_BASE_URL": server.url},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -8,8 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import forked
 import pytest
-from interruptible import interruptible, wait_for
+from interruptible import wait_for
 from language_server import Fault, LanguageServer
 
 
@@ -38,8 +39,8 @@ def test_after_a_kill_only_what_was_open_is_asked_again(tmp_path: Path) -> None:
     out = tmp_path / "run.json"
     with LanguageServer(answer=answer, seconds=0.02) as server:
         surroundings = {**os.environ, "OPENAI_BASE_URL": server.url}
-        process = subprocess.Popen(
-            interruptible(command(out)),
+        process = forked.Process(
+            command(out),
             env=surroundings,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -52,12 +53,12 @@ def test_after_a_kill_only_what_was_open_is_asked_again(tmp_path: Path) -> None:
         wait_for(lambda: len(server.requests) == sum(server.answered.values()))
         before = sum(server.answered.values())
         assert before < 300
-        done = subprocess.run(command(out), env=surroundings, capture_output=True, text=True, check=True)
+        done = forked.run(command(out), env=surroundings, capture_output=True, text=True, check=True)
         assert sum(server.answered.values()) <= 300 + 3, "300 queries, and what three threads had open"
         assert "SC4CIR: 300 of 300 ranked anew; answered: 300 questions for T', 0 for T''" in done.stderr
         total = len(server.requests)
         again = tmp_path / "again.json"
-        subprocess.run(command(again), env=surroundings, capture_output=True, check=True)
+        forked.run(command(again), env=surroundings, capture_output=True, check=True)
         assert len(server.requests) == total, "every answer is on disk"
         assert again.read_bytes() == out.read_bytes()
 
@@ -67,7 +68,7 @@ def test_a_server_that_is_gone_from_the_start_ends_the_run_without_a_file(tmp_pa
     out = tmp_path / "run.json"
     with LanguageServer(lambda *_: Fault("status", 401)) as server:
         surroundings = {**os.environ, "OPENAI_BASE_URL": server.url}
-        done = subprocess.run(command(out), env=surroundings, capture_output=True, text=True, check=False)
+        done = forked.run(command(out), env=surroundings, capture_output=True, text=True, check=False)
         assert len(server.requests) <= 3, "after a key that is refused nobody is asked again"
     assert done.returncode == 1
     assert "not one of 300 queries could be ranked anew, so that nothing is written. Fix: " in done.stderr

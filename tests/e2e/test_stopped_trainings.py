@@ -7,8 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import forked
 import pytest
-from interruptible import interruptible, wait_for
+from interruptible import wait_for
 
 pytest.importorskip("torch", reason="needs the extra `retrieval`")
 pytest.importorskip("transformers", reason="needs the extra `retrieval`")
@@ -35,7 +36,7 @@ from submissions.embeddings.store import EmbeddingStore
 torch.set_num_threads(1)
 model, out, store = map(Path, sys.argv[1:])
 train_pic2word(
-    load_encoder(model), few_pictures(20), out, plan=Plan(300, 8, 0.001),
+    load_encoder(model), few_pictures(20), out, plan=Plan(120, 8, 0.001),
     store=EmbeddingStore(store), save_seconds=0.0,
 )
 """
@@ -47,11 +48,11 @@ def test_a_training_that_was_killed_goes_on_to_the_same_weights(tmp_path: Path) 
     out, store = tmp_path / "killed", tmp_path / "store"
     fixtures = str(Path(__file__).parents[1] / "fixtures")
     program = f"import sys; sys.path.insert(0, {fixtures!r})\n{TRAIN}"
-    process = subprocess.Popen([sys.executable, "-c", program, *map(str, (model, out, store))])
+    process = forked.Process([sys.executable, "-c", program, *map(str, (model, out, store))])
     wait_for((out / STATE).exists, process)
     process.send_signal(signal.SIGKILL)
     assert process.wait() == -signal.SIGKILL
-    encoder, plan = load_encoder(model), Plan(300, 8, 0.001)
+    encoder, plan = load_encoder(model), Plan(120, 8, 0.001)
     assert not (out / "config.json").exists()
     going_on = train_pic2word(encoder, few_pictures(20), out, plan=plan, store=EmbeddingStore(store))
     assert 0 < going_on.resumed_at < plan.steps
@@ -92,7 +93,7 @@ def test_a_composition_that_was_killed_goes_on_to_the_same_weights(tmp_path: Pat
 
     def start(out: str) -> subprocess.Popen[str]:
         command = [sys.executable, "-c", COMPOSITION, str(tmp_path), out, "tirg"]
-        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        return forked.Process(command, stdout=subprocess.PIPE, text=True)
 
     process = start("killed")
     wait_for((tmp_path / "killed" / STATE).exists, process)
@@ -118,9 +119,7 @@ def test_a_command_that_is_interrupted_keeps_its_state_and_says_so(tmp_path: Pat
     command = [sys.executable, "-m", "leaderboard.cli", "train", "pic2word", "--images", str(folder)]
     command += ["--encoder", str(model), "--out", str(out), "--threads", "1", "--hidden-size", "8"]
     command += ["--batch-size", "2", "--steps", "1000000"]
-    process = subprocess.Popen(
-        interruptible(command), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    process = forked.Process(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     wait_for((out / STATE).exists, process)
     process.send_signal(signal.SIGINT)
     stdout, stderr = process.communicate(timeout=60)

@@ -9,8 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import forked
 import pytest
-from interruptible import interruptible
 from language_server import Asked, Fault, LanguageServer
 
 from cir_datasets.construction.zerosight.pipeline import STAGES
@@ -51,8 +51,8 @@ def started(server: LanguageServer, clips: Path, out: Path, cache: Path) -> subp
         "CIR_CACHE_HOME": str(cache),
         "CIR_PROMPTS": "",
     }
-    return subprocess.Popen(
-        interruptible([sys.executable, "-c", SCRIPT, *command]),
+    return forked.Process(
+        [sys.executable, "-c", SCRIPT, *command],
         env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -85,7 +85,7 @@ def clips(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_run_that_is_killed_at_each_stage_ends_with_the_same_bytes(tmp_path: Path, clips: Path) -> None:
     def stopped(out: Path, stages: int) -> int:
         script = ROOT / "tests/fixtures/zerosight_stops.py"
-        done = subprocess.run(
+        done = forked.run(
             [sys.executable, str(script), str(clips), str(out), str(stages)],
             env={**os.environ, "PYTHONPATH": str(ROOT)},
             capture_output=True,
@@ -110,7 +110,7 @@ def command(clips: Path, out: Path, *more: str) -> list[str]:
 
 
 def run(script: str, words: list[str]) -> subprocess.Popen[str]:
-    return subprocess.Popen(
+    return forked.Process(
         [sys.executable, "-c", script, *words],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE,

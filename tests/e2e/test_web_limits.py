@@ -31,7 +31,7 @@ def server(world: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Itera
     folder = tmp_path_factory.mktemp("web")
     alone = {"CIR_DATA_HOME": "", "CIR_CACHE_HOME": str(folder / "cache")}
     limits = {"CIR_LEADERBOARD_MAX_UPLOAD_MB": "1", "CIR_LEADERBOARD_UPLOAD_SECONDS": "2"}
-    with world.serving(folder / "home", **alone, **limits) as running:
+    with world.serving(folder / "home", bare=True, **alone, **limits) as running:
         yield running
         assert "Traceback" not in running.log.read_text()
 

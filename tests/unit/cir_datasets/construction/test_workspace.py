@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import forked
 import numpy as np
 import pytest
 
@@ -342,7 +343,7 @@ def test_a_second_program_is_refused_and_a_killed_one_leaves_the_folder_free(tmp
         "import sys, time\nfrom cir_datasets.construction.workspace import only_run\n"
         "with only_run(sys.argv[1]):\n    print('held', flush=True)\n    time.sleep(600)\n"
     )
-    with subprocess.Popen(
+    with forked.Process(
         [sys.executable, "-c", hold, str(tmp_path)], stdout=subprocess.PIPE, text=True
     ) as other:
         try:

@@ -12,6 +12,7 @@ from typing import Any
 
 import cir_here
 import datasets_publishers as made
+import forked
 import pyarrow.parquet as pq
 import pytest
 import yaml
@@ -101,7 +102,7 @@ def loaded(published: dict[str, Publication], tmp_path_factory: pytest.TempPathF
     """By folder and configuration: split, features and rows, loaded by a process that knows nothing of us."""
     folder = tmp_path_factory.mktemp("elsewhere")
     asked = {str(one.folder): [config.name for config in one.configs] for one in published.values()}
-    done = subprocess.run(
+    done = forked.run(
         [sys.executable, "-c", LOADS],
         cwd=folder,
         env={**os.environ, "HF_HUB_OFFLINE": "1", "HF_HOME": str(folder / "hf")},

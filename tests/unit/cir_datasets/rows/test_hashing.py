@@ -11,6 +11,7 @@ from typing import Any
 
 import datasets_pictures as pictures
 import datasets_publishers as made
+import forked
 import pytest
 from PIL import Image
 
@@ -187,7 +188,7 @@ def test_the_command_hashes_and_compares_pictures(images: Path, tmp_path: Path) 
     command += ["--root", str(images), "--no-checks"]
 
     def run(*more: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([*command, *more], cwd=ROOT, capture_output=True, text=True, check=False)
+        return forked.run([*command, *more], cwd=ROOT, capture_output=True, text=True, check=False)
 
     done = run("--json", "--workers", "2")
     assert done.returncode == 0, done.stderr

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import forked
 import pytest
 import sqlalchemy as sa
 
@@ -153,7 +154,7 @@ def opened_together(home: Path, url: str) -> list[str]:
     """What each server says when all begin to open the store at once."""
     command = [sys.executable, "-c", _PROGRAM, str(home), url]
     servers = [
-        subprocess.Popen(
+        forked.Process(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
         for _ in range(_SERVERS)
@@ -202,7 +203,7 @@ print([process.exitcode for process in processes])
 def test_new_stores_that_four_processes_open_at_once_are_never_locked(tmp_path: Path) -> None:
     """SQLite waits for no one while a database's first connections change to a write-ahead log."""
     command = [sys.executable, "-c", _MANY_STORES, str(tmp_path), "100"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
+    done = forked.run(command, capture_output=True, text=True, check=False, timeout=600)
     assert done.stdout == "[0, 0, 0, 0]\n", done.stderr
 
 

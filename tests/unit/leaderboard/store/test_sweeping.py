@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 
+import forked
 import pytest
 
 from leaderboard.errors import FileStoreError, UploadRefusedError
@@ -240,7 +241,7 @@ def test_two_who_send_and_two_who_sweep_lose_nothing(server: Server, url: str) -
 
     def started(program: str, *more: str) -> subprocess.Popen[str]:
         command = [sys.executable, "-c", program, str(server.settings.home), url, *more]
-        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        return forked.Process(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     sweepers = [started(_SWEEPS) for _ in range(2)]
     for one in sweepers:

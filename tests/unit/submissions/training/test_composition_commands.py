@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import forked
 import pytest
 import yaml
 
@@ -136,7 +137,7 @@ def start(home: Path, hub: Hub, *more: str, **environment: str) -> subprocess.Co
         "PYTHONWARNINGS": "ignore",
     }
     command = [sys.executable, "-m", "leaderboard.cli", *words]
-    return subprocess.run(
+    return forked.run(
         command, env={**os.environ, **known, **environment}, capture_output=True, text=True, check=False
     )
 
