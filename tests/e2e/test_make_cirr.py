@@ -220,6 +220,7 @@ def test_faults_of_a_server_change_no_byte(tmp_path: Path, monkeypatch: pytest.M
     with LanguageServer(look=look) as server:
         for name, every in (("whole", 0), ("faults", 3), ("again", 0)):
             monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path / ("cache" if name == "whole" else "cache-2")))
+            server.one_fault_a_question = True
             server.fault = lambda prompt, times, every=every: (  # type: ignore[misc]
                 FAULTS[times // every % len(FAULTS)] if every and times % every == 0 else None
             )

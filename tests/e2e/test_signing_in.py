@@ -25,7 +25,7 @@ def provider() -> Iterator[Provider]:
 
 @pytest.fixture(scope="module")
 def server(world: ModuleType, provider: Provider, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    with world.serving(tmp_path_factory.mktemp("space") / "home", **space_of(provider)) as running:
+    with world.serving(tmp_path_factory.mktemp("space") / "home", bare=True, **space_of(provider)) as running:
         yield running
 
 

@@ -95,6 +95,7 @@ def test_faults_change_no_byte_and_what_is_in_the_cache_is_not_asked_again(tmp_p
     with LanguageServer(look=says) as server:
         ended(started(server, tmp_path / "whole", "cache"))
         asked = len(server.requests)
+        server.one_fault_a_question = True
         server.fault = lambda prompt, times: FAULTS[times // 3 % len(FAULTS)] if times % 3 == 0 else None
         words = ended(started(server, tmp_path / "faults", "cache of faults"))
         assert len(server.requests) > 2 * asked

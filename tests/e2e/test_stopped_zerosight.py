@@ -133,6 +133,7 @@ def test_faults_change_no_row_and_nothing_is_asked_twice(tmp_path: Path, clips: 
     with LanguageServer(look=says) as server:
         ended(started(server, clips, tmp_path / "whole", tmp_path / "cache"))
         asked = sum(server.answered.values())
+        server.one_fault_a_question = True
         server.fault = lambda prompt, times: FAULTS[times // 3 % len(FAULTS)] if times % 3 == 0 else None
         before = len(server.requests)
         ended(started(server, clips, tmp_path / "faults", tmp_path / "cache of faults"))
