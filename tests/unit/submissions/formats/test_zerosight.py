@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -41,7 +42,9 @@ RESULTS = {str(number): POOL[number:] + POOL[:number] for number in range(3)}
 CONTENT = json.dumps({query: ids[:50] for query, ids in RESULTS.items()}).encode()
 
 
-def test_the_benchmark_tells_it_from_a_circo_file() -> None:
+def test_the_benchmark_tells_it_from_a_circo_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Ids are named as a benchmark's where one that was prepared has them, by another test, too.
+    monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path))
     found = submissions.read(CONTENT, benchmark=ZEROSIGHT, name="sc4cir.json")
     assert isinstance(found, RankFile)
     assert (found.format, found.benchmark, found.method.name) == ("zerosight", "zerosight/test", "sc4cir")
