@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import Any
 
 import httpx
+import plain_http
 import pytest
 
 DISK_MIB = 24
@@ -131,10 +132,12 @@ def test_a_store_that_becomes_read_only_refuses_and_recovers(world: ModuleType, 
                 answer = running.upload(world.as_bytes(world.rank_file(seed, "Meanwhile")))
                 assert refused(answer) in {(503, "files-unavailable"), (503, "unavailable")}
             assert len(running.get("/api/boards/shapes/val").json()["rows"]) == 1
-            changed = httpx.post(f"{running.url}/api/submissions/{rows[0]}/unpublish", json={}, timeout=60)
+            changed = plain_http.post(
+                f"{running.url}/api/submissions/{rows[0]}/unpublish", json={}, timeout=60
+            )
             assert changed.status_code in (200, 503)
             if changed.status_code == 200:
-                httpx.post(f"{running.url}/api/submissions/{rows[0]}/publish", json={}, timeout=60)
+                plain_http.post(f"{running.url}/api/submissions/{rows[0]}/publish", json={}, timeout=60)
         assert running.submitted(world.as_bytes(world.rank_file(2, "After")))["state"] == "published"
         assert [row["method"]["name"] for row in running.rows()].count("Meanwhile") == 0
         assert len(running.rows()) == 2

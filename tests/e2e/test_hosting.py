@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import httpx
+import plain_http
 import postgres_server
 import pytest
 from docs_shell import Shell, commands
@@ -47,7 +47,7 @@ def test_a_server_with_postgresql_takes_over_and_answers(laptop: tuple[Path, dic
             done = {line: shell.run(line) for line in commands(PAGE, "On a server with PostgreSQL")}
             (health,) = [line for line in done if line.startswith("curl ")]
             board = f"{health.split()[1].removesuffix('/health')}/api/boards/shapes/val"
-            rows = httpx.get(board, timeout=300).json()["rows"]
+            rows = plain_http.get(board, timeout=300).json()["rows"]
         finally:
             codes = shell.stop()
     assert codes == [0, 0]

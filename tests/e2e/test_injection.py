@@ -18,6 +18,7 @@ from urllib.parse import quote
 from xml.etree import ElementTree
 
 import httpx
+import plain_http
 import pyarrow.parquet as pq
 import pytest
 import yaml
@@ -70,7 +71,7 @@ def server(world: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 def post(server: Any, path: str, **options: Any) -> httpx.Response:
-    answer = httpx.post(server.url + path, timeout=60, **options)
+    answer = plain_http.post(server.url + path, timeout=60, **options)
     assert answer.status_code < 500, answer.text
     return answer
 

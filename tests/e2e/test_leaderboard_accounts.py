@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 import httpx
+import plain_http
 import pytest
 
 from leaderboard.identity.tokens import Tokens
@@ -49,7 +50,7 @@ def bearer(tokens: dict[str, str], name: str) -> dict[str, str]:
 
 
 def send(server: Any, content: bytes, headers: dict[str, str], **query: str) -> dict[str, Any]:
-    answer = httpx.post(
+    answer = plain_http.post(
         f"{server.url}/api/submissions",
         params={"board": "shapes/val", **query},
         content=content,
@@ -71,7 +72,7 @@ def finished(server: Any, submission_id: str, headers: dict[str, str]) -> dict[s
 
 
 def act(server: Any, submission_id: str, action: str, headers: dict[str, str], **said: Any) -> httpx.Response:
-    return httpx.post(
+    return plain_http.post(
         f"{server.url}/api/submissions/{submission_id}/{action}", json=said, headers=headers, timeout=300
     )
 
@@ -174,15 +175,15 @@ def test_the_plain_form_takes_nothing_whose_private_link_a_browser_without_scrip
     server: Any, world: ModuleType
 ) -> None:
     files = {"file": ("run.json", world.as_bytes(world.rank_file(27, "By the plain form")))}
-    refused = httpx.post(f"{server.url}/submit", files=files, timeout=60)
+    refused = plain_http.post(f"{server.url}/submit", files=files, timeout=60)
     assert refused.status_code == 403
     assert refused.headers["content-type"].startswith("text/html")
     assert "that takes JavaScript" in refused.text
     assert "<code>cir submit</code>" in refused.text
-    shown = httpx.get(f"{server.url}/submit", timeout=60).text
+    shown = plain_http.get(f"{server.url}/submit", timeout=60).text
     assert "plain-file" not in shown
     assert "private link to a submission need JavaScript" in shown
-    strange = httpx.post(f"{server.url}/submit", files=files, headers={"Origin": "http://evil.example"})
+    strange = plain_http.post(f"{server.url}/submit", files=files, headers={"Origin": "http://evil.example"})
     assert (strange.status_code, strange.json()["error"]["code"]) == (403, "cross-origin")
 
 
@@ -337,11 +338,11 @@ def test_quotas_count_what_was_scored(world: ModuleType, tmp_path: Path) -> None
     with world.serving_here(home, **quota) as running:
         query = {"board": "shapes/val"}
         url = f"{running.url}/api/submissions"
-        answer = httpx.post(url, params=query, content=b"{}", headers=ada, timeout=300)
+        answer = plain_http.post(url, params=query, content=b"{}", headers=ada, timeout=300)
         assert (answer.status_code, answer.json()["error"]["code"]) == (429, "quota")
         assert "UTC" in answer.json()["error"]["fix"]
         assert answer.json()["error"]["resets_at"] == first["quota"]["resets_at"]
-        anonymous = httpx.post(url, params=query, content=b"{}", timeout=300)
+        anonymous = plain_http.post(url, params=query, content=b"{}", timeout=300)
         assert (anonymous.status_code, anonymous.json()["error"]["code"]) == (401, "needs-token")
 
 
@@ -350,7 +351,7 @@ def test_an_address_that_sends_too_much_is_stopped(world: ModuleType, tmp_path: 
     with world.serving_here(tmp_path / "home", **limits) as running:
         url = f"{running.url}/api/submissions"
         codes = [
-            httpx.post(url, params={"board": "shapes/val"}, content=b"[1]", timeout=300).status_code
+            plain_http.post(url, params={"board": "shapes/val"}, content=b"[1]", timeout=300).status_code
             for _ in range(4)
         ]
     assert codes[:2] == [202, 202]
@@ -488,7 +489,7 @@ def test_an_act_without_words_needs_no_body(server: Any, world: ModuleType, toke
     ada = bearer(tokens, "ada")
     sent = send(server, world.as_bytes(world.rank_file(78, "Bodiless")), ada)
     finished(server, sent["id"], ada)
-    answer = httpx.post(f"{server.url}/api/submissions/{sent['id']}/withdraw", headers=ada, timeout=300)
+    answer = plain_http.post(f"{server.url}/api/submissions/{sent['id']}/withdraw", headers=ada, timeout=300)
     assert (answer.status_code, answer.json()["state"]) == (200, "withdrawn")
 
 

@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 import httpx
+import plain_http
 import pytest
 from http_hub import HttpServer, as_json
 from shapes_dialogues import BOARD as TALKING
@@ -108,7 +109,7 @@ def test_the_form_fills_in_for_a_missing_method_block(
 def test_a_raw_body_is_a_file_too(server: Any, world: ModuleType) -> None:
     content = world.as_bytes(world.rank_file(8, "Raw"))
     path = f"{server.url}/api/submissions?board=shapes/val&publish=yes&file_name=../../raw.json&submitter=me"
-    answer = httpx.post(path, content=content, timeout=300)
+    answer = plain_http.post(path, content=content, timeout=300)
     assert answer.status_code == 202
     assert answer.json()["file_name"] == "raw.json"
     assert server.finished(answer.json()["id"])["state"] == "published"
@@ -167,13 +168,13 @@ def test_the_limit_holds_without_a_content_length(server: Any) -> None:
         for _ in range(20):
             yield b"x" * 2**17
 
-    answer = httpx.post(f"{server.url}/api/submissions?board=shapes/val", content=chunks(), timeout=300)
+    answer = plain_http.post(f"{server.url}/api/submissions?board=shapes/val", content=chunks(), timeout=300)
     assert answer.status_code == 413
     assert answer.json()["error"]["code"] == "too-large"
 
 
 def test_a_form_without_a_file_is_refused(server: Any) -> None:
-    answer = httpx.post(
+    answer = plain_http.post(
         f"{server.url}/api/submissions?board=shapes/val", files={"other": ("a.json", b"{}")}, timeout=300
     )
     assert answer.status_code == 422
@@ -182,7 +183,7 @@ def test_a_form_without_a_file_is_refused(server: Any) -> None:
 
 def test_a_form_that_is_not_a_form_is_4xx(server: Any) -> None:
     headers = {"content-type": "multipart/form-data; boundary=x"}
-    answer = httpx.post(
+    answer = plain_http.post(
         f"{server.url}/api/submissions?board=shapes/val", content=b"nonsense", headers=headers, timeout=300
     )
     assert 400 <= answer.status_code < 500
@@ -252,7 +253,7 @@ def through_the_page(server: Any, page: str, field: int, path: str, place: int =
     data[field] = {"path": path, "meta": {"_type": "gradio.FileData"}}
     session = hashlib.sha256(f"{page}{field}{place}{path}".encode()).hexdigest()[:12]
     body = {"data": data, "fn_index": handler["id"], "session_hash": session}
-    joined = httpx.post(f"{server.url}/gradio_api/queue/join", json=body, timeout=30)
+    joined = plain_http.post(f"{server.url}/gradio_api/queue/join", json=body, timeout=30)
     if joined.status_code != 200:
         return joined.text
     return str(server.get("/gradio_api/queue/data", params={"session_hash": session}).text)
@@ -263,7 +264,7 @@ FIELDS = [(0, 0), (1, 0), (1, -1)]
 
 def test_the_page_takes_an_uploaded_file(server: Any) -> None:
     files = {"files": ("own.json", b'{"benchmark": "shapes/val"}')}
-    path = httpx.post(f"{server.url}/gradio_api/upload", files=files, timeout=30).json()[0]
+    path = plain_http.post(f"{server.url}/gradio_api/upload", files=files, timeout=30).json()[0]
     taken = re.search(r"/s/(\w+)", through_the_page(server, "/submit", 1, path))
     assert taken is not None
     assert "wrong-format" in server.finished(taken[1])["findings_text"]
@@ -309,15 +310,15 @@ def test_a_file_without_a_board_goes_to_the_one_that_it_names(server: Any, world
     assert sent.json()["receipt"]["board"] == "shapes/val"
     assert server.finished(sent.json()["id"])["state"] == "published"
     url = f"{server.url}/api/submissions"
-    alone = httpx.post(url, content=content, timeout=30)
+    alone = plain_http.post(url, content=content, timeout=30)
     assert (alone.status_code, alone.json()["id"]) == (200, sent.json()["id"])
-    empty = httpx.post(url, content=b"", timeout=30)
+    empty = plain_http.post(url, content=b"", timeout=30)
     assert (empty.status_code, empty.json()["error"]["code"]) == (400, "malformed")
     for body in (b'{"0": [1, 2]}', bytes(2**19)):
-        refused = httpx.post(url, content=body, timeout=30)
+        refused = plain_http.post(url, content=body, timeout=30)
         assert (refused.status_code, refused.json()["error"]["code"]) == (400, "missing-board")
         assert "shapes/val, " in refused.json()["error"]["fix"]
-    elsewhere = httpx.post(url, content=b'{"benchmark": "cirr/test1"}', timeout=30)
+    elsewhere = plain_http.post(url, content=b'{"benchmark": "cirr/test1"}', timeout=30)
     assert (elsewhere.status_code, elsewhere.json()["error"]["code"]) == (404, "unknown-board")
 
 

@@ -20,7 +20,7 @@ from typing import Any
 from urllib.parse import unquote
 
 import challenge_world
-import httpx
+import plain_http
 import pytest
 from challenge_world import ID, NAME, Places
 from read_pages import html_of
@@ -101,7 +101,7 @@ def ran(world: ModuleType, folder: Path, truth: int) -> Ran:
     with world.serving(places.home, **environment) as server:
 
         def sent(document: dict[str, Any], owner: str, publish: str) -> str:
-            answer = httpx.post(
+            answer = plain_http.post(
                 f"{server.url}/api/submissions",
                 params={"board": ID, "publish": publish},
                 content=json.dumps(document).encode(),
@@ -137,7 +137,7 @@ def ran(world: ModuleType, folder: Path, truth: int) -> Ran:
         }
         for who in headers:
             for action in ("verify", "flag", "nonsense"):
-                answer = httpx.post(
+                answer = plain_http.post(
                     f"{server.url}/api/submissions/{ids['published']}/{action}",
                     json={"reason": "x", "extra": 1},
                     headers=headers[who],

@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 import httpx
+import plain_http
 import pytest
 from openid_server import Provider, providing, space_of
 from says import says
@@ -36,7 +37,7 @@ def signed_in(server: Any, provider: Provider, user: str) -> dict[str, str]:
     for _ in range(4):
         here = address.startswith(server.url)
         # The cookie is for https; a browser would keep it on this machine, httpx does not.
-        answer = httpx.get(address, headers={"Cookie": cookie} if here else {})
+        answer = plain_http.get(address, headers={"Cookie": cookie} if here else {})
         if here and "set-cookie" in answer.headers:
             assert {"httponly", "secure"} <= {
                 part.strip() for part in answer.headers["set-cookie"].split(";")
@@ -54,7 +55,7 @@ def signed_in(server: Any, provider: Provider, user: str) -> dict[str, str]:
 def sent(server: Any, world: ModuleType, seed: int, headers: dict[str, str]) -> httpx.Response:
     content = world.as_bytes(world.rank_file(seed, f"Method {seed}"))
     query = {"board": world.BOARD}
-    return httpx.post(
+    return plain_http.post(
         f"{server.url}/api/submissions", params=query, content=content, headers=headers, timeout=300
     )
 
@@ -73,12 +74,12 @@ def test_what_somebody_sends_is_theirs_and_their_organisations(
     assert server.get(path, headers=ada).json()["state"] == "private"
     for headers in ({}, bob, {"Cookie": ada["Cookie"][:-3] + "AAA"}):
         assert server.get(path, headers=headers).status_code == 404
-        refused = httpx.post(f"{server.url}{path}/publish", headers=headers, json={}, timeout=30)
+        refused = plain_http.post(f"{server.url}{path}/publish", headers=headers, json={}, timeout=30)
         assert refused.status_code == 404
-    published = httpx.post(f"{server.url}{path}/publish", headers=ada, json={}, timeout=30)
+    published = plain_http.post(f"{server.url}{path}/publish", headers=ada, json={}, timeout=30)
     assert published.json()["state"] == "published"
     elsewhere = {**ada, "Origin": "https://evil.example"}
-    crossed = httpx.post(f"{server.url}{path}/withdraw", headers=elsewhere, json={}, timeout=30)
+    crossed = plain_http.post(f"{server.url}{path}/withdraw", headers=elsewhere, json={}, timeout=30)
     assert crossed.json()["error"]["code"] == "cross-origin"
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import httpx
+import plain_http
 import pytest
 
 from leaderboard.callers import EDIT_KEY
@@ -56,14 +56,14 @@ def hidden(request: pytest.FixtureRequest, server: Any, world: ModuleType, token
     document = world.rank_file(seed, NAME, notes=NOTES)
     query = {"board": world.BOARD, "submitter": SUBMITTER, "file_name": FILE_NAME}
     address = f"{server.url}/api/submissions"
-    sent = httpx.post(address, params=query, content=world.as_bytes(document), headers=ada, timeout=300)
+    sent = plain_http.post(address, params=query, content=world.as_bytes(document), headers=ada, timeout=300)
     while not (found := server.get(f"/api/submissions/{sent.json()['id']}", headers=ada).json())["finished"]:
         time.sleep(0.1)
     ways = {"private": "correct", "withdrawn": "withdraw", "hidden": "hide"}
     organiser = bearer(tokens[1]["org"])
     reason = {"reason": NOTES} if request.param == "hidden" else {}
     way = f"{address}/{found['id']}/{ways[request.param]}"
-    found = httpx.post(way, json=reason, headers=organiser, timeout=300).json()
+    found = plain_http.post(way, json=reason, headers=organiser, timeout=300).json()
     assert found["state"] == request.param
     return dict(found)
 
@@ -100,7 +100,7 @@ def test_no_route_tells_of_what_is_not_public(server: Any, hidden: dict[str, Any
                         answer = server.get(address, headers=headers, params=query)
                         reads += 1
                     else:
-                        answer = httpx.post(server.url + address, json={}, headers=headers, timeout=300)
+                        answer = plain_http.post(server.url + address, json={}, headers=headers, timeout=300)
                         writes += 1
                     assert said_in(answer.content, hidden) == [], address
                     if about_it:
@@ -136,7 +136,7 @@ def test_the_page_reads_no_file_of_this_machine(server: Any, world: ModuleType, 
     config = json.loads(found[1])
     secret = tmp_path / "secret.json"
     secret.write_bytes(world.as_bytes(world.rank_file(40, "Read from the disk")))
-    sent = httpx.post(f"{server.url}/gradio_api/upload", files={"files": ("a.json", b"{}")}, timeout=300)
+    sent = plain_http.post(f"{server.url}/gradio_api/upload", files={"files": ("a.json", b"{}")}, timeout=300)
     (name,) = sent.json()
     uploaded = server.home / "page_uploads" / name.removeprefix("uploads/")
     link = uploaded.with_name("link.json")
@@ -163,10 +163,10 @@ def test_the_page_reads_no_file_of_this_machine(server: Any, world: ModuleType, 
                 file if kinds[each] == "file" else old for each, old in zip(one["inputs"], data, strict=True)
             ]
             body = {"data": data, "fn_index": one["id"], "session_hash": session}
-            joined = httpx.post(f"{server.url}/gradio_api/queue/join", json=body, timeout=300)
+            joined = plain_http.post(f"{server.url}/gradio_api/queue/join", json=body, timeout=300)
             assert joined.status_code < 500
             if joined.status_code == 200:
-                with httpx.stream(
+                with plain_http.stream(
                     "GET", f"{server.url}/gradio_api/queue/data?session_hash={session}", timeout=300
                 ) as stream:
                     answered = "".join(
@@ -188,7 +188,7 @@ def test_a_file_lands_below_the_home_whatever_its_name(server: Any, world: Modul
     content = world.as_bytes(world.rank_file(50, "Up"))[:-9]
     before = {path for path in around.rglob("*") if not path.is_relative_to(server.home)}
     for path, field in (("/api/submissions?board=shapes/val", "file"), ("/gradio_api/upload", "files")):
-        answer = httpx.post(server.url + path, files={field: (name, content)}, timeout=300)
+        answer = plain_http.post(server.url + path, files={field: (name, content)}, timeout=300)
         assert answer.status_code < 500
     after = {path for path in around.rglob("*") if not path.is_relative_to(server.home)}
     assert after - before == set()

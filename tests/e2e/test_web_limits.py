@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import Any
 
 import httpx
+import plain_http
 import pytest
 from cir_here import cir
 
@@ -93,7 +94,7 @@ def head(server: Any, method: str, path: str, *lines: str) -> bytes:
 def test_a_body_over_the_limit_is_refused_on_every_route(server: Any, path: str, with_length: bool) -> None:
     size = 2 * MIB if path in UPLOADS else MIB // 4
     content: Any = b"x" * size if with_length else pieces(size)
-    answer = httpx.post(server.url + path, content=content, timeout=300)
+    answer = plain_http.post(server.url + path, content=content, timeout=300)
     assert answer.status_code in (400, 404, 405, 413)
     assert error_of(answer)
     assert answer.headers["connection"] == "close"
@@ -139,7 +140,7 @@ def test_a_body_that_comes_too_slowly_is_refused(server: Any, path: str) -> None
 @pytest.mark.parametrize("part", [FILE_PART, TEXT_PART])
 def test_a_form_of_10000_parts_is_refused(server: Any, path: str, part: bytes) -> None:
     content = b"".join(form(iter([part] * 10_000)))[: MIB - 1]
-    answer = httpx.post(server.url + path, content=content, headers=FORM, timeout=300)
+    answer = plain_http.post(server.url + path, content=content, headers=FORM, timeout=300)
     assert answer.status_code == 400
     assert error_of(answer)["code"] == "bad-form"
     assert "more than" in error_of(answer)["message"]
@@ -161,7 +162,7 @@ def test_a_form_of_10000_parts_is_refused(server: Any, path: str, part: bytes) -
 )
 @pytest.mark.parametrize("path", UPLOADS)
 def test_a_malformed_form_is_4xx(server: Any, path: str, headers: dict[str, str], content: bytes) -> None:
-    answer = httpx.post(server.url + path, content=content, headers=headers, timeout=300)
+    answer = plain_http.post(server.url + path, content=content, headers=headers, timeout=300)
     assert answer.status_code == 400
     assert error_of(answer)["code"] == "bad-form"
 
@@ -214,7 +215,7 @@ def test_an_aborted_upload_leaves_a_line_and_no_file(server: Any) -> None:
     ],
 )
 def test_routes_that_no_page_needs_are_not_there(server: Any, method: str, path: str) -> None:
-    answer = httpx.request(method, server.url + path, timeout=300)
+    answer = plain_http.request(method, server.url + path, timeout=300)
     assert answer.status_code == 404
     assert error_of(answer)["code"] == "not-found"
 
@@ -247,7 +248,7 @@ def test_no_path_leads_out(server: Any, path: str) -> None:
 )
 @pytest.mark.parametrize("path", ["/", "/api/boards", "/gradio_api/queue/data?session_hash=a"])
 def test_a_foreign_host_is_refused(server: Any, host: str, path: str) -> None:
-    answer = httpx.get(server.url + path, headers={"host": host}, timeout=300)
+    answer = plain_http.get(server.url + path, headers={"host": host}, timeout=300)
     assert answer.status_code == 400
     assert error_of(answer)["code"] == "unknown-host"
     assert "--allowed-host" in error_of(answer)["fix"]
@@ -281,7 +282,7 @@ def test_a_forwarded_host_changes_no_page(server: Any) -> None:
     "path", ["/api/submissions?board=shapes/val", "/gradio_api/queue/join", "/gradio_api/upload"]
 )
 def test_a_write_of_another_site_is_refused(server: Any, path: str, headers: dict[str, str]) -> None:
-    answer = httpx.post(server.url + path, content=b"{}", headers=headers, timeout=300)
+    answer = plain_http.post(server.url + path, content=b"{}", headers=headers, timeout=300)
     assert answer.status_code == 403
     assert error_of(answer)["code"] == "cross-origin"
     assert "access-control-allow-origin" not in answer.headers
@@ -290,7 +291,7 @@ def test_a_write_of_another_site_is_refused(server: Any, path: str, headers: dic
 def test_a_write_of_this_site_and_of_a_program_pass(server: Any) -> None:
     for headers in ({}, {"origin": server.url}, {"origin": server.url, "sec-fetch-site": "same-origin"}):
         files = {"files": ("a.json", b"{}")}
-        answer = httpx.post(server.url + "/gradio_api/upload", files=files, headers=headers, timeout=300)
+        answer = plain_http.post(server.url + "/gradio_api/upload", files=files, headers=headers, timeout=300)
         assert answer.status_code == 200
 
 
@@ -308,7 +309,7 @@ def test_any_site_may_read_the_api_without_credentials_and_nothing_else(server: 
     assert error_of(refused)
     for path in ("/", "/theme.css", "/gradio_api/queue/data?session_hash=a"):
         for method in ("GET", "OPTIONS"):
-            answer = httpx.request(method, server.url + path, headers=asking, timeout=300)
+            answer = plain_http.request(method, server.url + path, headers=asking, timeout=300)
             assert [name for name in answer.headers if name.startswith("access-control")] == [], path
 
 
@@ -348,7 +349,7 @@ def test_the_log_is_not_flooded(server: Any) -> None:
         exchanged(server, b"nonsense\r\n\r\n")
     for body in (b"{}", b'{"data": [], "fn_index": 99, "session_hash": "s"}', b"[1]"):
         for _ in range(20):
-            answer = httpx.post(f"{server.url}/gradio_api/queue/join", content=body, timeout=300)
+            answer = plain_http.post(f"{server.url}/gradio_api/queue/join", content=body, timeout=300)
             assert answer.status_code == 422
     assert server.log.stat().st_size - before < 20_000
 
@@ -410,7 +411,7 @@ def test_200_mib_bodies_cost_no_memory(server: Any, world: ModuleType) -> None:
 
     def send(path: str, headers: dict[str, str], body: Any) -> int:
         try:
-            return httpx.post(server.url + path, content=body(), headers=headers, timeout=60).status_code
+            return plain_http.post(server.url + path, content=body(), headers=headers, timeout=60).status_code
         except (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError):
             return 0
 
@@ -553,14 +554,14 @@ def test_uploads_through_the_page_cannot_fill_the_disk(small: Any, world: Module
     url = f"{small.url}/gradio_api/upload"
 
     def sent(name: str, content: Any) -> httpx.Response:
-        return httpx.post(url, files={"files": (name, content)}, timeout=300)
+        return plain_http.post(url, files={"files": (name, content)}, timeout=300)
 
     first = sent("first.json", b"1" * 700_000)
     assert first.status_code == 200
     refused = sent("second.json", b"2" * 700_000)
     assert (refused.status_code, error_of(refused)["code"]) == (507, "uploads-full")
     # Without a length, an upload may become as large as the route takes.
-    unsaid = httpx.post(url, content=form(iter([FILE_PART])), headers=FORM, timeout=300)
+    unsaid = plain_http.post(url, content=form(iter([FILE_PART])), headers=FORM, timeout=300)
     assert (unsaid.status_code, error_of(unsaid)["code"]) == (507, "uploads-full")
     assert sent("third.json", b"3" * 200_000).status_code == 200
     folder = small.home / "page_uploads"
