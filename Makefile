@@ -69,10 +69,14 @@ $(RUN_VENV)/.installed: setup.cfg pyproject.toml constraints.txt environment.sh
 	@$(ENVIRONMENT) $(RUN_VENV) leaderboard --no-build-isolation
 	@touch $@
 
-# With everything that the tests, the linter and the type checker need. What the tests import is compiled here, since pip
-# does not; whether they can be collected, `make test` says.
-$(TEST_VENV)/.installed: setup.cfg pyproject.toml constraints.txt environment.sh
+# With everything that the tests, the linter and the type checker need.
+$(TEST_VENV)/.packages: setup.cfg pyproject.toml constraints.txt environment.sh
 	@$(ENVIRONMENT) $(TEST_VENV) leaderboard,retrieval,language,distributed,dev
+	@touch $@
+
+# What the tests import is compiled here, since pip does not; whether they can be collected, `make test` says. The linter
+# and the type checker need not wait for it.
+$(TEST_VENV)/.installed: $(TEST_VENV)/.packages
 	@echo "Compiling what the tests import ..."
 	@$(TEST_VENV)/bin/python -m pytest --collect-only -q >$(TEST_VENV)/collected.log 2>&1 || true
 	@touch $@
@@ -117,11 +121,11 @@ run: port $(RUN_VENV)/.installed
 prepare: $(RUN_VENV)/.installed
 	@$(RUN_VENV)/bin/cir datasets prepare --no-hub-cache $(BENCHMARKS)
 
-lint: $(TEST_VENV)/.installed
+lint: $(TEST_VENV)/.packages
 	@$(TEST_VENV)/bin/ruff check .
 	@$(TEST_VENV)/bin/ruff format --check .
 
-types: $(TEST_VENV)/.installed
+types: $(TEST_VENV)/.packages
 	@$(TEST_VENV)/bin/mypy
 
 # All three at once: the type checker is done long before the tests are.
@@ -138,9 +142,11 @@ test-slow:
 whole: $(TEST_VENV)/.installed
 	@$(TEST_VENV)/bin/python -m pytest -m "not exhaustive" --hypothesis-profile deep $(WORKERS)
 
-# Every hostile file, every training of the docs, every script of perf/: after a change to these, and before a release.
+# Every hostile file, every training of the docs, every script of perf/, all of shapes, and five times as many examples:
+# after a change to these, and before a release.
 test-all: test-slow
 	@$(TEST_VENV)/bin/python -m pytest -m exhaustive $(WORKERS) tests
+	@$(TEST_VENV)/bin/python -m pytest -m "not exhaustive" --hypothesis-profile thorough $(WORKERS) tests/property
 
 docs: $(TEST_VENV)/.installed
 	@$(TEST_VENV)/bin/python docs/figures.py

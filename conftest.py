@@ -14,7 +14,12 @@ from hypothesis import HealthCheck, settings
 
 # The same examples on every run: few in `make test`, many in `make test-slow`; `--hypothesis-profile random`
 # looks further. A busy machine is not a failure: what an example may take is not asserted.
-for _name, _examples, _same in (("quick", 15, True), ("deep", 60, True), ("random", 200, False)):
+for _name, _examples, _same in (
+    ("quick", 15, True),
+    ("deep", 40, True),
+    ("thorough", 200, True),
+    ("random", 200, False),
+):
     settings.register_profile(
         _name,
         deadline=None,

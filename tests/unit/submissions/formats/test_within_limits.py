@@ -11,7 +11,7 @@ from slowly import some
 WITHIN = [name for name in bombs.BOMBS if name.startswith("within-")]
 
 pytestmark = [
-    pytest.mark.parametrize("name", some(WITHIN, WITHIN[::6])),
+    pytest.mark.parametrize("name", some(WITHIN, WITHIN[::12])),
     pytest.mark.skipif(
         not Path("/proc/self/status").exists(), reason="a process's own peak memory is read from /proc"
     ),
