@@ -21,7 +21,11 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 COPIED = ("cir_metrics", "cir_datasets", "submissions", "leaderboard", "tests", "conftest.py", "setup.cfg")
-_SHARED = ("evaluate", "fastapi.testclient", "gradio", "hypothesis", "pandas", "scipy", "sqlalchemy", "typer")
+_SHARED = (
+    *("hypothesis", "schemathesis.pytest.plugin", "xdist.plugin"),
+    *("evaluate", "fastapi.testclient", "gradio", "pandas", "scipy", "sqlalchemy", "typer"),
+)
+"""Plugins of pytest come first: one of them looks through all that is imported before it."""
 _PASSED, _FAILED = 0, 1
 _SECONDS = 300
 """Of processor time: a fault that loops for ever is none that a test catches."""

@@ -120,14 +120,6 @@ def test_all_entries_together_stay_below_three_megabytes() -> None:
 
 
 @pytest.mark.slow
-def test_those_without_weights_are_made_again_the_same(tmp_path: Path) -> None:
-    wanted = {entry.file: entry for entry in ENTRIES if "--encoder shapes" not in entry.command}
-    assert len(wanted) == 4 * len(BENCHMARKS)
-    made = make_entries(tmp_path, tuple(wanted))
-    assert {entry.file: entry for entry in made} == wanted
-
-
-@pytest.mark.slow
 def test_those_of_the_encoder_are_made_again_the_same(tmp_path: Path, read: dict[str, RankFile]) -> None:
     """To the byte on the machine that made them; elsewhere but for neighbours whose scores all but tie."""
     pytest.importorskip("torch", reason="needs the extra `retrieval`")
