@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, settings
 # looks further. A busy machine is not a failure: what an example may take is not asserted.
 for _name, _examples, _same in (
     ("quick", 15, True),
-    ("deep", 40, True),
+    ("deep", 30, True),
     ("thorough", 200, True),
     ("random", 200, False),
 ):
