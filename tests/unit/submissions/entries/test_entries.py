@@ -54,7 +54,7 @@ def sha256(path: Path) -> str:
 
 
 @pytest.mark.slow
-def test_those_without_weights_are_made_the_same_and_the_others_copied(placed: dict[str, making.Placed]) -> None:
+def test_those_without_weights_are_made_and_others_copied(placed: dict[str, making.Placed]) -> None:
     assert placed.keys() == {entry.file for entry in entries()}
     assert [name for name, each in placed.items() if each.origin == "made"] == WEIGHTLESS
     assert [name for name in WEIGHTLESS if not placed[name].same] == []
