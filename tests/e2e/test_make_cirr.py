@@ -13,7 +13,7 @@ from typing import Any
 import forked
 import pytest
 from language_server import Asked, Fault, LanguageServer
-from reloading import filled_and_reloaded
+from reloading import filled_and_reloaded, shows_again
 from typer.testing import CliRunner
 
 from cir_datasets.construction.cirr import pipeline
@@ -131,7 +131,7 @@ def test_the_page_says_what_will_not_count_and_each_round_begins_anew(page: Any,
     assert page.inner_text("#place") == "Pair 1 of 5"
     assert page.evaluate("document.getElementById('instructions').open")
     page.goto(first[0].as_uri())
-    assert page.inner_text("#done") == "9 of 9 pairs answered"
+    shows_again(page, "#done", "9 of 9 pairs answered")
 
 
 def handed_in(run: Path, folder: Path) -> list[Path]:
