@@ -11,9 +11,9 @@ ENTRIES    = $(STATE)/entries
 DIALOGUES  = $(STATE)/dialogues
 OWN_STATE  = $(if $(filter-out .run,$(STATE)), STATE=$(STATE))
 ENVIRONMENT = PYTHON="$(PYTHON)" ./environment.sh
-# Four on two cores: while some wait for a server or a browser, the others compute. Files keep their order, in which
+# Three on two cores: while one waits for a server or a browser, the others compute. Files keep their order, in which
 # those that take longest come first.
-WORKERS     = -n 4 --dist loadfile --no-loadscope-reorder
+WORKERS     = -n 3 --dist loadfile --no-loadscope-reorder
 
 export HF_HUB_DISABLE_TELEMETRY := 1
 export GRADIO_ANALYTICS_ENABLED := False
