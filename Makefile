@@ -142,8 +142,8 @@ test-slow:
 whole: $(TEST_VENV)/.installed
 	@$(TEST_VENV)/bin/python -m pytest -m "not exhaustive" --hypothesis-profile deep $(WORKERS)
 
-# Every hostile file, every training of the docs, every script of perf/, all of shapes, and five times as many examples:
-# after a change to these, and before a release.
+# Every hostile file, every training of the docs, every script of perf/, all of shapes, every seeded fault, and 200 examples
+# of each property: after a change to these, and before a release.
 test-all: test-slow
 	@$(TEST_VENV)/bin/python -m pytest -m exhaustive $(WORKERS) tests
 	@$(TEST_VENV)/bin/python -m pytest -m "not exhaustive" --hypothesis-profile thorough $(WORKERS) tests/property
