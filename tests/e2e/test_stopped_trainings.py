@@ -64,7 +64,8 @@ def test_a_training_that_was_killed_goes_on_to_the_same_weights(tmp_path: Path) 
 
 COMPOSITION = """
 import sys, os
-os.environ |= {"CIR_DATA_HOME": sys.argv[1] + "/home", "CIR_VERIFICATION_MODE": "no_checks"}
+os.environ |= {"CIR_DATA_HOME": sys.argv[1] + "/home", "CIR_CACHE_HOME": sys.argv[1] + "/cache"}
+os.environ["CIR_VERIFICATION_MODE"] = "no_checks"
 import torch
 from pathlib import Path
 from submissions.embeddings.store import EmbeddingStore
