@@ -128,17 +128,18 @@ def load(
         spec = _with_overlay(spec, overlay)
     prepared = ensure(spec, data_dir=data_dir, verification_mode=verification_mode)
     meta = prepared.meta
-    images = prepared.images_file
+    manifest = None if prepared.images_file is None else StoredRows(prepared.images_file)
     return Benchmark(
         spec=prepared.spec,
         table=StoredRows(prepared.rows_file),
-        gallery=None if images is None else Ids(StoredRows(images).column("image_id").combine_chunks()),
+        gallery=None if manifest is None else Ids(manifest.column("image_id").combine_chunks()),
         data_hash=meta["data_hash"],
         gallery_hash=meta["gallery_hash"],
         pinned=meta["pinned"],
         checks_skipped=tuple(meta["checks_skipped"]),
         source_hashes={name: entry["sha256"] for name, entry in meta["sources"].items()},
         left_out=frozenset(meta.get("left_out", ())),
+        manifest=manifest,
     )
 
 

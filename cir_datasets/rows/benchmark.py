@@ -44,6 +44,8 @@ class Benchmark:
         checks_skipped: names of the checks that were not made (`counts`), sorted.
         source_hashes: sha256 (hex) of the publisher's files by name.
         left_out: ids of the queries that an overlay leaves out; empty without one.
+        manifest: the gallery's ids and the publisher's paths, as they were prepared; None of rows in memory
+            and where the list is not available.
 
     Example:
         >>> import cir_datasets
@@ -60,6 +62,7 @@ class Benchmark:
     checks_skipped: tuple[str, ...] = ()
     source_hashes: dict[str, str] = field(default_factory=dict)
     left_out: frozenset[str] = frozenset()
+    manifest: StoredRows | None = None
 
     @classmethod
     def from_rows(

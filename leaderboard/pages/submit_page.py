@@ -70,18 +70,20 @@ def build(demo: Any, server: Server) -> None:
             asked = str(request.query_params.get("board", ""))
             return asked if asked in boards.ids() else ""
 
-        def look(request: gr.Request, board_id: str, path: str | None) -> tuple[str, Any, str]:
+        def look(request: gr.Request, board_id: str, path: str | None) -> tuple[str, Any]:
             said, is_other = named_html(server, request, board_id, path)
-            # What was said of another file, or of another board, goes.
-            return said, gr.Button(visible=is_other), ""
+            return said, gr.Button(visible=is_other)
 
         def check(request: gr.Request, board_id: str, path: str | None) -> tuple[str, str]:
             return checked(server, request, board_id, path)
 
         quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
         demo.load(prepare, outputs=board, **quiet)
-        looked = [named, as_named, outcome]
-        gr.on([file.change, board.change], look, inputs=[board, file], outputs=looked, **quiet)
+        chosen = [file.change, board.change]
+        # The browser takes away what was said of another file or board: an answer of the server to this
+        # may come after the one to "Check", and would take that away.
+        gr.on(chosen, None, outputs=outcome, js="() => ''")
+        gr.on(chosen, look, inputs=[board, file], outputs=[named, as_named], **quiet)
         as_named.click(lambda: "", outputs=board, **quiet)
         sent = send.click(
             check, inputs=[board, file], outputs=[outcome, where], concurrency_limit=_AT_ONCE, **quiet

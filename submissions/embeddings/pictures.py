@@ -245,7 +245,7 @@ def pictures_of(
         >>> pictures_of(cir_datasets.load("shapes/val")).open(0).size
         (96, 96)
     """
-    from cir_datasets.images.locate import locate
+    from cir_datasets.images.locate import locate, needs_relative_path
 
     spec = benchmark.spec
     wanted = benchmark.gallery if ids is None else ids
@@ -256,7 +256,7 @@ def pictures_of(
         )
     if images is None and spec.card.source.publisher == "embedded":
         return ShapesPictures(spec.id, tuple(wanted))
-    known = _relative_paths(benchmark)
+    known = publisher_paths(benchmark) if needs_relative_path(spec) else {}
     located = locate(spec, ((image, known.get(image)) for image in wanted), images)
     return FilePictures.located(tuple(wanted), located)
 
@@ -289,13 +289,21 @@ def pictures_in(folder: str | Path, *, name: str | None = None) -> FilePictures:
     return FilePictures(name or root.name, ids, tuple(found), str(root))
 
 
-def _relative_paths(benchmark: Benchmark) -> dict[str, str | None]:
-    """The publisher's relative path by image id, where the layout asks for it."""
-    from cir_datasets.images.locate import manifest_paths, needs_relative_path
+def publisher_paths(benchmark: Benchmark) -> dict[str, str | None]:
+    """The publisher's relative path, or None, by image id, as the benchmark was read with its gallery.
+
+    Rows in memory have none of their own: the benchmark of that name as it was last prepared has them.
+
+    Raises:
+        SourceError: they are not available.
+    """
+    from cir_datasets.images.locate import manifest_paths
     from cir_datasets.prepared.folder import last_prepared
 
-    if not needs_relative_path(benchmark.spec):
-        return {}
+    if benchmark.manifest is not None:
+        table = benchmark.manifest
+        columns = (table.column(name).to_pylist() for name in ("image_id", "relative_path"))
+        return dict(zip(*columns, strict=True))
     prepared = last_prepared(benchmark.spec)
     if prepared is None or prepared.images_file is None:
         raise SourceError(

@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from cir_datasets.construction.circled.turns import CircledModels
 from cir_metrics.errors import CirError
-from submissions.embeddings.pictures import FilePictures, Pictures, ShapesPictures, pictures_of
+from submissions.embeddings.pictures import (
+    FilePictures,
+    Pictures,
+    ShapesPictures,
+    pictures_of,
+    publisher_paths,
+)
 from submissions.embeddings.ray import embed_gallery_on_ray
 from submissions.making.backends import EncoderFeatures, LanguageWords
 from submissions.making.ray import Anew, RayEngine
@@ -212,10 +218,7 @@ def relative_paths(benchmark: Benchmark) -> dict[str, Any]:
 
         known = {image: relative_path(image) for image in benchmark.gallery or ()}
     else:
-        from cir_datasets.images.locate import manifest_paths
-        from cir_datasets.prepared import ensure
-
-        known = {image: path for image, path in manifest_paths(ensure(benchmark.id)) if path is not None}
+        known = {image: path for image, path in publisher_paths(benchmark).items() if path is not None}
     return {"picture_folder": card.image_folder or card.name, "image_paths": known}
 
 

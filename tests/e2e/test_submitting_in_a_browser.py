@@ -377,6 +377,31 @@ def test_a_board_without_data_refuses_on_the_page(
     assert "cir datasets prepare cirr/val" in page.inner_text("#outcome")
 
 
+def test_what_a_check_says_stays_where_the_look_at_the_file_is_answered_later(
+    page: Any, server: Any, world: ModuleType, tmp_path: Path
+) -> None:
+    page.goto(f"{server.url}/submit")
+    page.wait_for_selector("#send")
+    page.wait_for_load_state("networkidle")
+    waiting: list[Any] = []
+
+    def first_waits(route: Any) -> None:
+        if waiting:
+            route.continue_()
+        else:
+            waiting.append(route)
+
+    page.route("**/queue/join*", first_waits)
+    nameless = {key: part for key, part in world.rank_file(6).items() if key not in ("benchmark", "split")}
+    page.set_input_files("#field-file input[type=file]", str(written(tmp_path / "run.json", nameless)))
+    page.wait_for_selector("#field-file :text('run')")
+    page.click("#send")
+    page.wait_for_selector("#outcome .finding")
+    waiting[0].continue_()
+    page.wait_for_selector("#named .notice")
+    assert page.query_selector("#outcome .finding")
+
+
 def test_the_page_stands_in_the_layout_of_all_pages(browser: Any, server: Any) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()

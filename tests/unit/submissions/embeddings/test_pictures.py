@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
 from pathlib import Path
@@ -40,6 +41,18 @@ def cirr(home: Path) -> Benchmark:
 
 
 IDS = cirr_images("val")
+
+
+def test_paths_are_those_of_the_list_that_the_benchmark_was_read_with(
+    cirr: Benchmark, home: Path, tmp_path: Path
+) -> None:
+    write_nlvr2(tmp_path / "nlvr2", "val", IDS)
+    elsewhere = {image: f"./elsewhere/{image}.png" for image in IDS}
+    write_cirr(tmp_path / "other", "val")
+    (tmp_path / "other/cirr/image_splits/split.rc2.val.json").write_text(json.dumps(elsewhere))
+    other = cir_datasets.load("cirr/val", data_dir=tmp_path / "other", verification_mode="no_checks")
+    assert pictures_of(cirr, images=tmp_path / "nlvr2").missing() == []
+    assert pictures_of(other, images=tmp_path / "nlvr2").missing() == list(other.gallery or ())
 
 
 def test_a_publishers_layout_is_found_below_a_folder_or_its_parent(
