@@ -18,7 +18,7 @@ from submissions.multiround.journal import Journal, only_program
 from submissions.multiround.models import ScoreModel, VectorModel
 from submissions.multiround.users import SimulatedUser, style_of
 from submissions.running.aggregation import aggregation
-from submissions.running.describing import describe
+from submissions.running.describing import declaring_reference, describe
 from submissions.running.make import context_of, loaded_benchmark, named_method
 from submissions.transcripts.openings import DRAWN, OWN
 from submissions.transcripts.settings import RoundSettings
@@ -116,7 +116,7 @@ def empty_transcript(
     return Transcript(
         benchmark=benchmark.id,
         benchmark_version=benchmark.version,
-        method=model.method(),
+        method=declaring_reference(model.method(), benchmark),
         user=dict(user.description),
         prompts=prompts,
         settings=settings.to_dict(),

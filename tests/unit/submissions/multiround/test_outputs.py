@@ -116,7 +116,10 @@ def test_the_loader_of_circled_reads_the_sessions_of_a_dialogue(
     assert loaded.positives == benchmark.positives
     found = rank_file_of(made, benchmark)
     assert found.benchmark == "circled/cirr_val"
+    # Rounds of CIRR leave the reference out, CIRCLED's sessions of it keep it: the file says which it was.
+    assert (made.method.reference, loaded.reference_use) == ("removed", "kept")
     score = submissions.score(found, loaded)
+    assert "| ref:removed |" in score.signature_text("hits_auc@10")
     same = submissions.score(found, sessions_benchmark(made, benchmark))
     assert score.metrics == same.metrics
     assert score.n == 6
