@@ -106,12 +106,20 @@ class Tables:
     Args:
         store: the submissions, and where tables are kept.
         max_upload_bytes: that the server takes of a file; a board may take less.
+        at_once: whether groups are made before a table is given, for readers who cannot come again.
     """
 
-    def __init__(self, store: Store, max_upload_bytes: int = DEFAULT_MAX_UPLOAD_MB * 2**20) -> None:
+    def __init__(
+        self,
+        store: Store,
+        max_upload_bytes: int = DEFAULT_MAX_UPLOAD_MB * 2**20,
+        *,
+        at_once: bool = False,
+    ) -> None:
         """Nothing is made before it is asked for."""
         self._store = store
         self._max_upload_bytes = max_upload_bytes
+        self._at_once = at_once
         self._held: dict[str, KeptTable] = {}
         self._data: dict[str, _DataHere] = {}
         self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
@@ -132,6 +140,8 @@ class Tables:
                 if found is None:
                     self._data.pop(board.id, None)
                     found = self._kept(board) or self._made(board)
+        if found.view["groups_pending"] and self._at_once:
+            return self.refresh(board)
         if found.view["groups_pending"] and board.id not in self._queued:
             self._queued.add(board.id)
             self._lane.submit(self._refresh_later, board)

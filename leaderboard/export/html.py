@@ -14,7 +14,7 @@ import posixpath
 import re
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from urllib.parse import quote, unquote, urlencode
@@ -32,6 +32,7 @@ from leaderboard.pages.addresses import page_at
 from leaderboard.pages.queries import queries_of, why_hidden
 from leaderboard.pages.site import Links, Site, assets
 from leaderboard.server import Server
+from leaderboard.tables import Tables
 from leaderboard.views import group_leaders
 from leaderboard.web import api, site_routes
 from leaderboard.web.reading import SUFFIXES
@@ -125,6 +126,9 @@ class Mirror:
 
     def __init__(self, server: Server, queries: int, at: datetime) -> None:
         """Find what may be shown, and make the lists that pages show; no file is written."""
+        # A server at work on the same store may keep a table without groups while this goes on.
+        tables = Tables(server.store, server.settings.max_upload_bytes, at_once=True)
+        server = replace(server, tables=tables)
         self.site = Site(server)
         self._entries: set[str] = set()
         self._leaders: set[str] = set()

@@ -182,6 +182,19 @@ def test_kept_groups_that_are_damaged_are_made_anew(store: Store, tables: Tables
     assert Tables(store).refresh(board).view == whole
 
 
+def test_who_cannot_come_again_gets_groups_that_another_server_has_not_yet(store: Store) -> None:
+    for seed, strength in enumerate((0.9, 0.1), start=1):
+        add_entry(store, seed, strength)
+    board = boards.board(BOARD)
+    mirror = Tables(store, at_once=True)
+    whole = mirror.of(board).view
+    assert [row["group"] for row in whole["rows"]] == [1, 2]
+    with store.database.write() as connection:
+        connection.execute(views.delete())
+    assert Tables(store).of(board).view["groups_pending"]
+    assert mirror.of(board).view == whole
+
+
 def test_the_values_of_another_benchmark_do_not_take_the_board_down(store: Store, tables: Tables) -> None:
     add_entry(store, 1, 0.9)
     add_entry(store, 2, 0.2)
