@@ -24,7 +24,7 @@ from submissions.papers.layout import Layout, TableLayout, layout, layout_names,
 from submissions.papers.marks import significantly_worse, standing_out
 from submissions.papers.methods import scored_methods
 from submissions.rank_file.benchmarks import Benchmarks
-from submissions.scoring.reference_use import reference_blocks, reference_warnings
+from submissions.scoring.reference_use import block_notes, reference_blocks
 from submissions.scoring.score_report import ScoreReport, shown_value
 
 if TYPE_CHECKING:
@@ -458,14 +458,7 @@ class _Making:
             if method.missing_metrics
         }
         notes += [f"{name}: its file holds no rankings for {metrics}." for name, metrics in absent.items()]
-        if len(self.blocks) > 1:
-            blocks = [
-                f"reference {use}: {', '.join(self.methods[place].method for place in block)}"
-                for use, block in self.blocks.items()
-            ]
-            notes.append(f"Blocks of their own, since their numbers are not comparable: {'; '.join(blocks)}.")
-        for block in self.blocks.values():
-            notes += reference_warnings([self.methods[place] for place in block])
+        notes += block_notes(self.methods, [each.method for each in self.methods], self.blocks)
         if self.tests is not None:
             untested = [
                 column.name for column in self.columns if not self._is_tested(self._of(column), column.metric)

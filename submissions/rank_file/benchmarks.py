@@ -187,6 +187,23 @@ def warn_of_data(benchmark: Benchmark, findings: Findings) -> None:
         )
 
 
+def check_declared_reference(declared: str, benchmark: Benchmark, findings: Findings) -> None:
+    """Refuse a method block that says it kept the reference where the protocol ranks without it.
+
+    Args:
+        declared: `Method.reference`.
+        benchmark: what was ranked.
+        findings: collects `reference-contradiction`.
+    """
+    if declared == "kept" and benchmark.reference_use == "removed":
+        findings.add(
+            "reference-contradiction",
+            f'"reference" in the method block is "kept"; {benchmark.id} ranks the gallery without it.',
+            value=declared,
+            fix='write "reference": "removed" if it was left out, else rank the gallery without it',
+        )
+
+
 @dataclass(frozen=True)
 class Queries:
     """A benchmark's queries or sessions as a validator sees them.

@@ -6,7 +6,7 @@ whole points. What lists show is measured, what they cannot show is declared (`d
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import cast
 
@@ -36,23 +36,25 @@ def reference_notes(score: ScoreReport) -> tuple[str, ...]:
     return (f"reference: ranked in {share}; the protocol keeps it, and a list may hold it or leave it out.",)
 
 
-def reference_warnings(scores: Sequence[ScoreReport]) -> tuple[str, ...]:
+def reference_warnings(scores: Sequence[ScoreReport], names: Sequence[str] = ()) -> tuple[str, ...]:
     """What sets numbers apart that stand side by side: unverified ones, and shares that differ tenfold.
 
     Args:
         scores: of methods on one benchmark or suite.
+        names: what to call each; none are the methods' names.
 
     Returns:
         A sentence each; none where the lists give no reason to doubt.
     """
     lines: list[str] = []
-    for score in scores:
-        lines += _unverified(score)
-        lines += _differing(score.runs, [f"{score.method} on {run.benchmark}" for run in score.runs])
+    names = names or [score.method for score in scores]
+    for score, name in zip(scores, names, strict=True):
+        lines += _unverified(score, name)
+        lines += _differing(score.runs, [f"{name} on {run.benchmark}" for run in score.runs])
     apart: list[str] = []
     for runs in zip(*(score.runs or (score,) for score in scores), strict=True):
         where = f" on {runs[0].benchmark}" if scores[0].runs else ""
-        apart += _differing(runs, [f"{score.method}{where}" for score in scores])
+        apart += _differing(runs, [f"{name}{where}" for name in names])
     if apart:
         others = f" So it is on {counted(len(apart) - 1, 'other member')}." if len(apart) > 1 else ""
         lines.append(f"{apart[0]}{others}")
@@ -60,29 +62,53 @@ def reference_warnings(scores: Sequence[ScoreReport]) -> tuple[str, ...]:
 
 
 def reference_blocks(scores: Sequence[ScoreReport]) -> dict[str, list[int]]:
-    """Places of the scores that may stand side by side, by what became of the reference in them.
+    """Places of the scores that may stand side by side, by what was ranked: the reference, which gallery.
 
     Args:
         scores: of methods on one benchmark or suite.
 
     Returns:
         By `kept`, `removed` and the like the places in `scores`, what most have first; of suites whose
-        members differ by all of these, joined.
+        members differ by all of these, joined. What evidently ranked another gallery is apart.
     """
     blocks: dict[str, list[int]] = {}
     for place, score in enumerate(scores):
-        uses = dict.fromkeys(_signature(run).reference for run in score.runs or (score,))
-        blocks.setdefault(" and ".join(uses), []).append(place)
+        signatures = [_signature(run) for run in score.runs or (score,)]
+        uses = " and ".join(dict.fromkeys(each.reference for each in signatures))
+        others = dict.fromkeys(each.ranked for each in signatures if each.ranked)
+        label = f"{uses}, ranked over {' and '.join(others)}" if others else uses
+        blocks.setdefault(label, []).append(place)
     return dict(sorted(blocks.items(), key=lambda block: -len(block[1])))
 
 
-def _unverified(score: ScoreReport) -> Iterator[str]:
+def block_notes(
+    scores: Sequence[ScoreReport], names: Sequence[str], blocks: Mapping[str, Sequence[int]]
+) -> list[str]:
+    """What a reader of a table must know of its blocks: why they are apart, and what differs inside them.
+
+    Args:
+        scores: of methods on one benchmark or suite.
+        names: of each in the table.
+        blocks: from `reference_blocks`.
+    """
+    notes = []
+    if len(blocks) > 1:
+        listed = [
+            f"reference {use}: {', '.join(names[place] for place in block)}" for use, block in blocks.items()
+        ]
+        notes.append(f"Blocks of their own, since their numbers are not comparable: {'; '.join(listed)}.")
+    for block in blocks.values():
+        notes += reference_warnings([scores[place] for place in block], [names[place] for place in block])
+    return notes
+
+
+def _unverified(score: ScoreReport, name: str) -> Iterator[str]:
     """A sentence where the protocol keeps the reference, no list shows it, and nothing is declared."""
     unverified = [run.benchmark for run in score.runs or (score,) if _signature(run).unverified]
     if unverified:
         members = f" ({', '.join(unverified)})" if score.runs else ""
         yield (
-            f"reference: {score.method}{members} is unverified: no list holds the reference, and the "
+            f"reference: {name}{members} is unverified: no list holds the reference, and the "
             f"file does not say whether it was kept. {FIX}"
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate, chain
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from cir_metrics.measures import median_rank
 from cir_metrics.sums import exact_mean
 from submissions.report.document import Report
 from submissions.report.grouping import Group, Grouping
-from submissions.scoring.reference_use import reference_notes
+from submissions.scoring.reference_use import block_notes, reference_blocks, reference_notes
 from submissions.scoring.score_report import shown_value
 from submissions.transcripts.scoring import MAP, TranscriptScore, ends, solved, user_text
 from submissions.transcripts.settings import RoundSettings
@@ -112,6 +113,7 @@ class SideBySide:
         """See the class."""
         self._scores, self._intervals = scores, intervals
         self.labels = row_labels(scores)
+        self._blocks = reference_blocks([each.report for each in scores])
 
     def tables(self) -> tuple[Table, ...]:
         """What differs, then a table a metric with a column a round."""
@@ -172,6 +174,7 @@ class SideBySide:
         for label, score in self._rows():
             notes.append(f"{label}: {score.report.signature_text(score.report.main_metric)}")
             notes += [f"{label}: {note}" for note in _silent_notes(score)]
+        notes += block_notes([each.report for each in self._scores], self.labels, self._blocks)
         return Table(
             f"Transcripts on {first.report.benchmark}#{first.report.benchmark_version}",
             ("transcript", "file", "method", "user", "sessions", *differing),
@@ -185,8 +188,10 @@ class SideBySide:
     def _metric(self, name: str) -> Table:
         rounds = range(1, max(each.settings.max_rounds for each in self._scores) + 1)
         rows = []
-        for place, (label, score) in enumerate(self._rows()):
-            cells = [Cell(label)]
+        order = list(chain.from_iterable(self._blocks.values()))
+        for place in order:
+            score = self._scores[place]
+            cells = [Cell(self.labels[place])]
             for number in rounds:
                 printed = f"{name}@turn{number}"
                 value = score.report.metrics.get(printed)
@@ -202,7 +207,8 @@ class SideBySide:
             for head in (f"round {number}", *((f"low {number}", f"high {number}") if self._intervals else ()))
         ]
         title = f"mAP@{MAP}" if name.startswith("map@") else name.replace("_", " ").capitalize()
-        return Table(f"{title} by round", ("transcript", *heads), tuple(rows))
+        rules = tuple(accumulate(map(len, self._blocks.values())))[:-1]
+        return Table(f"{title} by round", ("transcript", *heads), tuple(rows), rules=rules)
 
 
 def row_labels(scores: Sequence[TranscriptScore]) -> list[str]:

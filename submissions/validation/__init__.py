@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from submissions.formats.budget import MAX_BYTES
 from submissions.formats.reader import Parsed, parse_file
 from submissions.formats.unchecked import UncheckedFile
-from submissions.rank_file.benchmarks import Benchmarks, queries, warn_of_data
+from submissions.rank_file.benchmarks import Benchmarks, check_declared_reference, queries, warn_of_data
 from submissions.rank_file.columns import Columns
 from submissions.rank_file.contradictions import check_words
 from submissions.rank_file.findings import MAX_FINDINGS, Findings, RefusedError, ValidationReport
@@ -127,13 +127,7 @@ def _check(
     alone = parts and (benchmark.ground_truth_withheld if part is None else part)
     declared = "" if unchecked.method is None else unchecked.method.reference
     declared = declared or beside.get("reference", "")
-    if declared == "kept" and benchmark.reference_use == "removed":
-        findings.add(
-            "reference-contradiction",
-            f'"reference" in the method block is "kept"; {benchmark.id} ranks the gallery without it.',
-            value=declared,
-            fix='write "reference": "removed" if it was left out, else rank the gallery without it',
-        )
+    check_declared_reference(declared, benchmark, findings)
     check_content(unchecked, queries(benchmark, declared), findings, part=alone)
     columns = unchecked.rankings
     if isinstance(columns, Columns):

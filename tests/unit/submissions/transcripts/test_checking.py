@@ -327,3 +327,11 @@ def test_a_benchmark_that_cannot_be_played_has_one_fix() -> None:
         rows[0].update(benchmark=benchmark)
         report = check_transcript(content(rows), name="talk.jsonl").report
         assert report.text().count("Fix:") == 1, report.text()
+
+
+def test_a_method_that_says_to_keep_what_the_protocol_removes_is_refused() -> None:
+    rows = lines()
+    rows[0]["method"]["reference"] = "kept"
+    report = checked(rows).report
+    assert found(report) == ["reference-contradiction"]
+    assert not report.ok

@@ -10,6 +10,7 @@ import dialogue_world as world
 import pytest
 import transcript_twins as twins
 
+from submissions.rank_file.model import Method
 from submissions.scoring.intervals import intervals
 from submissions.transcripts.checking import check_transcript
 from submissions.transcripts.report import SideBySide, transcript_report
@@ -153,6 +154,28 @@ def test_several_stand_side_by_side(tmp_path: Path) -> None:
     for format in ("table", "csv", "latex", "markdown"):
         assert "history=none" in shown.render(format)
     assert len(json.loads(shown.render("json"))["transcripts"]) == 2
+
+
+def test_dialogues_that_kept_and_that_removed_the_reference_are_blocks(tmp_path: Path) -> None:
+    settings, card = RoundSettings(max_rounds=1, k=5), "fashioniq/dress_val"
+    benchmark, kept = twins.random_dialogue(7, settings, card=card)
+    _, removed = twins.random_dialogue(7, settings)  # of a benchmark that removes it
+    renamed = {"benchmark": card, "benchmark_version": kept.benchmark_version}
+    made = {
+        "Removes": removed.model_copy(
+            update={**renamed, "method": Method(name="Removes", reference="removed")}
+        ),
+        "Keeps": kept.model_copy(update={"method": Method(name="Keeps")}),
+        "Unsaid": removed.model_copy(update={**renamed, "method": Method(name="Unsaid")}),
+    }
+    scores = [scored(benchmark, talk, tmp_path, f"{name}.jsonl") for name, talk in made.items()]
+    first, *tables = SideBySide(scores).tables()
+    for table in tables:
+        assert [row[0].text for row in table.rows] == ["Keeps", "Unsaid", "Removes"]
+        assert table.rules == (2,)
+    notes = " ".join(first.notes)
+    assert "reference kept: Keeps, Unsaid; reference removed: Removes." in notes
+    assert "Unsaid is unverified" in notes
 
 
 def test_side_by_side_is_drawn(tmp_path: Path) -> None:
