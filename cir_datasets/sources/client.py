@@ -7,6 +7,7 @@ megabyte of gzip, would keep a command for ever. Its redirects take headers and 
 from __future__ import annotations
 
 import contextlib
+import ipaddress
 import socket
 import threading
 from collections.abc import Iterator, Mapping
@@ -28,9 +29,6 @@ _PACKINGS = ("", "gzip", "deflate")
 
 _PUBLIC = ("accept", "accept-encoding", "connection", "host", "user-agent")
 """Headers that any server may see."""
-
-_DIRECT = dict.fromkeys(("all://localhost", "all://*.localhost", "all://127.0.0.1", "all://[::1]"))
-"""This machine is asked itself, whatever the environment says of proxies: a proxy's loopback is another's."""
 
 
 class Deadline:
@@ -133,7 +131,6 @@ class BoundedClient(httpx.Client):
             timeout=options.pop("timeout", httpx.Timeout(min(60.0, seconds), connect=min(10.0, seconds))),
             limits=httpx.Limits(max_keepalive_connections=0),
             follow_redirects=True,
-            mounts=_DIRECT,
             **options,
         )
         self._seconds = seconds
@@ -180,6 +177,10 @@ class BoundedClient(httpx.Client):
             request=response.request,
             extensions=response.extensions,
         )
+
+    def _transport_for_url(self, url: httpx.URL) -> httpx.BaseTransport:
+        """How an address is asked; patterns of httpx (`mounts`, `NO_PROXY`) know no ranges of addresses."""
+        return self._transport if is_loopback(url.host) else super()._transport_for_url(url)
 
     def _arrived(self, request: httpx.Request, auth: Any) -> httpx.Response:
         """The answer behind all redirects, its body unread; to HEAD that of the origin which was asked."""
@@ -272,6 +273,22 @@ def json_object(response: httpx.Response) -> dict[str, Any]:
             f"{origin(response.request.url)}: something comes that is no object of JSON", "check the address"
         )
     return content
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine, which is asked without a proxy: a proxy's loopback is another's.
+
+    Args:
+        host: of an address, as httpx has it: in lower case, without brackets.
+
+    Example:
+        >>> [is_loopback(host) for host in ("localhost", "127.8.0.1", "::1", "10.0.0.1", "127.example.org")]
+        [True, True, True, False, False]
+    """
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
 
 
 def origin(url: Any) -> str:

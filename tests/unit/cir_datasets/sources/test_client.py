@@ -256,6 +256,16 @@ def test_this_machine_is_asked_without_the_proxy(name: str, monkeypatch: pytest.
             client.get("http://board.example.org")  # others are asked through it
 
 
+@pytest.mark.usefixtures("plain")
+@pytest.mark.parametrize("name", ["HTTP_PROXY", "ALL_PROXY"])
+def test_every_loopback_address_is_asked_without_the_proxy(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, "http://127.0.0.1:9")
+    with HttpServer(lambda _: as_json({"boards": []}), host="127.0.0.2") as server:
+        assert Client(server.url).boards() == []
+
+
 def test_an_error_of_an_answer_survives_pickle() -> None:
     import pickle
 
