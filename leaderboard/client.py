@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 from urllib.parse import quote
 
 import httpx
@@ -38,6 +38,7 @@ _API = "/api/v1"
 _BOARD = re.compile(r"[a-z0-9_]+(/[a-z0-9_+]+)?")
 _SUBMISSION = re.compile(r"[0-9A-Za-z_-]{1,64}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
+_EDIT_KEY = re.compile(r"[!-~]{1,256}")
 
 Outcome = dict[str, Any]
 """A submission as the API describes it."""
@@ -90,7 +91,7 @@ class Client:
             RemoteError: it cannot be reached, or is something else.
         """
         found = self._json(self._call("GET", "/health")).get("max_upload_bytes")
-        if not isinstance(found, int):
+        if not _is_whole(found):
             raise RemoteError(self._stranger())
         return found
 
@@ -142,7 +143,8 @@ class Client:
             query = {"board": board, "after": following, "limit": limit}
             page = self._json(self._call("GET", f"{_API}/entries", params=query))
             last, following = following, page.get("next")
-            if not isinstance(page.get("entries"), list) or (following is not None and following <= last):
+            goes_on = following is None or (_is_whole(following) and following > last)
+            if not isinstance(page.get("entries"), list) or not goes_on:
                 raise RemoteError(self._stranger())
             yield from page["entries"]
 
@@ -231,7 +233,7 @@ class Client:
 
         Raises:
             UploadRefusedError: the server refuses the upload.
-            RemoteError: it cannot be reached, or fails.
+            RemoteError: it cannot be reached, fails, or gives a key that is none.
         """
         with path.open("rb") as handle:
             files = {"file": (path.name, handle, "application/json")}
@@ -239,9 +241,13 @@ class Client:
             outcome = self._json(
                 self._call("POST", "/api/submissions", params=query, data=dict(fields or {}), files=files)
             )
-        if outcome.get("edit_key"):
+        key = outcome.get("edit_key")
+        if key is not None:
+            # It is printed, and becomes a header.
+            if not isinstance(key, str) or not _EDIT_KEY.fullmatch(key):
+                raise RemoteError(self._stranger())
             # Without an account, this is what the sender is known by from now on.
-            self.edit_key = self._http.headers["X-Edit-Key"] = str(outcome["edit_key"])
+            self.edit_key = self._http.headers["X-Edit-Key"] = key
         return outcome
 
     def wait(self, submission_id: str, seconds: float, step: Callable[[Outcome], None]) -> Outcome:
@@ -326,6 +332,11 @@ class Client:
 
     def _stranger(self) -> str:
         return f"{self.url}: something answers, but no leaderboard of ours. Fix: check the address."
+
+
+def _is_whole(value: object) -> TypeGuard[int]:
+    """Whether JSON holds a whole number above 0; true is none."""
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
 def _sha256(content: bytes) -> str:

@@ -266,6 +266,36 @@ def test_every_loopback_address_is_asked_without_the_proxy(
         assert Client(server.url).boards() == []
 
 
+def _no_leaderboard() -> Any:
+    return pytest.raises(RemoteError, match=r"no leaderboard of ours\. Fix: check the address")
+
+
+@pytest.mark.usefixtures("plain")
+@pytest.mark.parametrize("limit", [True, 0, -5, 1.5, "7", None])
+def test_a_limit_that_is_no_whole_number_is_a_strangers(limit: object) -> None:
+    with HttpServer(lambda _: as_json({"max_upload_bytes": limit})) as server, _no_leaderboard():
+        Client(server.url).max_upload_bytes()
+
+
+@pytest.mark.usefixtures("plain")
+@pytest.mark.parametrize("following", [True, "7", 0, 1.5])
+def test_a_page_of_entries_that_names_no_next_one_is_a_strangers(following: object) -> None:
+    with HttpServer(lambda _: as_json({"entries": [], "next": following})) as server, _no_leaderboard():
+        list(Client(server.url).entries("shapes/val"))
+
+
+@pytest.mark.usefixtures("plain")
+@pytest.mark.parametrize("key", ["edit_a\nHost: evil", "edit_\x1b[2J", "ed it", "édit", "", 7, True])
+def test_an_edit_key_that_no_header_can_hold_is_a_strangers(key: object, tmp_path: Path) -> None:
+    sent = tmp_path / "run.json"
+    sent.write_text("{}")
+    with HttpServer(lambda _: as_json({"id": "1", "edit_key": key})) as server:
+        client = Client(server.url)
+        with _no_leaderboard():
+            client.submit(sent)
+        assert client.edit_key == ""
+
+
 def test_an_error_of_an_answer_survives_pickle() -> None:
     import pickle
 
