@@ -25,7 +25,7 @@ from leaderboard.destination import (
 )
 from leaderboard.errors import UploadRefusedError, refuse_unknown
 from leaderboard.identity import LOCAL
-from leaderboard.life import act
+from leaderboard.life import RULES, act
 from leaderboard.quotas import Quotas
 from leaderboard.settings import Settings
 from leaderboard.store import Store
@@ -283,14 +283,16 @@ class Intake:
     def accept(self, board: Board, incoming: IncomingFile, cover: Cover) -> tuple[Submission, bool]:
         """Make a complete incoming file a submission; when this returns, file and record are durable.
 
-        A file that its owner has sent before, to have it checked, is published where that is asked now.
+        A file that its owner has sent before, to have it checked, is published where that is asked now; what
+        they declare of the reference now is corrected before that.
 
         Returns:
             The submission, and whether it is new (the same bytes for the same board are one submission).
 
         Raises:
             UploadRefusedError: the file is empty, a text beside it is refused, the method's name belongs to
-                another owner, or its sender or their address has sent all that they may.
+                another owner, its sender or their address has sent all that they may, or what is declared of
+                the reference cannot be declared of what they have sent before.
         """
         if self._quotas is not None:
             self._quotas.arrive(cover.address, incoming.size)
@@ -329,6 +331,8 @@ class Intake:
             # Another file took the last place since it was checked.
             Unnamed(self._store.database, self._files).remove(kept.sha256)
             raise
+        if not new:
+            submission = _with_declaration(self._store, submission, cover.method.get("reference"))
         if cover.publish and submission.state == "private":
             submission = act(self._store, submission, "publish", "owner")
         return submission, new
@@ -352,6 +356,27 @@ class Intake:
             return self.accept(board, incoming, cover)
         finally:
             incoming.discard()
+
+
+def _with_declaration(store: Store, submission: Submission, declared: str | None) -> Submission:
+    """What was sent before, with what its owner declares of the reference now.
+
+    Raises:
+        UploadRefusedError: it cannot be corrected now, or its file or its lists say otherwise.
+    """
+    method = submission.form if submission.method is None else submission.method
+    if not declared or method.get("reference") == declared:
+        return submission
+    if submission.state not in RULES["correct"].states:
+        raise UploadRefusedError(
+            "wrong-state",
+            f"this file is here already: submission {submission.id} is {submission.state}, and what is "
+            "declared of its reference cannot be changed now.",
+            fix="when it is private or published, send the file again, or POST "
+            f'{{"method": {{"reference": "{declared}"}}}} to /api/submissions/{submission.id}/correct',
+            status=409,
+        )
+    return act(store, submission, "correct", "owner", method={**method, "reference": declared})
 
 
 def chunks_of(path: Path) -> Iterable[bytes]:

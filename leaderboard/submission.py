@@ -186,8 +186,13 @@ class Submission:
 
     @property
     def form_now(self) -> dict[str, Any]:
-        """The form as it was sent, but for what its owner has declared of the reference since."""
-        if self.last("corrected") is None:
+        """The form as it was sent, but for what its owner has declared of the reference since.
+
+        Of that the file itself has the last word.
+        """
+        validated = self.last("validated")
+        claims = (validated.payload.get("claims") if validated else None) or {}
+        if self.last("corrected") is None or "reference" in claims:
             return self.form
         now = {**self.form, "reference": (self.method or {}).get("reference")}
         return {name: value for name, value in now.items() if value is not None}

@@ -332,16 +332,18 @@ def why_not_listed(submission: Submission) -> str | None:
 
 def already_here(submission: Submission) -> str:
     """What is said to whoever sends a file again that is here already."""
+    declared = (submission.method or submission.form).get("reference")
+    reference = f" It declares that the reference was {declared}." if declared else ""
     if submission.state == "published":
         return (
-            "This file is on that board already; to change what is said of it, POST to "
+            f"This file is on that board already.{reference} To change what is said of it, POST to "
             "/api/submissions/ID/correct."
         )
     if submission.state == "rejected":
         return "This file was refused before, and nothing beside it is other than then."
     if not submission.finished:
-        return "This file is here already, and waits to be judged."
-    return f"This file is here already. {why_not_listed(submission) or ''}".strip()
+        return f"This file is here already, and waits to be judged.{reference}"
+    return f"This file is here already. {why_not_listed(submission) or ''}".strip() + reference
 
 
 def submission_page(submission_id: str, edit_key: str = "") -> str:

@@ -64,6 +64,25 @@ def check_words(method: Mapping[str, Any], spec: BenchmarkSpec, findings: Findin
         )
 
 
+def check_declaration(own: str, beside: str, findings: Findings) -> None:
+    """Note that a file and the form beside it say different things of the reference.
+
+    Args:
+        own: what the file's method block declares; empty where nothing.
+        beside: what the form declares; empty where nothing.
+        findings: collects what is wrong.
+    """
+    if own and beside and own != beside:
+        findings.add(
+            "reference-contradiction",
+            f'"reference" in the method block is "{own}", and the form beside the file says "{beside}".',
+            cause="form",
+            value=beside,
+            fix='leave one of them out: "reference" of the form (--reference of  cir submit), or the one in '
+            "the method block",
+        )
+
+
 def contradictions(method: Mapping[str, Any], spec: BenchmarkSpec, file: str) -> list[dict[str, Any]]:
     """The findings of `check_words` as JSON values; empty where nothing contradicts.
 

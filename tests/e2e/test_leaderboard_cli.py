@@ -142,6 +142,24 @@ def test_submit_keeps_an_entry_private_until_it_is_published(
     assert "on that board already" in again.stderr
 
 
+def test_submit_declares_the_reference_of_a_file_that_is_there_already(
+    world: ModuleType, server: Any, tmp_path: Path
+) -> None:
+    path = tmp_path / "late.json"
+    path.write_bytes(world.as_bytes(world.rank_file(7, "Declared late")))
+    first = world.cir("submit", str(path), "--to", server.url, "--json")
+    assert first.returncode == 0, first.stderr
+    wrong = world.cir("submit", str(path), "--to", server.url, "--publish", "--reference", "kept")
+    assert wrong.returncode == 1
+    assert "reference-contradiction" in wrong.stderr
+    assert "Declared late" not in [row["method"]["name"] for row in server.rows()]
+    right = world.cir("submit", str(path), "--to", server.url, "--publish", "--reference", "removed")
+    assert right.returncode == 0, right.stderr
+    assert "declares that the reference was removed" in right.stderr
+    row = next(row for row in server.rows() if row["method"]["name"] == "Declared late")
+    assert row["reference_evidence"]["declared"] == "removed"
+
+
 def test_submit_keeps_a_receipt_that_is_checked_offline(
     server: Any, good: Path, bad: Path, tmp_path: Path
 ) -> None:

@@ -116,6 +116,23 @@ def test_the_score_carries_every_warning_of_the_validation(tmp_path: Path) -> No
     assert report["warnings"] == found.payload["findings"]
 
 
+@pytest.mark.parametrize(("own", "beside"), [("kept", "removed"), ("removed", "kept")])
+def test_a_form_that_contradicts_the_file_on_the_reference_is_refused_with_both(
+    own: str, beside: str, tmp_path: Path
+) -> None:
+    path, benchmark = tmp_path / "stored", cir_datasets.load("shapes/multiturn_val")
+    document = make_rank_file(benchmark, "random").to_dict()
+    document["method"] = {"name": "Ours", "reference": own}
+    path.write_bytes(orjson.dumps(document))
+    found = judge_file(path, benchmark, file_name="run", form={"reference": beside})
+    assert isinstance(found, Rejected)
+    (both,) = (one for one in found.payload["findings"] if "form" in one["message"])
+    assert both["code"] == "reference-contradiction"
+    assert f'is "{own}"' in both["message"]
+    assert f'says "{beside}"' in both["message"]
+    assert "leave one of them out" in both["fix"]
+
+
 def test_what_the_form_declares_of_the_reference_is_held_against_the_lists(tmp_path: Path) -> None:
     path, benchmark = tmp_path / "stored", cir_datasets.load("shapes/multiturn_val")
     document = make_rank_file(benchmark, "random").to_dict()

@@ -53,6 +53,18 @@ def test_the_beginning_of_a_transcript_names_its_board() -> None:
         board_of_head(b'{"format": "cir-transcript", "benchmark": "circo/test"}')
 
 
+def test_a_form_that_contradicts_a_transcript_on_the_reference_is_refused_with_both(server: Server) -> None:
+    made = shapes_dialogue(sessions=2)
+    made = made.model_copy(update={"method": made.method.model_copy(update={"reference": "kept"})})
+    cover = Cover(file_name="talk.jsonl", method={"reference": "removed"})
+    submission, _ = server.intake.take(BOARD, [as_lines(made)], cover)
+    judged = server.worker.process(submission)
+    assert judged.state == "rejected"
+    (both,) = (one for one in judged.findings if "the form" in one["message"])
+    assert both["code"] == "reference-contradiction"
+    says(both["message"] + both["fix"], 'is "kept"', 'says "removed"', "leave one of them out")
+
+
 def test_transcripts_are_scored_ranked_and_kept(server: Server) -> None:
     better, worse = (
         handed_in(server, as_lines(shapes_dialogue(seed=seed, hits=hits, name=name)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -135,11 +136,18 @@ DRESS = "fashioniq/dress_val"
 KEY = "k" * 40
 
 
-def dress_entry(store: Store, held: int, *, claims: dict[str, str] | None = None, **parts: Any) -> Submission:
+def dress_entry(
+    store: Store,
+    held: int,
+    *,
+    claims: dict[str, str] | None = None,
+    sha256: str = "d" * 64,
+    **parts: Any,
+) -> Submission:
     """An entry of a board that keeps the reference, which so many of its 2,017 lists hold."""
     one, _ = store.receive(
         board=DRESS,
-        sha256="d" * 64,
+        sha256=sha256,
         size=1,
         file_name="a.json",
         owner="token:ada",
@@ -239,6 +247,87 @@ def test_what_the_lists_or_the_file_contradict_is_refused(
     assert where in caught.value.message
     assert fix in caught.value.fix
     assert store.submission(one.id) == one
+
+
+def sent_again(board: Board, one: Submission, **fields: str) -> Any:
+    """The answer to the file of an entry that its owner sends once more, with these words."""
+    path = f"/api/v1/submissions?board={one.board}"
+    return board.http.post(path, data=fields, files={"file": ("a.json", AGAIN)}, headers=board.ada)
+
+
+AGAIN = b"the same bytes"
+
+
+def checked_entry(board: Board, held: int = 0, **more: Any) -> Submission:
+    """As `dress_entry` has it, of the bytes `AGAIN`, and private."""
+    one = dress_entry(board.store, held, sha256=hashlib.sha256(AGAIN).hexdigest(), **more)
+    return act(board.store, one, "unpublish", "owner")
+
+
+@pytest.fixture
+def any_data(board: Board, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Boards take files although their data is not here."""
+    monkeypatch.setattr(board.server.intake, "_data_problem", lambda _: None)
+
+
+@pytest.mark.usefixtures("any_data")
+def test_a_file_sent_again_with_a_declaration_is_published_with_it(board: Board) -> None:
+    one = checked_entry(board)
+    answer = sent_again(board, one, publish="yes", reference="removed")
+    assert answer.status_code == 200, answer.text
+    said = answer.json()
+    assert (said["id"], said["new"], said["state"]) == (one.id, False, "published")
+    assert "declares that the reference was removed" in said["unchanged"]
+    assert said["method"]["reference"] == "removed"
+    assert all("|ref:removed|" in each["key"] for each in said["scores"]["signatures"].values())
+    kinds = [event["kind"] for event in said["events"]]
+    assert kinds[-3:] == ["corrected", "rescored", "published"]
+    # Once more changes nothing, and a published one can be corrected in this way, too.
+    assert len(sent_again(board, one, reference="removed").json()["events"]) == len(kinds)
+    assert sent_again(board, one, reference="kept").json()["method"]["reference"] == "kept"
+
+
+@pytest.mark.usefixtures("any_data")
+@pytest.mark.parametrize(
+    ("held", "claims", "code", "words"),
+    [
+        (40, {}, "reference-contradiction", "40 of 2,017 lists"),
+        (0, {"reference": "kept"}, "against-file", 'says reference: "kept"'),
+    ],
+)
+def test_a_file_sent_again_with_a_declaration_that_is_wrong_is_not_published(
+    board: Board, held: int, claims: dict[str, str], code: str, words: str
+) -> None:
+    one = checked_entry(board, held, claims=claims)
+    answer = sent_again(board, one, publish="yes", reference="removed")
+    error = answer.json()["error"]
+    assert (answer.status_code, error["code"]) == (409, code)
+    assert words in error["message"]
+    assert board.store.submission(one.id) == one
+
+
+@pytest.mark.usefixtures("any_data")
+@pytest.mark.parametrize("state", ["received", "hidden"])
+def test_a_declaration_beside_what_cannot_be_corrected_now_is_refused(board: Board, state: str) -> None:
+    if state == "hidden":
+        one = act(board.store, checked_entry(board), "hide", "organiser", reason="odd")
+    else:
+        sha256 = hashlib.sha256(AGAIN).hexdigest()
+        one, _ = board.store.receive(
+            board=DRESS, sha256=sha256, size=1, file_name="a.json", owner="token:ada", publish=False
+        )
+    answer = sent_again(board, one, reference="removed")
+    error = answer.json()["error"]
+    assert (answer.status_code, error["code"]) == (409, "wrong-state")
+    assert f"{one.id} is {state}" in error["message"]
+    assert f"/api/submissions/{one.id}/correct" in error["fix"]
+    assert board.store.submission(one.id) == one
+
+
+def test_a_file_that_declares_the_reference_is_scored_again_by_its_own_word(store: Store) -> None:
+    one = dress_entry(store, 0, claims={"reference": "kept"})
+    words = {"name": "Ours", "reference": "removed"}
+    assert "reference" not in act(store, one, "correct", "organiser", method=words).form_now
 
 
 def test_the_owners_form_offers_what_can_be_declared(board: Board) -> None:
