@@ -29,14 +29,8 @@ _SECRET = re.compile(
 _MASK = "***"
 
 
-class CirError(Exception):
-    """Root of every error that this suite raises on purpose; addresses in it lose their passwords."""
-
-    exit_code = 1
-
-    def __init__(self, *args: object) -> None:
-        """Take what an exception takes, the message first."""
-        super().__init__(*(without_passwords(arg) if isinstance(arg, str) else arg for arg in args))
+class CopiedError(Exception):
+    """An exception that survives pickle and copies, whatever its class is called with."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Its class, text and attributes: a copy, or an error of another process, calls no `__init__`.
@@ -47,11 +41,21 @@ class CirError(Exception):
         return _restored, (type(self), self.args), self.__dict__
 
 
-def _restored(error_class: type[CirError], args: tuple[object, ...]) -> CirError:
+def _restored(error_class: type[CopiedError], args: tuple[object, ...]) -> CopiedError:
     """An error as it was, without a call of its class."""
     error = error_class.__new__(error_class, *args)
-    CirError.__init__(error, *args)
+    super(CopiedError, error).__init__(*args)
     return error
+
+
+class CirError(CopiedError):
+    """Root of every error that this suite raises on purpose; addresses in it lose their passwords."""
+
+    exit_code = 1
+
+    def __init__(self, *args: object) -> None:
+        """Take what an exception takes, the message first."""
+        super().__init__(*(without_passwords(arg) if isinstance(arg, str) else arg for arg in args))
 
 
 class CallError(CirError, ValueError):

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from cir_metrics.errors import CopiedError
+
 MAX_BYTES = 128 * 2**20
 """Bytes that are read at most unless the caller says otherwise, as a file is or once decompressed.
 
@@ -87,7 +89,7 @@ LIMITS = {
 """By name what a budget limits."""
 
 
-class OverBudgetError(Exception):
+class OverBudgetError(CopiedError):
     """A file holds more than is read; becomes the finding `too-large`.
 
     Args:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from cir_metrics.errors import CopiedError
+
 _THOUGHTS = re.compile(r".*</think(?:ing)?>", re.DOTALL)
 """Up to the last end: some templates put the opening tag into the prompt, so that no answer has it."""
 _OPEN_THOUGHT = re.compile(r"\s*<think(?:ing)?>")
@@ -25,7 +27,7 @@ class Answer:
     completion_tokens: int = 0
 
 
-class NoAnswerError(Exception):
+class NoAnswerError(CopiedError):
     """A question got no answer that can be used; the text says why in a few words.
 
     Args:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cir_datasets.errors import MissingImagesError
-from cir_metrics.errors import CallError
+from cir_metrics.errors import CallError, CopiedError
 from submissions.embeddings.pictures import pictures_of
 from submissions.errors import SubmissionError
 from submissions.methods.turns import gallery_of
@@ -236,7 +236,7 @@ def person_words(words: str) -> str:
     return line
 
 
-class _NothingTypedError(Exception):
+class _NothingTypedError(CopiedError):
     """The loop asks, and the person has not answered yet."""
 
     def __init__(self, exchange: Exchange) -> None:
