@@ -90,11 +90,21 @@ def other_galleries(spec: BenchmarkSpec) -> list[BenchmarkSpec]:
 
 def other_protocol(spec: BenchmarkSpec) -> str | None:
     """The benchmark that differs only in whether the reference stays in the ranking, or None."""
-    for other in _others(spec):
-        same = other.kind == spec.kind and other.config.files == spec.config.files
-        if same and _gallery(other) == _gallery(spec) and other.config.reference != spec.config.reference:
+    for other in _of_same_queries(spec):
+        if _gallery(other) == _gallery(spec) and other.config.reference != spec.config.reference:
             return other.id
     return None
+
+
+def over_gallery(spec: BenchmarkSpec, ranked: BenchmarkSpec) -> str | None:
+    """The benchmark that asks the same queries of another benchmark's gallery, or None.
+
+    Args:
+        spec: whose queries they are; those of an overlay are some of a benchmark's, and of no other.
+        ranked: whose gallery it is.
+    """
+    found = (other.id for other in _of_same_queries(spec) if _gallery(other) == _gallery(ranked))
+    return None if spec.overlay is not None else next(found, None)
 
 
 def image_ids(spec: BenchmarkSpec) -> frozenset[str]:
@@ -137,6 +147,12 @@ def _others(spec: BenchmarkSpec | None) -> list[BenchmarkSpec]:
         (other for other in found if other.id != spec.base.id),
         key=lambda other: (other.config.reference != rule, bool(other.config.gallery_files) != listed),
     )
+
+
+def _of_same_queries(spec: BenchmarkSpec) -> list[BenchmarkSpec]:
+    """The other benchmarks of the same kind that have the same queries."""
+    own = spec.card.name, spec.kind, spec.config.files
+    return [other for other in _others(spec) if (other.card.name, other.kind, other.config.files) == own]
 
 
 def _gallery(spec: BenchmarkSpec) -> tuple[object, ...]:

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submissions.rank_file.findings import OTHER_GALLERY
-from submissions.rank_file.owners import image_ids, other_galleries
+from submissions.rank_file.owners import image_ids, other_galleries, over_gallery
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
@@ -37,6 +37,8 @@ _LESS_LIKELY = 10
 """How many times less likely an image outside the smaller list may be."""
 _BOUND = 1e-12
 """Chance, at most, that a ranking of the whole gallery leaves out all that the smaller list lacks."""
+_OWN_FIX = 'rank the whole gallery; a list of your own is declared as "own_gallery" in the "method" block'
+"""Where no benchmark asks the same queries of the list that was ranked."""
 
 
 def note_ranked_gallery(
@@ -73,13 +75,15 @@ def note_ranked_gallery(
         known = image_ids(other)
         fits = ranked <= known < (benchmark.gallery_set or frozenset())
         if fits and (1 + (size - len(known)) / (_LESS_LIKELY * len(known))) ** -free < _BOUND:
+            taker = over_gallery(benchmark.spec, other)
             findings.add(
                 OTHER_GALLERY,
                 f"its {places:,} places hold {used:,} images, none of them outside the {len(known):,} of "
                 f"{other.id}, where the gallery has {size:,}. That list was ranked, and the score does not "
                 "compare with those of the whole gallery.",
                 value=other.id,
-                ranked=other.id,
+                fix=_OWN_FIX if taker is None else None,
+                ranked=taker,
             )
             return
 

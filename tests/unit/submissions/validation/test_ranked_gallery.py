@@ -6,18 +6,20 @@ images of the gallery.
 
 from __future__ import annotations
 
+import dataclasses
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import submissions_worlds as worlds
 from datasets_publishers import edit, write, write_cirr
 
 import cir_datasets
 import submissions
-from cir_datasets import registry
+from cir_datasets import Overlay, registry
 from cir_datasets.rows.benchmark import Benchmark
 from cir_datasets.rows.hashing import gallery_hash
 from cir_datasets.rows.records import query_row
@@ -97,6 +99,44 @@ def test_lists_that_never_leave_a_known_part_were_made_over_it(good: bool) -> No
     of_all = submissions.score(handed_in(drawn(GALLERY), benchmark), benchmark).signatures["recall@10"]
     assert (of_part.ranked, of_all.ranked) == ("fashioniq/dress_val_union", "")
     assert of_part.key != of_all.key
+
+
+def fix_of(benchmark: Benchmark, rankings: Mapping[str, Any]) -> str:
+    """What to do about lists over the union, which stay what they evidently are."""
+    file = RankFile(benchmark.id, benchmark.version, Method(name="m", aggregation="latest"), rankings)
+    (finding,) = (
+        each for each in submissions.validate(file, benchmark).findings if each.code == "other-gallery"
+    )
+    assert finding.examples[0]["value"].startswith("fashioniq/dress_val_union")
+    return finding.fix
+
+
+@pytest.mark.parametrize("protocol", ["", "_without_reference"])
+def test_a_file_of_a_known_part_is_sent_to_the_benchmark_with_the_same_queries(protocol: str) -> None:
+    benchmark = dresses(f"dress_val{protocol}")
+    lists = [
+        [each for each in ranked if each != one][:DEPTH]
+        for ranked, (one, _) in zip(drawn(UNION, DEPTH + 1), PAIRS, strict=True)
+    ]
+    fix = fix_of(benchmark, dict(zip(IDS, lists, strict=True)))
+    assert fix.startswith(f"hand it in for fashioniq/dress_val_union{protocol}, or rank the whole gallery")
+
+
+def test_no_file_is_sent_to_a_benchmark_with_other_queries() -> None:
+    """Sessions have no benchmark over the union, and neither has a part of the queries."""
+    sessions = Benchmark.from_rows(
+        registry.spec("circled/fashioniq_dress_val"),
+        [worlds.session(query, 2, two) for query, (_, two) in zip(IDS, PAIRS, strict=True)],
+        IMAGES,
+    )
+    turns = [list(pair) for pair in zip(drawn(UNION), drawn(UNION), strict=True)]
+    overlay = Overlay("few", "fashioniq/dress_val", 1, "", dict.fromkeys(IDS[:-1], "a"))
+    some = dataclasses.replace(registry.spec("fashioniq/dress_val"), overlay=overlay)
+    part = Benchmark.from_rows(some, dresses().rows()[:-1], IMAGES)
+    for benchmark, lists in ((sessions, turns), (part, drawn(UNION)[:-1])):
+        fix = fix_of(benchmark, dict(zip(benchmark.query_ids, lists, strict=True)))
+        assert fix.startswith("rank the whole gallery; a list of your own is declared as")
+        assert "hand it in" not in fix
 
 
 SILENT: dict[str, Callable[[], Lists]] = {
