@@ -46,7 +46,7 @@ class Benchmarks:
         self.suite: Suite | None = None
         """The suite that a bundle must answer, or None."""
         self.only_here = False
-        """Whether nothing may be downloaded for a look at the gallery."""
+        """Whether nothing may be downloaded for a look at the gallery or the queries."""
         if isinstance(given, str):
             self.expected = given
             self.suite = find_suite(given)
@@ -77,10 +77,15 @@ class Benchmarks:
 
     def gallery(self, spec: BenchmarkSpec) -> Sequence[str] | None:
         """A benchmark's image ids; None where they are not available, or may not be downloaded."""
+        found = self.at_hand(spec)
+        return None if found is None else found.gallery
+
+    def at_hand(self, spec: BenchmarkSpec) -> Benchmark | None:
+        """The benchmark; None where its data is not available, or may not be downloaded."""
         if self.only_here and spec.id not in self._own and not is_here(spec):
             return None
         try:
-            return self.load(spec.id).gallery
+            return self.load(spec.id)
         except CirError:
             return None  # Whoever checks the content says so.
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import orjson
 
+from cir_datasets.common.counts import counted_rows
 from cir_metrics.errors import CallError, UnknownNameError, did_you_mean
 from submissions.errors import ConversionError
 from submissions.formats import circo_server, cirr_server, fashioniq, lines, parquet, trec, zerosight
@@ -23,7 +24,7 @@ from submissions.formats.budget import MAX_BYTES
 from submissions.formats.containers import limit_of_kind
 from submissions.rank_file.benchmarks import find_suite
 from submissions.rank_file.columns import Columns
-from submissions.rank_file.findings import RefusedError, shown
+from submissions.rank_file.findings import Findings, RefusedError, ValidationReport, shown
 from submissions.rank_file.model import (
     CIRCO_SERVER,
     CIRR_SERVER,
@@ -67,7 +68,8 @@ class Converted:
             is one file only.
         content: its bytes.
         ending: how a name of such a file ends, such as `.json` or `.jsonl.gz`.
-        notes: what the file does not hold of what was read, a sentence each.
+        notes: what the file does not hold of what was read, and which queries are another benchmark's, a
+            sentence each.
     """
 
     part: str
@@ -104,18 +106,19 @@ def convert(
         UnknownNameError: no format has that name.
         CallError: `files` is not a list; a format that is not compressed was to be.
         MissingFileError: no file has that name.
-        RefusedError: a file is broken, or a server would refuse what it holds.
+        RefusedError: a file is broken, or a server would refuse what it holds; or none of its queries are of
+            `benchmark`, which it does not name itself, and most are known to be of another.
         ConversionError: the files do not belong together, or not to that format, or what would be written is
             larger than what is read.
 
     Example:
-        >>> recall = b'{"version": "rc2", "metric": "recall", "12063": ["dev-0-0-img0"]}'
+        >>> recall = b'{"version": "rc2", "metric": "recall", "12060": ["dev-0-0-img0"]}'
         >>> [converted] = convert([recall], "native", benchmark="cirr/val", name="toy")
-        >>> b'"rankings":{"12063":["dev-0-0-img0"]}' in converted.content
+        >>> b'"rankings":{"12060":["dev-0-0-img0"]}' in converted.content
         True
         >>> [converted] = convert([converted.content], "trec")
         >>> converted.content
-        b'12063 Q0 dev-0-0-img0 1 1 toy\\n'
+        b'12060 Q0 dev-0-0-img0 1 1 toy\\n'
     """
     from submissions.rank_file.model import RankBundle
 
@@ -222,11 +225,14 @@ def _written(rank_file: RankFile, to: str, benchmark: BenchmarkLike, label: str)
             f"there are rankings of the subsets only; a {to} rank file also ranks the gallery. "
             'Fix: give the CIRR server\'s "recall" file as well.'
         )
+    of_another: tuple[str, ...] = ()
     if to in _BENCHMARKS:
         _check_served(rank_file, to, benchmark, label)
+    elif rank_file.format != NATIVE:
+        of_another = _queries_of_another(rank_file, benchmark, label)
     contents = _contents(rank_file, to, benchmark)
     ending = _ENDINGS.get(to, ".json")
-    notes = [losses(rank_file, to), *[()] * (len(contents) - 1)]
+    notes = [of_another + losses(rank_file, to), *[()] * (len(contents) - 1)]
     return [
         Converted(part, content, ending, said)
         for (part, content), said in zip(contents.items(), notes, strict=True)
@@ -263,6 +269,34 @@ def _check_served(rank_file: RankFile, to: str, benchmark: BenchmarkLike, label:
     if not report.ok:
         reader = "by the server" if to in (CIRR_SERVER, CIRCO_SERVER) else "by whoever reads that format"
         raise RefusedError(f"{report.file} would be refused {reader}.", report)
+
+
+def _queries_of_another(rank_file: RankFile, benchmark: BenchmarkLike, label: str) -> tuple[str, ...]:
+    """A note on queries that another benchmark is known to have, of a file that names no benchmark itself.
+
+    Raises:
+        RefusedError: no query is of the benchmark that the caller names.
+    """
+    from submissions.rank_file.benchmarks import Benchmarks, queries
+    from submissions.validation.rules import note_unknown_queries
+
+    benchmarks = Benchmarks(benchmark)
+    benchmarks.only_here = True
+    asked = benchmarks.at_hand(benchmarks.spec(rank_file.benchmark))
+    if asked is None:
+        return ()
+    answers = rank_file.rankings or rank_file.subset_rankings or {}
+    known = {*asked.query_ids, *asked.left_out}
+    unknown: dict[str, Any] = {query: [] for query in answers if query not in known}
+    findings = Findings(label, asked.id)
+    if not unknown or not note_unknown_queries(unknown, queries(asked), asked.spec, findings):
+        return ()
+    (found,) = findings.listed()
+    if len(unknown) < len(answers):
+        many = counted_rows(len(unknown), asked.multi_turn)
+        return (f"{many} of {len(answers):,} kept: {found.message} Fix: {found.fix}.",)
+    report = ValidationReport(label, asked.id, (found,), rank_file, len(answers))
+    raise RefusedError(f"{label} answers another benchmark than {asked.id}.", report)
 
 
 def _suite_to_join(files: Sequence[Any], to: str, benchmark: BenchmarkLike) -> str:

@@ -184,9 +184,9 @@ def read(
         RefusedError: the structure is broken; its `report` holds the findings.
 
     Example:
-        >>> content = b'{"version": "rc2", "metric": "recall", "12063": ["dev-0-0-img0.png"]}'
+        >>> content = b'{"version": "rc2", "metric": "recall", "12060": ["dev-0-0-img0.png"]}'
         >>> read(content, benchmark="cirr/val").rankings
-        {'12063': ['dev-0-0-img0']}
+        {'12060': ['dev-0-0-img0']}
     """
     benchmarks = Benchmarks(benchmark)
     benchmarks.only_here = True

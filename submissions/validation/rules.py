@@ -10,7 +10,7 @@ import functools
 import itertools
 from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,9 @@ from submissions.rank_file.findings import MAX_EXAMPLES, Findings, ordinal, show
 from submissions.rank_file.image_ids import image_family, near_miss, well_formed
 from submissions.rank_file.model import LINES, LISTS, PARQUET, TREC
 from submissions.rank_file.owners import other_protocol, owner_of, owners_of_images
+
+if TYPE_CHECKING:
+    from cir_datasets.registry.cards import BenchmarkSpec
 
 _BLOCK = 2**20
 """Places that are sorted at a time."""
@@ -71,6 +74,32 @@ def check_content(unchecked: UncheckedFile, queries: Queries, findings: Findings
     checker.check_subsets(part=part)
 
 
+def note_unknown_queries(
+    answers: Answers, queries: Queries, spec: BenchmarkSpec, findings: Findings, *, cause: str = ""
+) -> bool:
+    """Add a finding for each query that the benchmark does not have; whether they are another one's.
+
+    Args:
+        answers: by query or session id.
+        queries: the benchmark, without its ground truth.
+        spec: its card.
+        findings: collects what is wrong.
+        cause: distinguishes the subsets from the gallery.
+    """
+    kind = "session" if queries.multi_turn else "query"
+    unknown = [query for query in answers if query not in queries.num_turns]
+    owner = owner_of(unknown, spec) if unknown else None
+    fix = None if owner is None else _OWNER_FIX.replace("OWNER", owner[0])
+    for query in unknown[:MAX_EXAMPLES]:
+        near = near_miss(query, queries.num_turns) or (query[:_LONGEST].lstrip("0") or "0")
+        hint = f" Did you mean {shown(near)}?" if near in queries.num_turns else ""
+        message = f"{queries.benchmark} has no such {kind}.{hint if owner is None else f' {owner[1]}'}"
+        findings.add("unknown-query", message, query=query, cause=cause, value=query, fix=fix)
+    if len(unknown) > MAX_EXAMPLES:
+        findings.add("unknown-query", "", cause=cause, count=len(unknown) - MAX_EXAMPLES)
+    return owner is not None
+
+
 class _Checker:
     def __init__(self, unchecked: UncheckedFile, queries: Queries, findings: Findings) -> None:
         self.unchecked, self.queries, self.findings = unchecked, queries, findings
@@ -83,7 +112,7 @@ class _Checker:
         return other_protocol(self.unchecked.spec)
 
     def check_rankings(self, answers: Answers) -> None:
-        others = self._unknown_queries(answers, "")
+        others = note_unknown_queries(answers, self.queries, self.unchecked.spec, self.findings)
         gone = [query for query in self.queries.num_turns if query not in answers]
         self.elsewhere = others and len(gone) == len(self.queries.num_turns)
         if self.elsewhere:  # one finding says so, and no other has a fix that works
@@ -120,7 +149,7 @@ class _Checker:
             )
             self.findings.add("not-in-subset", message, fix='drop "subset_rankings" from the file')
             return
-        self._unknown_queries(answers, "subset")
+        note_unknown_queries(answers, queries, self.unchecked.spec, self.findings, cause="subset")
         ranked = queries.num_turns if self.unchecked.rankings is None else self.unchecked.rankings
         for query, members in queries.subsets.items():
             if query in answers:
@@ -231,23 +260,6 @@ class _Checker:
             many = counted(len(ids), "image")
             message = f"{many} in the subset ranking; Recall_subset uses {needed}."
             self._add("short-ranking", message, query, cause="subset", depth=needed)
-
-    def _unknown_queries(self, answers: Answers, cause: str) -> bool:
-        """Add a finding for each query that there is not; whether they are another benchmark's."""
-        kind = "session" if self.queries.multi_turn else "query"
-        unknown = [query for query in answers if query not in self.queries.num_turns]
-        owner = owner_of(unknown, self.unchecked.spec) if unknown else None
-        fix = None if owner is None else _OWNER_FIX.replace("OWNER", owner[0])
-        for query in unknown[:MAX_EXAMPLES]:
-            near = near_miss(query, self.queries.num_turns) or (query[:_LONGEST].lstrip("0") or "0")
-            hint = f" Did you mean {shown(near)}?" if near in self.queries.num_turns else ""
-            message = (
-                f"{self.queries.benchmark} has no such {kind}.{hint if owner is None else f' {owner[1]}'}"
-            )
-            self._add("unknown-query", message, query, cause=cause, value=query, fix=fix)
-        if len(unknown) > MAX_EXAMPLES:
-            self.findings.add("unknown-query", "", cause=cause, count=len(unknown) - MAX_EXAMPLES)
-        return owner is not None
 
     def _duplicates(self, query: str, turn: int | None, ids: list[Any], part: str) -> None:
         first: dict[str, int] = {}

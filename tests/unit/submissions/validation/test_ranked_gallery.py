@@ -184,9 +184,12 @@ def test_a_file_that_holds_references_is_told_which_protocol_it_fits() -> None:
     assert finding.fix.endswith("are handed in for fashioniq/dress_val")
 
 
-def test_queries_of_another_split_are_called_so_at_every_door(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+Splits = tuple[Benchmark, Benchmark]
+
+
+@pytest.fixture
+def splits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Splits:
+    """CIRR's val and test1, small, whose queries have other ids."""
     monkeypatch.setenv("CIR_DATA_HOME", str(tmp_path / "data"))
     for split in ("val", "test1"):
         write_cirr(tmp_path / "data", split)
@@ -195,6 +198,11 @@ def test_queries_of_another_split_are_called_so_at_every_door(
     val, test1 = (
         cir_datasets.load(f"cirr/{split}", verification_mode="no_checks") for split in ("val", "test1")
     )
+    return val, test1
+
+
+def test_queries_of_another_split_are_called_so_at_every_door(splits: Splits) -> None:
+    val, test1 = splits
     lists = {query: list(test1.gallery or ()) for query in test1.query_ids}
     said = f"All {len(lists)} such ids are of cirr/test1."
     server = json.dumps({"version": "rc2", "metric": "recall", **lists}).encode()
@@ -209,3 +217,62 @@ def test_queries_of_another_split_are_called_so_at_every_door(
     assert found.fix.startswith("name cirr/test1 as its benchmark")
     with pytest.raises(MethodError, match=said):
         submissions.rank_file_from_lists(val, lists, method="m")
+
+
+def nameless(lists: Mapping[str, list[str]]) -> dict[str, bytes]:
+    """Rankings in formats that do not name their benchmark."""
+    document = {"version": "rc2", "metric": "recall", **lists}
+    run = "\n".join(f"{query} Q0 {ids[0]} 1 1.0 m" for query, ids in lists.items())
+    return {
+        "server": json.dumps(document).encode(),
+        "trec": run.encode(),
+        "plain": json.dumps(lists).encode(),
+    }
+
+
+def first_images(*benchmarks: Benchmark) -> dict[str, list[str]]:
+    return {query: list(each.gallery or ())[:2] for each in benchmarks for query in each.query_ids}
+
+
+@pytest.mark.parametrize("to", ["native", "lines", "parquet", "trec"])
+@pytest.mark.parametrize("form", ["server", "trec", "plain"])
+def test_no_conversion_names_a_benchmark_that_has_none_of_the_queries(
+    form: str, to: str, splits: Splits
+) -> None:
+    val, test1 = splits
+    content = nameless(first_images(test1))[form]
+    with pytest.raises(submissions.RefusedError) as refused:
+        submissions.convert([content], to, benchmark=val)
+    (found,) = refused.value.report.errors
+    assert (found.code, found.count) == ("unknown-query", len(test1))
+    assert f"All {len(test1)} such ids are of cirr/test1." in found.message
+    assert found.fix.startswith("name cirr/test1 as its benchmark")
+    (made,) = submissions.convert([content], to, benchmark=test1)
+    assert not any("no such query" in note for note in made.notes)
+
+
+def test_a_conversion_names_the_benchmark_of_some_of_the_queries(splits: Splits) -> None:
+    val, test1 = splits
+    content = nameless(first_images(val, test1))["server"]
+    (made,) = submissions.convert([content], "native", benchmark=val)
+    (note,) = made.notes
+    assert note.startswith(
+        f"{len(test1)} queries of {len(val) + len(test1)} kept: cirr/val has no such query."
+    )
+    assert f"All {len(test1)} such ids are of cirr/test1." in note
+    assert "Fix: name cirr/test1 as its benchmark" in note
+
+
+def test_conversions_go_on_where_the_file_says_its_benchmark_or_the_queries_are_not_known(
+    splits: Splits, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    val, test1 = splits
+    named = RankFile(val.id, 1, Method(name="m"), first_images(test1)).to_json()
+    assert submissions.convert([named], "lines", benchmark=val)[0].notes == ()
+    of_nobody = {f"{query}x": ["a"] for query in val.query_ids}
+    assert submissions.convert([nameless(of_nobody)["server"]], "native", benchmark=val)[0].notes == ()
+    content = nameless(first_images(test1))["server"]
+    monkeypatch.setenv("CIR_DATA_HOME", str(tmp_path / "empty"))
+    monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path / "new"))
+    (made,) = submissions.convert([content], "native", benchmark="cirr/val")
+    assert json.loads(made.content)["benchmark"] == "cirr/val"
