@@ -33,7 +33,8 @@ from cir_metrics.ground_truth import (
     query_of,
 )
 from cir_metrics.ids import alike, answered_once, respelled, stranger, warn_of_padding
-from cir_metrics.inputs import check_entries, check_ids, check_turns
+from cir_metrics.inputs import check_ids, check_turns
+from cir_metrics.pairing import paired
 from cir_metrics.sums import exact_mean
 
 Wanted = Sequence[tuple[str, int | None]]
@@ -227,11 +228,13 @@ def evaluate_single_turn(
     Args:
         metrics: printed names: `recall@K`, `map@K`, `pnr_map@K`, `recall_subset@K`, `map_subset@K`,
             `mean_rank`.
-        rankings: image ids, best first, one list a query; an empty list is a miss. None where only metrics of
-            the subset are wanted.
-        references: one dict (or dataset row) a query, aligned with `rankings`, with what the metrics need:
-            `target` for recall, `target`, `reference` and `subset` for recall_subset and map_subset,
-            `positives` for map, pnr_map and mean_rank, `negatives` for pnr_map.
+        rankings: image ids, best first, one list a query; an empty list is a miss. A data frame or a series
+            whose index holds the query ids is brought into the references' order. None where only metrics
+            of the subset are wanted.
+        references: one dict (or row of a dataset or a data frame, whose index holds the query ids where no
+            column does) a query, aligned with `rankings` where one of the two says no query ids, with what
+            the metrics need: `target` for recall, `target`, `reference` and `subset` for recall_subset and
+            map_subset, `positives` for map, pnr_map and mean_rank, `negatives` for pnr_map.
         subset_rankings: rankings of the subset's other members, needed by recall_subset and map_subset alone.
         variants: module name -> variant, such as `{"pnr_map": "released_code"}`; default: the paper's
             definition.
@@ -260,7 +263,12 @@ def evaluate_single_turn(
         if of_gallery:
             raise InputError(f"no rankings, which {min(of_gallery)} needs. Fix: pass rankings.")
         rankings = [()] * len(references)
-    rankings, references = check_entries(rankings, references, "rankings")
+    if of_subset and subset_rankings is not None:
+        rankings, subset_rankings, references = paired(
+            references, rankings=rankings, subset_rankings=subset_rankings
+        )
+    else:
+        rankings, references = paired(references, rankings=rankings)
     lists = [
         check_ids(each, f"rankings[{q}]", what="ranking", allow_empty=True) for q, each in enumerate(rankings)
     ]
@@ -299,7 +307,7 @@ def evaluate_multi_turn(
         metrics: printed names: `hits@K`, `final_recall@K`, `final_mrr@K`, `hits_auc@K`, `mean_rank` (at
             the last turn).
         rankings: one list a session of one ranking a turn (image ids, best first); an empty ranking is a
-            miss.
+            miss. Data frames as in `evaluate_single_turn`.
         references: one dict (or dataset row) a session, aligned with `rankings`, with `positives`; where it
             has `num_turns` too, the session must have that many rankings.
 
@@ -318,7 +326,7 @@ def evaluate_multi_turn(
         {'hits@1@turn1': 0.0, 'hits@1@turn2': 1.0}
     """
     wanted = parse_wanted(metrics, "multi_turn")
-    rankings, references = check_entries(rankings, references, "rankings")
+    rankings, references = paired(references, rankings=rankings)
     sessions = [check_turns(each, f"rankings[{s}]", allow_empty=True) for s, each in enumerate(rankings)]
     checked = _check_references(references, wanted)
     for s, (session, reference) in enumerate(zip(sessions, checked, strict=True)):
@@ -457,7 +465,6 @@ def _subset_lists(
 ) -> list[list[str]]:
     if rankings is None:
         raise InputError(f"{metric} ranks the subset on its own. Fix: pass subset_rankings.")
-    rankings, _ = check_entries(rankings, references, "subset_rankings")
     return [
         check_subset_ranking(
             check_ids(ranking, f"subset_rankings[{q}]", what="ranking", allow_empty=True),

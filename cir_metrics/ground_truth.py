@@ -10,15 +10,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from cir_metrics.errors import InputError
-from cir_metrics.ids import answered_once, frame_rows, order_fault, plain_id, spellings
+from cir_metrics.ids import QUERY, SESSION, answered_once, frame_rows, order_fault, plain_id, spellings
 from cir_metrics.inputs import check_id, check_ids, is_text, is_whole, quoted
 
 Reference = dict[str, Any]
 
 FIELDS = ("target", "reference", "subset", "positives", "negatives", "num_turns")
-"""What a reference may hold."""
-QUERY = "query_id"
-"""What it may say besides."""
+"""What a reference may hold, beside the id of its query."""
 _PLAIN = frozenset(FIELDS) - {"num_turns"}
 
 _ROW_FIELDS = {
@@ -74,7 +72,7 @@ def query_of(row: object) -> str | None:
     """
     if not isinstance(row, Mapping):
         return None
-    return plain_id(row.get(QUERY, row.get("session_id")))
+    return plain_id(row.get(QUERY, row.get(SESSION)))
 
 
 def check_reference(value: object, where: str, fields: Sequence[str]) -> Reference:

@@ -15,6 +15,10 @@ from typing import Any
 
 DIRECTION = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 """Characters that change the direction of text: what is shown beside it would read otherwise."""
+QUERY, SESSION = "query_id", "session_id"
+"""What a row says its id under."""
+_IDS_OF_ROWS = frozenset({QUERY, SESSION})
+_SESSION_MARKS = frozenset({"turns", "ground_truth_ids"})
 _ENDING = re.compile(r"\.(?:png|jpe?g|webp|bmp|gif|tiff?)", re.IGNORECASE)
 _LONGEST = 300
 """Characters of an id whose spelling is looked at, and (below) folders before its name: each costs a try."""
@@ -77,12 +81,48 @@ def as_list(value: Any) -> list[Any]:
     return list(listed() if callable(listed) else value)
 
 
+def index_ids(value: Any) -> list[str | None] | None:
+    """The ids in the index of a data frame or a series, None for a label that is no id.
+
+    Returns:
+        None where there is no index, or only the default one of pandas, which counts the rows from 0.
+
+    Example:
+        >>> import pandas as pd
+        >>> index_ids(pd.Series(["a", "b"], index=["q", 7])), index_ids(pd.Series(["a", "b"]))
+        (['q', '7'], None)
+    """
+    if not hasattr(value, "iloc"):
+        return None
+    index = value.index
+    if type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1:
+        return None
+    return [plain_id(label) for label in index.tolist()]
+
+
 def frame_rows(value: Any) -> Any:
-    """The rows of a data frame as dicts, without the fields that are empty; anything else as it is."""
-    if not is_frame(value):
+    """The rows of a data frame as dicts, without the fields that are empty; anything else as it is.
+
+    Where there is no column of ids, the index holds them. A series of dicts has its ids in the same way.
+    """
+    if not hasattr(value, "iloc"):
         return value
-    rows = value.to_dict("records")
-    return [{key: each for key, each in row.items() if not _is_missing(each)} for row in rows]
+    rows = as_list(value)
+    named = False
+    if is_frame(value):
+        named = not _IDS_OF_ROWS.isdisjoint(value.columns)
+        rows = [
+            {key: each for key, each in row.items() if not _is_missing(each)}
+            for row in value.to_dict("records")
+        ]
+    ids = None if named else index_ids(value)
+    return rows if ids is None else [_with_id(row, each) for row, each in zip(rows, ids, strict=True)]
+
+
+def _with_id(row: Any, own: str | None) -> Any:
+    if own is None or not isinstance(row, Mapping) or not _IDS_OF_ROWS.isdisjoint(row):
+        return row
+    return {QUERY if _SESSION_MARKS.isdisjoint(row) else SESSION: own, **row}
 
 
 def named_entries(value: Any) -> list[tuple[Any, Any]] | None:

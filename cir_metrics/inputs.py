@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from cir_metrics.catalogue import check_variant
 from cir_metrics.coding import UNLISTED, BoolArray, IntArray
 from cir_metrics.errors import InputError
-from cir_metrics.ids import as_list, frame_rows, order_fault, plain_id
+from cir_metrics.ids import as_list, order_fault, plain_id
 
 
 def as_array(value: object, name: str) -> NDArray[Any]:
@@ -80,34 +80,6 @@ def is_whole(value: object) -> TypeGuard[int]:
         (True, False, False)
     """
     return isinstance(value, numbers.Integral) and not isinstance(value, bool)
-
-
-def check_entries(
-    predictions: Any, references: Any, what: str = "predictions"
-) -> tuple[list[Any], list[Any]]:
-    """Predictions and references as lists: one prediction a reference, and at least one.
-
-    Raises:
-        InputError: one of them is no list (`check_list`), the lengths or the indexes of data frames differ,
-            or both are empty.
-    """
-    indexes = [each.index.tolist() for each in (predictions, references) if hasattr(each, "iloc")]
-    if len(indexes) == 2 and indexes[0] != indexes[1]:
-        raise InputError(
-            f"{what} and references have different indexes. "
-            f"Fix: bring them into one order, {what}.loc[references.index]."
-        )
-    predictions = check_list(predictions, what)
-    references = check_list(frame_rows(references), "references")
-    if len(predictions) != len(references):
-        raise InputError(
-            f"{len(predictions)} {what} but {len(references)} references. Fix: give one a query."
-        )
-    if not len(predictions):
-        raise InputError(
-            f"{what} and references are empty: a mean over no queries is undefined. Fix: give at least one."
-        )
-    return predictions, references
 
 
 def check_list(value: object, name: str) -> list[Any]:

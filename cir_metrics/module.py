@@ -28,11 +28,11 @@ from cir_metrics.ground_truth import (
 from cir_metrics.ids import alike, answered_once, warn_of_padding
 from cir_metrics.inputs import (
     check_cutoffs,
-    check_entries,
     check_ids,
     check_turns,
     is_whole,
 )
+from cir_metrics.pairing import paired
 
 # A module's script imports from here alone: evaluate reads its imports one line at a time. The classes here
 # stay abstract, as none names a metric: evaluate takes the first concrete one that it finds in a script,
@@ -205,7 +205,7 @@ class RankingMetric(evaluate.Metric, abc.ABC):  # type: ignore[misc]
         return options
 
     def _check_batch(self, predictions: Any, references: Any) -> _CheckedBatch:
-        given, rows = check_entries(predictions, references)
+        given, rows = paired(references, predictions=predictions)
         checked: list[Any] = []
         projected: list[Reference] = []
         for position, (prediction, row) in enumerate(zip(given, rows, strict=True), start=self._added):

@@ -224,7 +224,9 @@ def given_to_metrics(pairs: Pairs, form: str) -> tuple[Any, Any]:
     if form == "frame":
         import pandas as pd
 
-        return pd.DataFrame(predictions), pd.DataFrame(references)
+        queries = [query for query, _ in pairs]
+        shuffled = pd.DataFrame(predictions, index=queries)[::-1]
+        return shuffled, pd.DataFrame(references).set_index("query_id")
     if form == "tensor":
         import torch
 
@@ -240,11 +242,16 @@ def single_turn(pairs: Pairs, form: str) -> Any:
 
 
 def multi_turn(pairs: Pairs, form: str) -> Any:
-    references = [
+    references: Any = [
         {"session_id": query, "ground_truth_ids": row_of(query)["positive_image_ids"], "num_turns": 2}
         for query, _ in pairs
     ]
-    rankings = [[ranking, ranking] for _, ranking in pairs]
+    rankings: Any = [[ranking, ranking] for _, ranking in pairs]
+    if form == "frame":
+        import pandas as pd
+
+        rankings = pd.DataFrame(rankings, index=[query for query, _ in pairs])[::-1]
+        references = pd.DataFrame(references).set_index("session_id")
     return cir_metrics.evaluate_multi_turn(["final_recall@5", "mean_rank"], rankings, references).values
 
 
@@ -293,7 +300,7 @@ def own_rows(pairs: Pairs, form: str, folder: Path) -> Any:
     if form == "frame":
         import pandas as pd
 
-        rows = pd.DataFrame(rows)
+        rows = pd.DataFrame(rows).set_index("query_id")
     made = own_benchmark(folder.name, rows, gallery, folder=folder)
     return {row["query_id"]: row["positive_image_ids"] for row in made.rows()}
 

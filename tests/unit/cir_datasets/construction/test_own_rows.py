@@ -177,6 +177,33 @@ def test_a_data_frame_is_its_rows() -> None:
     assert made.query_ids == [row["query_id"] for row in ROWS]
 
 
+def test_the_index_of_a_data_frame_holds_the_ids_where_no_column_does() -> None:
+    indexed = pd.DataFrame(ROWS).set_index("query_id")
+    numbered = pd.DataFrame(ROWS).drop(columns="query_id").set_axis(range(50, 0, -1))
+    both = pd.DataFrame(ROWS, index=[f"row {n}" for n in range(len(ROWS))])
+    of_texts = [row["query_id"] for row in ROWS]
+    for frame, ids in (
+        (indexed, of_texts),
+        (indexed.rename_axis(None), of_texts),
+        (numbered, [str(n) for n in range(50, 0, -1)]),
+        (both, of_texts),
+    ):
+        assert own_benchmark("mine", frame, IMAGES, folder="made").query_ids == ids
+
+
+def test_sessions_of_a_data_frame_have_their_ids_in_its_index() -> None:
+    turns = [{"turn": 1, "reference_image_id": IMAGES[0], "relative_caption": "in red"}]
+    rows = [{"session_id": name, "turns": turns, "ground_truth_ids": [IMAGES[1]]} for name in ("s2", "s1")]
+    frame = pd.DataFrame(rows).set_index("session_id")
+    assert own_benchmark("mine", frame, IMAGES, folder="made").query_ids == ["s2", "s1"]
+
+
+def test_an_id_that_the_index_holds_twice_is_refused() -> None:
+    indexed = pd.DataFrame(ROWS).set_index("query_id")
+    with pytest.raises(CirError, match=ROWS[0]["query_id"]):
+        own_benchmark("mine", pd.concat([indexed, indexed[:1]]), IMAGES, folder="made")
+
+
 def test_queries_that_a_data_frame_numbers_have_texts_as_their_ids() -> None:
     numbered = pd.DataFrame(ROWS).assign(query_id=range(50)).to_dict("records")
     assert own_benchmark("mine", numbered, IMAGES, folder="made").query_ids == [str(n) for n in range(50)]
