@@ -34,7 +34,6 @@ from cir_metrics.ground_truth import (
 )
 from cir_metrics.ids import alike, answered_once, respelled, stranger, warn_of_padding
 from cir_metrics.inputs import check_ids, check_turns
-from cir_metrics.pairing import paired
 from cir_metrics.sums import exact_mean
 
 Wanted = Sequence[tuple[str, int | None]]
@@ -254,6 +253,8 @@ def evaluate_single_turn(
         >>> evaluate_single_turn(["recall@1", "recall@2"], [["a", "b"], ["c"]], references).values
         {'recall@1': 0.5, 'recall@2': 1.0}
     """
+    from cir_metrics.pairing import paired  # what is coded already needs none
+
     wanted = parse_wanted(metrics, "single_turn")
     variants = {name: check_variant(name, variant) for name, variant in (variants or {}).items()}
     names = {name for name, _ in wanted}
@@ -325,6 +326,8 @@ def evaluate_multi_turn(
         >>> evaluate_multi_turn(["hits@1"], [[["a", "b"], ["b", "a"]]], [{"positives": ["b"]}]).values
         {'hits@1@turn1': 0.0, 'hits@1@turn2': 1.0}
     """
+    from cir_metrics.pairing import paired
+
     wanted = parse_wanted(metrics, "multi_turn")
     rankings, references = paired(references, rankings=rankings)
     sessions = [check_turns(each, f"rankings[{s}]", allow_empty=True) for s, each in enumerate(rankings)]
