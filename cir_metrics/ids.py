@@ -82,7 +82,7 @@ def as_list(value: Any) -> list[Any]:
 
 
 def index_ids(value: Any) -> list[str | None] | None:
-    """The ids in the index of a data frame or a series, None for a label that is no id.
+    """The ids in the index of a data frame or a series; None in place of a label that cannot be an id.
 
     Returns:
         None where there is no index, or only the default one of pandas, which counts the rows from 0.

@@ -233,7 +233,7 @@ class Client:
 
         Raises:
             UploadRefusedError: the server refuses the upload.
-            RemoteError: it cannot be reached, fails, or gives a key that is none.
+            RemoteError: it cannot be reached, fails, or gives a malformed edit key.
         """
         with path.open("rb") as handle:
             files = {"file": (path.name, handle, "application/json")}
@@ -335,7 +335,7 @@ class Client:
 
 
 def _is_whole(value: object) -> TypeGuard[int]:
-    """Whether JSON holds a whole number above 0; true is none."""
+    """Whether a JSON value is a whole number above 0, which `true` is not."""
     return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 

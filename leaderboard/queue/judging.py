@@ -135,7 +135,7 @@ def _checked_transcript(
 
     Its report holds the lists as rankings by turn, by which the same answers are known again.
     """
-    from submissions.rank_file.contradictions import check_declaration
+    from submissions.rank_file.contradictions import check_reference_of_form
     from submissions.rank_file.findings import Findings
     from submissions.rank_file.model import RankFile
     from submissions.transcripts.checking import check_transcript
@@ -148,7 +148,7 @@ def _checked_transcript(
     found = Findings(checked.report.file, benchmark.id)
     for line in dialogue.differences(transcript.choices, transcript.user, checked.limit):
         found.add("wrong-settings", f"{line}.", cause=line)
-    check_declaration(transcript.method.reference, form.get("reference", ""), found)
+    check_reference_of_form(transcript.method.reference, form.get("reference", ""), found)
     held, all_lists = references_held(transcript.sessions().values()) or (0, 0)
     if form.get("reference") == "removed" and not transcript.method.reference and held:
         said = f"{held:,} of {all_lists:,} lists hold the reference, which the form says to be removed."

@@ -77,10 +77,10 @@ class Benchmarks:
 
     def gallery(self, spec: BenchmarkSpec) -> Sequence[str] | None:
         """A benchmark's image ids; None where they are not available, or may not be downloaded."""
-        found = self.at_hand(spec)
-        return None if found is None else found.gallery
+        benchmark = self.available(spec)
+        return None if benchmark is None else benchmark.gallery
 
-    def at_hand(self, spec: BenchmarkSpec) -> Benchmark | None:
+    def available(self, spec: BenchmarkSpec) -> Benchmark | None:
         """The benchmark; None where its data is not available, or may not be downloaded."""
         if self.only_here and spec.id not in self._own and not is_here(spec):
             return None
@@ -189,23 +189,6 @@ def warn_of_data(benchmark: Benchmark, findings: Findings) -> None:
             "unpinned-data",
             f"the files of {benchmark.id} are not, or not known to be, the ones that its card pins; "
             f"data hash {benchmark.data_hash[:7]}.",
-        )
-
-
-def check_declared_reference(declared: str, benchmark: Benchmark, findings: Findings) -> None:
-    """Refuse a method block that says it kept the reference where the protocol ranks without it.
-
-    Args:
-        declared: `Method.reference`.
-        benchmark: what was ranked.
-        findings: collects `reference-contradiction`.
-    """
-    if declared == "kept" and benchmark.reference_use == "removed":
-        findings.add(
-            "reference-contradiction",
-            f'"reference" in the method block is "kept"; {benchmark.id} ranks the gallery without it.',
-            value=declared,
-            fix='write "reference": "removed" if it was left out, else rank the gallery without it',
         )
 
 

@@ -1,7 +1,8 @@
 """Words of a method block that contradict each other (`contradictions.yaml`): what no board should show.
 
 Zero-shot and trained on the benchmark's own data cannot both be so, and a method that reads what only the
-ground truth knows has to say it in `oracle`.
+ground truth knows has to say it in `oracle`. What is declared of the reference contradicts neither the form
+beside the file nor the protocol.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from submissions.rank_file.words import is_oracle, words_of
 
 if TYPE_CHECKING:
     from cir_datasets.registry.cards import BenchmarkSpec
+    from cir_datasets.rows.benchmark import Benchmark
 
 CODE = "contradiction"
 _NAMED = ("name", "backbone", "caption_rule", "aggregation")
@@ -64,22 +66,39 @@ def check_words(method: Mapping[str, Any], spec: BenchmarkSpec, findings: Findin
         )
 
 
-def check_declaration(own: str, beside: str, findings: Findings) -> None:
-    """Note that a file and the form beside it say different things of the reference.
+def check_reference_of_form(in_file: str, in_form: str, findings: Findings) -> None:
+    """Refuse a file and a form beside it that declare different things of the reference.
 
     Args:
-        own: what the file's method block declares; empty where nothing.
-        beside: what the form declares; empty where nothing.
-        findings: collects what is wrong.
+        in_file: what the file's method block declares; empty where nothing.
+        in_form: what the form declares; empty where nothing.
+        findings: collects `reference-contradiction`.
     """
-    if own and beside and own != beside:
+    if in_file and in_form and in_file != in_form:
         findings.add(
             "reference-contradiction",
-            f'"reference" in the method block is "{own}", and the form beside the file says "{beside}".',
+            f'"reference" in the method block is "{in_file}", and the form beside the file says "{in_form}".',
             cause="form",
-            value=beside,
+            value=in_form,
             fix='leave one of them out: "reference" of the form (--reference of  cir submit), or the one in '
             "the method block",
+        )
+
+
+def check_reference_of_protocol(declared: str, benchmark: Benchmark, findings: Findings) -> None:
+    """Refuse a method that declares to have kept the reference where the protocol ranks without it.
+
+    Args:
+        declared: `Method.reference`.
+        benchmark: what was ranked.
+        findings: collects `reference-contradiction`.
+    """
+    if declared == "kept" and benchmark.reference_use == "removed":
+        findings.add(
+            "reference-contradiction",
+            f'"reference" in the method block is "kept"; {benchmark.id} ranks the gallery without it.',
+            value=declared,
+            fix='write "reference": "removed" if it was left out, else rank the gallery without it',
         )
 
 

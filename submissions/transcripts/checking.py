@@ -17,8 +17,8 @@ import numpy as np
 from cir_metrics.errors import CirError
 from submissions.errors import MethodError
 from submissions.formats.budget import MAX_BYTES
-from submissions.rank_file.benchmarks import Benchmarks, check_declared_reference, warn_of_data
-from submissions.rank_file.contradictions import check_words
+from submissions.rank_file.benchmarks import Benchmarks, warn_of_data
+from submissions.rank_file.contradictions import check_reference_of_protocol, check_words
 from submissions.rank_file.findings import MAX_FINDINGS, Findings, RefusedError, ValidationReport, shown
 from submissions.rank_file.image_ids import Spelling, image_family
 from submissions.rank_file.ranked_gallery import note_ranked_gallery
@@ -227,7 +227,7 @@ class _Checks:
         self._skipped = transcript.method.skipped_images or 0
         self._where: tuple[str, Round]
         warn_of_data(benchmark, findings)
-        check_declared_reference(transcript.method.reference, benchmark, findings)
+        check_reference_of_protocol(transcript.method.reference, benchmark, findings)
 
     def run(self, rounds: Sequence[Place]) -> None:
         """Check all sessions."""

@@ -282,7 +282,7 @@ def _queries_of_another(rank_file: RankFile, benchmark: BenchmarkLike, label: st
 
     benchmarks = Benchmarks(benchmark)
     benchmarks.only_here = True
-    asked = benchmarks.at_hand(benchmarks.spec(rank_file.benchmark))
+    asked = benchmarks.available(benchmarks.spec(rank_file.benchmark))
     if asked is None:
         return ()
     answers = rank_file.rankings or rank_file.subset_rankings or {}

@@ -13,9 +13,13 @@ from typing import TYPE_CHECKING, Any
 from submissions.formats.budget import MAX_BYTES
 from submissions.formats.reader import Parsed, parse_file
 from submissions.formats.unchecked import UncheckedFile
-from submissions.rank_file.benchmarks import Benchmarks, check_declared_reference, queries, warn_of_data
+from submissions.rank_file.benchmarks import Benchmarks, queries, warn_of_data
 from submissions.rank_file.columns import Columns
-from submissions.rank_file.contradictions import check_declaration, check_words
+from submissions.rank_file.contradictions import (
+    check_reference_of_form,
+    check_reference_of_protocol,
+    check_words,
+)
 from submissions.rank_file.findings import MAX_FINDINGS, Findings, RefusedError, ValidationReport
 from submissions.rank_file.model import CIRR_SERVER, LISTS
 
@@ -126,9 +130,9 @@ def _check(
     parts = unchecked.format in (CIRR_SERVER, LISTS)
     alone = parts and (benchmark.ground_truth_withheld if part is None else part)
     declared = "" if unchecked.method is None else unchecked.method.reference
-    check_declaration(declared, beside.get("reference", ""), findings)
+    check_reference_of_form(declared, beside.get("reference", ""), findings)
     declared = declared or beside.get("reference", "")
-    check_declared_reference(declared, benchmark, findings)
+    check_reference_of_protocol(declared, benchmark, findings)
     check_content(unchecked, queries(benchmark, declared), findings, part=alone)
     columns = unchecked.rankings
     if isinstance(columns, Columns):
