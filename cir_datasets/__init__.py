@@ -9,7 +9,7 @@ from typing import Any
 import lazy_loader
 
 from cir_datasets.huggingface.hook import install as _install
-from cir_metrics.post_import import on_import as _on_import
+from cir_metrics.hook import on_import as _on_import
 
 
 def _html(spec: Any, rows: Any) -> str:

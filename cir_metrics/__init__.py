@@ -17,7 +17,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from cir_metrics.errors import CirError, InputError, MetricError, UnknownNameError
-from cir_metrics.evaluate_hook import install_hook
+from cir_metrics.hook import install_hook
 
 if TYPE_CHECKING:
     from cir_metrics.catalogue import METRICS, parse_metric

@@ -9,11 +9,7 @@ from __future__ import annotations
 
 import difflib
 import re
-import shlex
-import shutil
-import sys
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 _LONGEST_WANTED = 80
@@ -72,59 +68,6 @@ class MissingExtraError(CirError, ImportError):
     """A feature needs an optional dependency that is not installed."""
 
     exit_code = 2
-
-
-def missing_extra(what: str, needs: str, extra: str, instead: str = "") -> MissingExtraError:
-    """The error of a feature whose optional dependency is not installed.
-
-    Args:
-        what: the feature, the subject of the sentence.
-        needs: the dependency.
-        extra: of setup.cfg, which brings it.
-        instead: what does without it, behind "or".
-
-    Example:
-        >>> print(missing_extra("an encoder", "torch", "retrieval"))
-        an encoder needs torch. Fix: ... install -e ".[retrieval]" -c constraints.txt in your clone, or
-        ... install "cir-benchmarks[retrieval]" once it is on PyPI
-    """
-    return MissingExtraError(
-        f"{what} needs {needs}. Fix: {install_lines(extra)}" + (f", or {instead}" if instead else "")
-    )
-
-
-def install_lines(extra: str) -> str:
-    """What installs an extra into this Python: from a clone, and from PyPI.
-
-    Args:
-        extra: its name in setup.cfg.
-
-    Example:
-        >>> 'install "cir-benchmarks[server]" once it is on PyPI' in install_lines("server")
-        True
-    """
-    pip = _pip()
-    return (
-        f'{pip} install -e ".[{extra}]" -c constraints.txt in your clone, '
-        f'or {pip} install "cir-benchmarks[{extra}]" once it is on PyPI'
-    )
-
-
-def upgrade_lines() -> str:
-    """What brings a newer version of this package into this Python: of a clone, and from PyPI.
-
-    Example:
-        >>> upgrade_lines().startswith("git pull in your clone, or ")
-        True
-    """
-    return f"git pull in your clone, or {_pip()} install --upgrade cir-benchmarks once it is on PyPI"
-
-
-def _pip() -> str:
-    """`pip` where a shell means this Python's by it."""
-    found = shutil.which("pip")
-    own = found is not None and Path(found).parent == Path(sys.executable).parent
-    return "pip" if own else f"{shlex.quote(sys.executable)} -m pip"
 
 
 class MetricError(CirError):

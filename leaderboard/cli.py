@@ -25,8 +25,8 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_group
 
+from cir_datasets.common.terminal import echo
 from cir_metrics.errors import CirError
-from cir_metrics.terminal import echo
 
 _OUTPUT_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 """What writing to stdout can fail with."""
@@ -53,7 +53,7 @@ COMMANDS = {
 
 GROUPS = {
     "datasets": "cir_datasets.commands.datasets:datasets_commands",
-    "metrics": "cir_metrics.commands:metrics_commands",
+    "metrics": "cir_datasets.commands.metrics:metrics_commands",
     "make": "submissions.commands.make:make_commands",
     "methods": "submissions.commands.methods:methods_commands",
     "train": "submissions.commands.train:train_commands",

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 import typer
 
 from cir_datasets.commands.options import DataDirAnywhere, NoChecksAnywhere
-from cir_metrics.errors import CallError, CirError, missing_extra
-from cir_metrics.terminal import echo, fitted, visible
+from cir_datasets.common.terminal import echo, fitted, visible
+from cir_datasets.errors import missing_extra
+from cir_metrics.errors import CallError, CirError
 from leaderboard.copying import backup, export, import_
 from leaderboard.export.commands import export_html, export_hub
 from leaderboard.identity.commands import token_commands
@@ -807,7 +808,7 @@ def _handed_in(
 
 def _keep_receipt(client: Client, given: object, file: Path, target: Path) -> None:
     """Write the receipt of an upload, once it is seen to be for this file."""
-    from cir_metrics.atomic import write_whole
+    from cir_datasets.common.atomic import write_whole
     from leaderboard.errors import ReceiptError, RemoteError
     from leaderboard.receipts import check_file, read_receipt
 

@@ -10,8 +10,8 @@ from typing import Annotated
 import typer
 
 from cir_datasets.common.counts import counted
+from cir_datasets.common.terminal import echo
 from cir_metrics.errors import CallError
-from cir_metrics.terminal import echo
 from leaderboard.options import Home
 
 _STAMP = "%Y-%m-%dT%H%M%S.%fZ"

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from cir_metrics.atomic import sync_folder
-from cir_metrics.errors import upgrade_lines
+from cir_datasets.common.atomic import sync_folder
+from cir_datasets.errors import upgrade_lines
 from leaderboard.errors import ReceiptError, ServeError
 
 if TYPE_CHECKING:

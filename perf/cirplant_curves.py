@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from cir_metrics.terminal import echo
+from cir_datasets.common.terminal import echo
 from submissions.training.composition_training import train_composition
 from submissions.training.triplet_plan import RECIPES, NetworkShape
 

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cir_datasets import registry
+from cir_datasets.common.terminal import fitted
 from cir_datasets.errors import OverlayError
 from cir_datasets.registry.cards import broken
 from cir_datasets.registry.overlay_files import overlay_ids
 from cir_datasets.registry.suites import suite, suite_ids
 from cir_metrics.errors import UnknownNameError
-from cir_metrics.terminal import fitted
 
 if TYPE_CHECKING:
     from cir_datasets.registry.cards import BenchmarkSpec

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cir_datasets.browse.pictures import PREFIX, page_pictures
+from cir_datasets.common.atomic import write_whole
 from cir_datasets.common.counts import counted_rows
 from cir_datasets.errors import DatasetError
 from cir_datasets.pages import part, render
 from cir_datasets.registry.schema import main_metric_terms
 from cir_datasets.rows.right import right_answers, right_by
-from cir_metrics.atomic import write_whole
 from cir_metrics.errors import CallError
 
 if TYPE_CHECKING:

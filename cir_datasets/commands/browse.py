@@ -9,7 +9,7 @@ import typer
 
 from cir_datasets.commands.options import DataDir, Images, NoChecks, mode_of
 from cir_datasets.commands.values import benchmark_values
-from cir_metrics.terminal import echo
+from cir_datasets.common.terminal import echo
 
 PageOut = Annotated[
     Path | None,

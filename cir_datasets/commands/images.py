@@ -10,7 +10,7 @@ import typer
 
 from cir_datasets.commands.options import DataDir, Json, NoChecks, mode_of
 from cir_datasets.commands.values import benchmark_values
-from cir_metrics.terminal import echo
+from cir_datasets.common.terminal import echo
 
 _Id = Annotated[
     str, typer.Argument(metavar="ID", autocompletion=benchmark_values, help="A benchmark's id (cirr/val).")

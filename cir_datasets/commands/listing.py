@@ -8,7 +8,7 @@ import typer
 
 from cir_datasets.commands.options import Json, JsonBenchmarks
 from cir_datasets.commands.values import benchmark_values
-from cir_metrics.terminal import echo
+from cir_datasets.common.terminal import echo
 
 
 def list_benchmarks(

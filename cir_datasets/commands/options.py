@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from cir_datasets.commands.values import benchmark_values, format_values
-from cir_metrics.terminal import echo
+from cir_datasets.common.terminal import echo
 
 
 def _set_for_the_call(context: typer.Context, variable: str, value: str) -> None:

@@ -10,7 +10,7 @@ import typer
 from cir_datasets.commands.options import DataDirAnywhere, Json, NoChecksAnywhere
 from cir_datasets.commands.values import benchmark_values
 from cir_datasets.common.counts import counted
-from cir_metrics.terminal import echo, fitted
+from cir_datasets.common.terminal import echo, fitted
 
 
 def overlay_commands() -> typer.Typer:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from cir_datasets.commands.options import Json
-from cir_metrics.terminal import echo
+from cir_datasets.common.terminal import echo
 
 
 def new_benchmark(

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from cir_datasets.commands.options import Benchmarks, DataDir, JsonBenchmarks, NoChecks, mode_of
-from cir_metrics.terminal import echo
+from cir_datasets.common.terminal import echo
 
 
 def publish_benchmarks(

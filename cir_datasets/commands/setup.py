@@ -10,7 +10,7 @@ import typer
 
 from cir_datasets.commands.options import DataDirAnywhere, NoChecks, mode_of
 from cir_datasets.commands.values import benchmark_values
-from cir_metrics.terminal import echo
+from cir_datasets.common.terminal import echo
 
 _SECONDS = 3.0
 """How long the Hub may take to answer."""
@@ -47,9 +47,9 @@ def setup_command(
         cir setup shapes
         cir setup cirr/val fashioniq/val --data-dir ~/data
     """
+    from cir_datasets.commands.metrics import install
     from cir_datasets.errors import DatasetError
     from cir_datasets.huggingface.prepare_all import ids_of, prepare_all
-    from cir_metrics.commands import install
 
     wanted = list(dict.fromkeys(found for name in benchmarks or () for found in ids_of(name)))
     given = data_dir if wanted else None  # else it is CIR_DATA_HOME of this call already

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cir_datasets.commands.options import Benchmarks, DataDir, JsonBenchmarks
-from cir_metrics.terminal import echo
+from cir_datasets.common.terminal import echo
 
 if TYPE_CHECKING:
     from cir_datasets.audit.verification import Result

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from cir_metrics.errors import missing_extra
+from cir_datasets.errors import missing_extra
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal
 
-from cir_metrics.terminal import visible
+from cir_datasets.common.terminal import visible
 
 if TYPE_CHECKING:
     from rich.progress import Progress

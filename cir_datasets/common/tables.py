@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from cir_datasets.common.spreadsheets import guarded
+from cir_datasets.common.terminal import fitted
 from cir_metrics.errors import CallError, UnknownNameError, did_you_mean
-from cir_metrics.terminal import fitted
 
 FORMATS = ("table", "json", "csv", "latex", "markdown")
 """Formats that tables are written in; `table` is text for a terminal."""

@@ -13,11 +13,11 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from cir_datasets.common.atomic import write_whole
 from cir_datasets.common.tables import Table
 from cir_datasets.construction.workspace import StageState
 from cir_datasets.errors import ConstructionError
 from cir_datasets.pages import page_environment, part, table_values
-from cir_metrics.atomic import write_whole
 from cir_metrics.errors import CirError
 
 if TYPE_CHECKING:

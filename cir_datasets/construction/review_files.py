@@ -8,9 +8,9 @@ import io
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from cir_datasets.common.atomic import write_whole
 from cir_datasets.common.spreadsheets import unguarded
 from cir_datasets.errors import ConstructionError
-from cir_metrics.atomic import write_whole
 
 PAGE, TABLE = "review.html", "review.csv"
 

@@ -25,12 +25,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import orjson
 
+from cir_datasets.common.atomic import write_whole
 from cir_datasets.common.locks import acquire, file_lock
 from cir_datasets.common.progress import step_progress
 from cir_datasets.construction.backends import Engine, Here
 from cir_datasets.errors import ConstructionError
 from cir_datasets.registry.folders import CARD_FILE
-from cir_metrics.atomic import write_whole
 from cir_metrics.errors import UnknownNameError, did_you_mean
 
 if TYPE_CHECKING:

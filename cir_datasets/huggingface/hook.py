@@ -12,8 +12,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from cir_metrics.errors import upgrade_lines
-from cir_metrics.post_import import on_import
+from cir_datasets.errors import upgrade_lines
+from cir_metrics.hook import on_import
 
 _FACTORY = "dataset_module_factory"
 _MARK = "_cir_datasets_wraps"

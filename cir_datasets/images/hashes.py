@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from cir_datasets import registry
+from cir_datasets.common.atomic import whole_file
 from cir_datasets.common.counts import counted
 from cir_datasets.common.parallel import done_in_parallel
 from cir_datasets.common.paths import cache_home
@@ -32,7 +33,6 @@ from cir_datasets.images.picture import PictureFacts, read_picture
 from cir_datasets.prepared import ensure
 from cir_datasets.prepared.manifest import manifest_table
 from cir_datasets.rows.records import Row, image_schema
-from cir_metrics.atomic import whole_file
 
 if TYPE_CHECKING:
     from cir_datasets.registry.cards import BenchmarkSpec

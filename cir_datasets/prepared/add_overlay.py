@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from cir_datasets.common.atomic import write_whole
 from cir_datasets.prepared.overlaid import restrict
 from cir_datasets.registry.overlay import Overlay
 from cir_datasets.registry.overlay_files import overlay_fault, overlay_file, read_overlay
-from cir_metrics.atomic import write_whole
 
 
 def add_overlay(

@@ -13,15 +13,15 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from cir_datasets.common.atomic import whole_file
 from cir_datasets.common.progress import step_progress
-from cir_datasets.errors import DatasetError
+from cir_datasets.errors import DatasetError, missing_extra
 from cir_datasets.shapes.draws import Draws
 from cir_datasets.shapes.edits import altered, random_scene, rearranged, retaken
 from cir_datasets.shapes.families import MEANING_KINDS
 from cir_datasets.shapes.render import SIDE, pixels
 from cir_datasets.shapes.world import Scene
-from cir_metrics.atomic import whole_file
-from cir_metrics.errors import CallError, missing_extra
+from cir_metrics.errors import CallError
 
 FRAMES_A_SECOND = 4
 MOST_CLIPS = 100_000

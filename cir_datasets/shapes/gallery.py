@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cir_datasets.common.atomic import whole_file
 from cir_datasets.common.progress import step_progress
 from cir_datasets.errors import DatasetError
 from cir_datasets.rows.records import Row, image_row
@@ -16,7 +17,6 @@ from cir_datasets.shapes.clips import scene_of_frame
 from cir_datasets.shapes.render import SIDE, Pixels, pixel_sha256, pixels
 from cir_datasets.shapes.splits import SPLITS, Split, split
 from cir_datasets.shapes.world import Scene
-from cir_metrics.atomic import whole_file
 from cir_metrics.errors import CallError, UnknownNameError
 
 if TYPE_CHECKING:

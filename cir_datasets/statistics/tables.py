@@ -6,9 +6,9 @@ import dataclasses
 from collections.abc import Sequence
 
 from cir_datasets.common.tables import count
+from cir_datasets.common.terminal import fitted
 from cir_datasets.statistics.measuring import Statistics, counted_once, total
 from cir_datasets.statistics.tagging import class_names
-from cir_metrics.terminal import fitted
 
 CARDS_COUNT = "*"
 """Marks a gallery's size that was taken from the card, because the list is not available."""

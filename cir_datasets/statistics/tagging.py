@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from cir_datasets.common.progress import step_progress
+from cir_datasets.errors import missing_extra
 from cir_datasets.statistics.words import tokens, words
-from cir_metrics.errors import missing_extra
 
 OTHER = "other"
 

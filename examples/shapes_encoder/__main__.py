@@ -10,8 +10,8 @@ import argparse
 import sys
 from pathlib import Path
 
+from cir_datasets.common.terminal import echo
 from cir_metrics.errors import CirError
-from cir_metrics.terminal import echo
 from examples.shapes_encoder.recipe import Order
 from examples.shapes_encoder.training import STEPS, train_shapes
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import yaml
 
+from cir_datasets.common.atomic import write_whole
 from cir_datasets.common.yaml import parse_yaml
-from cir_metrics.atomic import write_whole
 from submissions.errors import CheckpointError
 
 PROGRAM = "python -m examples.shapes_encoder"

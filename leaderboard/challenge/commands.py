@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cir_datasets.commands.options import DataDirAnywhere, NoChecksAnywhere
-from cir_metrics.errors import CallError, CirError, missing_extra
-from cir_metrics.terminal import echo
+from cir_datasets.common.terminal import echo
+from cir_datasets.errors import missing_extra
+from cir_metrics.errors import CallError, CirError
 from leaderboard.options import Home
 
 if TYPE_CHECKING:

@@ -9,8 +9,9 @@ from typing import Annotated
 
 import typer
 
-from cir_metrics.errors import CallError, missing_extra
-from cir_metrics.terminal import echo
+from cir_datasets.common.terminal import echo
+from cir_datasets.errors import missing_extra
+from cir_metrics.errors import CallError
 from leaderboard.options import Home
 
 
@@ -141,7 +142,7 @@ def _check_folder(out: Path) -> None:
 
 
 def _write(path: Path, content: bytes) -> None:
-    from cir_metrics.atomic import write_whole
+    from cir_datasets.common.atomic import write_whole
 
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

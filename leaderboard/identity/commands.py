@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from cir_metrics.terminal import echo, fitted
+from cir_datasets.common.terminal import echo, fitted
 from leaderboard.options import Home
 
 if TYPE_CHECKING:

@@ -287,7 +287,7 @@ def _evidence_arrays(evidence: Evidence) -> dict[str, NDArray[Any]]:
 
 def _answer(request: dict[str, Any], asked: Benchmarks, _: Benchmark | None) -> dict[str, Any]:
     """The child's side: the file's lists are written where the request says."""
-    from cir_metrics.atomic import write_whole
+    from cir_datasets.common.atomic import write_whole
     from leaderboard.dialogues import BoardDialogue
     from leaderboard.queue.judging import Rejected, judge_file
 

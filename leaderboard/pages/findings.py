@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cir_metrics.terminal import visible
+from cir_datasets.common.terminal import visible
 from leaderboard.errors import UploadRefusedError
 
 PLACES = 5

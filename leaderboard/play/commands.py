@@ -12,8 +12,9 @@ import typer
 
 from cir_datasets.commands.options import DataDirAnywhere, Images, NoChecksAnywhere
 from cir_datasets.commands.values import benchmark_values
-from cir_metrics.errors import CallError, missing_extra
-from cir_metrics.terminal import echo
+from cir_datasets.common.terminal import echo
+from cir_datasets.errors import missing_extra
+from cir_metrics.errors import CallError
 from submissions.commands.options import (
     AfterSuccess,
     Aim,

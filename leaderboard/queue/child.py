@@ -27,8 +27,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from cir_datasets.common.terminal import visible
 from cir_metrics.errors import CirError
-from cir_metrics.terminal import visible
 from leaderboard.errors import ChildCrashedError, PassingError, is_passing
 
 if TYPE_CHECKING:

@@ -200,7 +200,7 @@ def write_values(report: ScoreReport, path: Path) -> None:
     """
     import numpy as np
 
-    from cir_metrics.atomic import write_whole
+    from cir_datasets.common.atomic import write_whole
 
     values = _suite_values(report) if report.runs else {}
     if report.evidence is not None:

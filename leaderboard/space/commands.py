@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from cir_datasets.common.counts import counted
+from cir_datasets.common.terminal import echo
 from cir_metrics.errors import CallError
-from cir_metrics.terminal import echo
 
 
 def space(

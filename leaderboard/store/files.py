@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
-from cir_metrics.atomic import sync_folder
+from cir_datasets.common.atomic import sync_folder
 from cir_metrics.errors import CallError, without_secret_cause
 from leaderboard.errors import FileStoreError, LostFileError
 

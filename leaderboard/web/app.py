@@ -22,7 +22,7 @@ from starlette.middleware import Middleware
 from starlette.routing import Mount
 from starlette.types import Receive, Scope, Send
 
-from cir_metrics.errors import install_lines
+from cir_datasets.errors import install_lines
 from cir_metrics.signature import package_version
 from leaderboard import settings
 from leaderboard.errors import ServeError, UploadRefusedError

@@ -18,8 +18,8 @@ from typing import Any
 
 from starlette.types import Scope
 
+from cir_datasets.common.terminal import visible
 from cir_metrics.errors import without_passwords
-from cir_metrics.terminal import visible
 from leaderboard.errors import is_passing
 
 _FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"

@@ -8,7 +8,7 @@ import typer
 
 from cir_datasets.commands.browse import PageOut, PagePictures
 from cir_datasets.commands.options import DataDirAnywhere, Images, NoChecksAnywhere
-from cir_metrics.terminal import echo
+from cir_datasets.common.terminal import echo
 from submissions.commands.options import Benchmark
 
 

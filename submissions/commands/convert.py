@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cir_datasets.commands.options import DataDirAnywhere, NoChecksAnywhere
-from cir_metrics.terminal import echo
+from cir_datasets.common.terminal import echo
 from submissions.commands.options import Benchmark
 from submissions.commands.words import as_text
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cir_metrics.terminal import echo
+from cir_datasets.common.terminal import echo
 
 
 def warn_of_short_rankings(benchmark: str, k: int | None) -> bool:

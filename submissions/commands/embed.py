@@ -9,7 +9,7 @@ import typer
 from cir_datasets.commands.options import DataDirAnywhere, Images, NoChecksAnywhere
 from cir_datasets.commands.values import benchmark_values
 from cir_datasets.common.counts import counted
-from cir_metrics.terminal import echo
+from cir_datasets.common.terminal import echo
 from submissions.commands.options import Address, Device, Dtype, Encoder, Engine, Revision
 from submissions.commands.words import as_text
 

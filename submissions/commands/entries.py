@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cir_metrics.terminal import echo
+from cir_datasets.common.terminal import echo
 from submissions.commands.outputs import check_folder
 from submissions.commands.words import as_text
 

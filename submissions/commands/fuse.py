@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from cir_datasets.commands.options import DataDirAnywhere, NoChecksAnywhere
-from cir_metrics.terminal import echo
+from cir_datasets.common.terminal import echo
 from submissions.commands.options import Benchmark, KeptImages
 from submissions.commands.outputs import check_file
 from submissions.commands.words import as_text

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from cir_metrics.terminal import echo
+from cir_datasets.common.terminal import echo
 from submissions.commands.words import as_text
 
 Folder = Annotated[Path, typer.Argument(help="Folder of a run of `cir make`.")]

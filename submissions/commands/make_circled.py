@@ -11,8 +11,8 @@ import typer
 
 from cir_datasets.commands.options import DataDirAnywhere, Images, NoChecksAnywhere
 from cir_datasets.common.counts import counted
+from cir_datasets.common.terminal import echo
 from cir_datasets.construction.circled.settings import CircledSettings
-from cir_metrics.terminal import echo
 from submissions.commands.options import (
     LANGUAGE_HELP,
     Address,
@@ -261,11 +261,11 @@ def _write(
     """The benchmark, the sessions that only the quality filters removed, and the page."""
     import orjson
 
+    from cir_datasets.common.atomic import write_whole
     from cir_datasets.construction.circled.tables import sections
     from cir_datasets.construction.folder import write_benchmark
     from cir_datasets.construction.report import write_report
     from cir_datasets.construction.workspace import settings_of
-    from cir_metrics.atomic import write_whole
     from submissions.making.circled import picture_paths
 
     _, chosen = settings_of(out)

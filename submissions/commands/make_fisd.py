@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cir_datasets.common.counts import counted
+from cir_datasets.common.terminal import echo
 from cir_datasets.construction.fisd.options import ASPECTS, CARDINALITY, FisdOptions
-from cir_metrics.terminal import echo
 from submissions.commands.options import (
     LANGUAGE_HELP,
     Address,

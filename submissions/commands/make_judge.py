@@ -9,7 +9,7 @@ import typer
 
 from cir_datasets.commands.options import DataDirAnywhere, Images, NoChecksAnywhere
 from cir_datasets.commands.values import format_values
-from cir_metrics.terminal import echo
+from cir_datasets.common.terminal import echo
 from submissions.commands.options import Prompts, Seed, SingleQueries
 
 if TYPE_CHECKING:
@@ -125,10 +125,10 @@ def judge_command(
     """
     import orjson
 
+    from cir_datasets.common.atomic import write_whole
     from cir_datasets.common.plots import DPI
     from cir_datasets.common.tables import check_format, render
     from cir_datasets.construction.circled.judging import agreement_table, scores_figure, scores_table
-    from cir_metrics.atomic import write_whole
 
     check_format(format)
     loaded = [_source(name) for name in sources]

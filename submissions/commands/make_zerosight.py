@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cir_datasets.common.estimates import CALL_SECONDS, PICTURE_TOKENS
-from cir_metrics.terminal import echo
+from cir_datasets.common.terminal import echo
 from submissions.commands.options import (
     LANGUAGE_HELP,
     Address,

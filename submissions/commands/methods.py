@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from cir_metrics.terminal import echo, fitted
+from cir_datasets.common.terminal import echo, fitted
 from submissions.commands.words import as_text, find_modules_here
 
 

@@ -12,7 +12,7 @@ import typer
 
 from cir_datasets.commands.options import DataDirAnywhere, NoChecksAnywhere
 from cir_datasets.commands.values import benchmark_values
-from cir_metrics.terminal import echo
+from cir_datasets.common.terminal import echo
 from submissions.commands.depth import warn_of_short_rankings
 from submissions.commands.options import KeptImages
 from submissions.commands.outputs import check_file

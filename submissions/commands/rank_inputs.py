@@ -13,7 +13,7 @@ from zipfile import ZipFile, is_zipfile
 
 import numpy as np
 
-from cir_metrics.errors import missing_extra
+from cir_datasets.errors import missing_extra
 from submissions.errors import MethodError, MissingFileError
 
 _ARRAYS = (".npy", ".npz", ".pt", ".pth", ".safetensors")

@@ -12,7 +12,7 @@ from cir_datasets.commands.options import DataDirAnywhere, Images, NoChecksAnywh
 from cir_datasets.commands.values import benchmark_values
 from cir_datasets.common.counts import counted
 from cir_datasets.common.estimates import PICTURE_TOKENS
-from cir_metrics.terminal import echo
+from cir_datasets.common.terminal import echo
 from submissions.commands.depth import warn_of_short_rankings
 from submissions.commands.options import (
     ENCODER_HELP,

@@ -11,7 +11,7 @@ import typer
 from cir_datasets.commands.options import DataDirAnywhere, Format, JsonFormat, NoChecksAnywhere
 from cir_datasets.commands.values import metric_values
 from cir_datasets.common.counts import counted
-from cir_metrics.terminal import echo
+from cir_datasets.common.terminal import echo
 from submissions.commands.options import Benchmark, plot_file
 from submissions.commands.words import FILE_HELP, as_text
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cir_datasets.common.terminal import echo
 from cir_metrics.errors import CallError
-from cir_metrics.terminal import echo
 from submissions.commands.words import as_text
 from submissions.rank_file.findings import RefusedError
 from submissions.report.selection import selected

@@ -8,7 +8,7 @@ import typer
 
 from cir_datasets.commands.options import DataDirAnywhere, NoChecksAnywhere
 from cir_datasets.commands.values import format_values
-from cir_metrics.terminal import echo
+from cir_datasets.common.terminal import echo
 from submissions.commands.options import Benchmark
 from submissions.commands.values import table_values
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cir_datasets.commands.options import DataDirAnywhere, Images, NoChecksAnywhere
-from cir_metrics.terminal import echo
+from cir_datasets.common.terminal import echo
 from submissions.commands.options import Device, Revision
 from submissions.commands.train_options import (
     BenchmarkOption,

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cir_metrics.terminal import echo
+from cir_datasets.common.terminal import echo
 
 if TYPE_CHECKING:
     from submissions.language.protocol import Language

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cir_datasets.common.atomic import write_whole
 from cir_datasets.common.paths import cache_home
-from cir_metrics.atomic import write_whole
 from cir_metrics.errors import CallError, CirError, did_you_mean
 from submissions.embeddings.pictures import Pictures, pictures_of
 from submissions.embeddings.shards import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 
-from cir_metrics.errors import missing_extra
+from cir_datasets.errors import missing_extra
 
 
 def needs_torch(what: str) -> None:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cir_metrics.errors import missing_extra
+from cir_datasets.errors import missing_extra
 
 if TYPE_CHECKING:
     from cir_metrics.errors import CirError

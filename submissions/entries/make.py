@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from cir_metrics.terminal import echo
+from cir_datasets.common.terminal import echo
 from submissions.embeddings.store import EmbeddingStore
 from submissions.encoders.protocol import NO_ENCODER, SHAPES_ENCODER
 from submissions.entries import BENCHMARKS, LIST, BaselineEntry, entries, folder

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from cir_datasets.common.atomic import write_whole
 from cir_datasets.common.paths import cache_home
-from cir_metrics.atomic import write_whole
 from submissions.errors import LanguageError
 from submissions.language.answers import Answer
 

@@ -20,8 +20,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from cir_datasets.errors import HttpAnswerError, LateAnswerError
-from cir_metrics.errors import CallError, missing_extra
+from cir_datasets.errors import HttpAnswerError, LateAnswerError, missing_extra
+from cir_metrics.errors import CallError
 from submissions.language.answers import Answer, NoAnswerError, WrongFormError
 from submissions.language.asking import AskingLanguage, ModelQuestion, opened
 from submissions.language.cache import answer_cache

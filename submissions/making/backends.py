@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from cir_datasets.common.terminal import visible
 from cir_datasets.construction.backends import Failed, Question
 from cir_datasets.construction.workspace import CALLED
 from cir_metrics.errors import UnknownNameError, did_you_mean
-from cir_metrics.terminal import visible
 from submissions.embeddings.embed import embed_gallery
 from submissions.errors import LanguageError, MethodError
 from submissions.language.asking import UNREADABLE

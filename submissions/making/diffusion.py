@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cir_datasets.errors import ConstructionError
-from cir_metrics.errors import missing_extra
+from cir_datasets.errors import ConstructionError, missing_extra
 from submissions.encoders.pretrained import NO_FOREIGN_CODE, device_of, libraries, update_with
 from submissions.errors import SubmissionError
 

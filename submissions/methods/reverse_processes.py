@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from cir_datasets.common.progress import step_progress
+from cir_datasets.common.terminal import visible
 from cir_datasets.errors import MissingImagesError
 from cir_metrics.errors import CirError
 from cir_metrics.gallery import pair_scores
 from cir_metrics.ranking import best_of
-from cir_metrics.terminal import visible
 from submissions.errors import LanguageError
 from submissions.language.answers import is_text
 from submissions.language.asking import UNREADABLE

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from cir_datasets.common.terminal import visible
 from cir_datasets.common.yaml import parse_yaml
 from cir_metrics.errors import UnknownNameError, did_you_mean
-from cir_metrics.terminal import visible
 from submissions.errors import LanguageError, MethodError
 from submissions.language.asking import UNREADABLE
 from submissions.language.forms import Caption, Instruction

@@ -27,8 +27,8 @@ from pydantic import (
     StrictStr,
 )
 
+from cir_datasets.common.atomic import write_whole
 from cir_datasets.common.counts import counted
-from cir_metrics.atomic import write_whole
 from cir_metrics.signature import Declared
 from submissions.errors import SubmissionError
 from submissions.rank_file import texts, words

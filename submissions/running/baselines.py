@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from cir_metrics.errors import CallError, install_lines
+from cir_datasets.errors import install_lines
+from cir_metrics.errors import CallError
 from submissions.encoders.protocol import NO_ENCODER, SHAPES_ENCODER
 from submissions.errors import MethodError
 from submissions.methods.card import method_card

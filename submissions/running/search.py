@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cir_metrics.errors import UnknownNameError, did_you_mean, missing_extra
+from cir_datasets.errors import missing_extra
+from cir_metrics.errors import UnknownNameError, did_you_mean
 from cir_metrics.gallery import Gallery, pair_scores
 from cir_metrics.ranking import best_of
 from cir_metrics.sums import exact_mean

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from cir_datasets.common.atomic import write_whole
 from cir_datasets.publishing.hub import hub_push
 from cir_datasets.registry.schema import main_metric_terms
-from cir_metrics.atomic import write_whole
 from cir_metrics.errors import CallError
 from cir_metrics.sums import exact_mean
 from submissions.encoders.protocol import SHAPES_ENCODER

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import orjson
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from cir_metrics.atomic import write_whole
+from cir_datasets.common.atomic import write_whole
 from cir_metrics.ids import DIRECTION
 from submissions.errors import SubmissionError
 from submissions.rank_file.model import TRANSCRIPT, Method

@@ -13,7 +13,7 @@ import datasets_publishers as made
 import pytest
 from cir_here import cir, in_a_process
 
-from cir_metrics.terminal import visible
+from cir_datasets.common.terminal import visible
 
 ROOT = Path(__file__).resolve().parents[2]
 FULL = Path("/dev/full")
@@ -149,7 +149,7 @@ def test_a_traceback_shows_no_password() -> None:
 
 def test_one_place_writes_to_the_terminal() -> None:
     """Everything else calls `echo`, so that nothing gets around it."""
-    allowed = {"cir_metrics/terminal.py"}
+    allowed = {"cir_datasets/common/terminal.py"}
     found = set()
     for folder in ("cir_metrics", "cir_datasets", "submissions", "leaderboard"):
         for path in (ROOT / folder).rglob("*.py"):

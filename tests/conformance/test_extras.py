@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from cir_metrics.errors import install_lines, missing_extra, upgrade_lines
+from cir_datasets.errors import install_lines, missing_extra, upgrade_lines
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("cir_metrics", "cir_datasets", "submissions", "leaderboard")
-ONE_PLACE = ROOT / "cir_metrics/errors.py"
+ONE_PLACE = ROOT / "cir_datasets/errors.py"
 
 _setup = configparser.ConfigParser()
 _setup.read(ROOT / "setup.cfg", encoding="utf-8")

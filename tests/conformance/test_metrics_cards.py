@@ -13,7 +13,7 @@ from types import CodeType
 import pytest
 from metrics_worlds import random_rows, results_of
 
-import cir_metrics.evaluate_hook as hook
+import cir_metrics.hook as hook
 import submissions
 from cir_metrics import measures
 from cir_metrics.catalogue import METRICS, parse_metric

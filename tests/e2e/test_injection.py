@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from cir_metrics.terminal import visible
+from cir_datasets.common.terminal import visible
 from submissions.rank_file.model import Method
 from submissions.rank_file.words import OTHER
 

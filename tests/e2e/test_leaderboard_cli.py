@@ -361,7 +361,8 @@ def test_submit_wants_an_address(good: Path) -> None:
 def test_without_the_extra_the_way_to_install_it_is_said(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    from cir_metrics.errors import MissingExtraError, install_lines
+    from cir_datasets.errors import install_lines
+    from cir_metrics.errors import MissingExtraError
     from leaderboard import commands
 
     monkeypatch.setattr(commands, "find_spec", lambda name: None if name == "gradio" else object())

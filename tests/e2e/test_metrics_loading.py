@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from metrics_processes import environment, python
 
-import cir_metrics.evaluate_hook as hook
+import cir_metrics.hook as hook
 from cir_metrics.catalogue import METRICS
 
 ORDERS = ("import cir_metrics, evaluate", "import evaluate, cir_metrics")
@@ -71,7 +71,7 @@ def test_installed_names_and_published_folders_load_without_the_import(tmp_path:
     home = tmp_path / "home"
     install = """
 import json
-from cir_metrics.commands import install
+from cir_datasets.commands.metrics import install
 first, second = install(), install()
 assert first == second
 print(json.dumps({name: str(path) for name, path in first.items()}))

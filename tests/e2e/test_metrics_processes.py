@@ -10,7 +10,7 @@ import forked
 import pytest
 from metrics_processes import environment, python, together
 
-import cir_metrics.evaluate_hook as hook
+import cir_metrics.hook as hook
 from cir_metrics.catalogue import METRICS
 
 PROCESSES = 3

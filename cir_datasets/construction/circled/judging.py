@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from cir_datasets.common.tables import Cell, Table
 from cir_datasets.construction.backends import Failed, Question, Words
-from cir_metrics.errors import missing_extra
+from cir_datasets.errors import missing_extra
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

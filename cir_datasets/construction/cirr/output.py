@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from cir_datasets.common.atomic import write_whole
 from cir_datasets.common.plots import INK, empty_figure, quiet_axes
 from cir_datasets.common.tables import Cell, Table
 from cir_datasets.construction.cirr import answers as handed_in
@@ -21,7 +22,6 @@ from cir_datasets.construction.workspace import FAILED, Row, Workspace
 from cir_datasets.registry.folder_card import PICTURES
 from cir_datasets.registry.folders import CARD_FILE
 from cir_datasets.rows.records import query_row
-from cir_metrics.atomic import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -13,6 +13,7 @@ from typing import Any
 
 import orjson
 
+from cir_datasets.common.atomic import write_whole
 from cir_datasets.construction.backends import Engine, Failed, Features, Question, Words
 from cir_datasets.construction.cirr import answers as handed_in
 from cir_datasets.construction.cirr.answers import AnswerLimits
@@ -25,7 +26,6 @@ from cir_datasets.construction.cirr.tasks import shown, tasks_of, write_tasks
 from cir_datasets.construction.names import check_name
 from cir_datasets.construction.workspace import CALLED, FAILED, Row, Workspace, compared, forget_from
 from cir_datasets.errors import ConstructionError
-from cir_metrics.atomic import write_whole
 from cir_metrics.errors import CallError
 
 PIPELINE = "cirr"

@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from cir_datasets.common.atomic import write_whole
 from cir_datasets.common.progress import step_progress
 from cir_datasets.construction.workspace import Row
 from cir_datasets.errors import ConstructionError
 from cir_datasets.pages import page_environment
 from cir_datasets.shapes import Draws
-from cir_metrics.atomic import write_whole
 
 if TYPE_CHECKING:
     from PIL.Image import Image

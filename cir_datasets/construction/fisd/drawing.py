@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
+from cir_datasets.common.atomic import write_whole
 from cir_datasets.construction.backends import Engine, Here
 from cir_datasets.construction.fisd.generators import Generator
 from cir_datasets.construction.fisd.triplets import ROLES, gallery
@@ -15,7 +16,6 @@ from cir_datasets.construction.workspace import BENCHMARK, FAILED, Row, Workspac
 from cir_datasets.errors import ConstructionError, DatasetError
 from cir_datasets.registry.folder_card import PICTURES
 from cir_datasets.shapes.draws import Draws
-from cir_metrics.atomic import write_whole
 
 _SEEDS = 1 << 31
 

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 
+from cir_datasets.common.atomic import write_whole
 from cir_datasets.construction.filled_tables import filled_table, read_filled
 from cir_datasets.construction.fisd.triplets import Decided, ReviewedTriplet
 from cir_datasets.construction.review_files import TABLE, write_review_files
 from cir_datasets.construction.workspace import Row
 from cir_datasets.errors import ConstructionError
 from cir_datasets.pages import page_environment
-from cir_metrics.atomic import write_whole
 from cir_metrics.errors import did_you_mean
 
 REVIEWS = "reviews"

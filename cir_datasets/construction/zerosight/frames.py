@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cir_datasets.common.atomic import whole_file
 from cir_datasets.construction.workspace import BENCHMARK, FAILED, Row
 from cir_datasets.construction.zerosight.options import Ending
 from cir_datasets.construction.zerosight.videos import libav, said_by
 from cir_datasets.errors import ConstructionError
 from cir_datasets.registry.folder_card import PICTURES
-from cir_metrics.atomic import whole_file
 
 if TYPE_CHECKING:
     from PIL.Image import Image

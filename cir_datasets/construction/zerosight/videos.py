@@ -16,8 +16,7 @@ from cir_datasets.common.paths import regular
 from cir_datasets.construction.filled_tables import read_filled
 from cir_datasets.construction.workspace import FAILED, Row
 from cir_datasets.construction.zerosight.options import ZeroSightOptions
-from cir_datasets.errors import ConstructionError
-from cir_metrics.errors import missing_extra
+from cir_datasets.errors import ConstructionError, missing_extra
 
 ENDINGS = frozenset(
     (

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from cir_metrics.atomic import write_whole
+from cir_datasets.common.atomic import write_whole
 from submissions.errors import CheckpointError
 
 if TYPE_CHECKING:

@@ -17,13 +17,13 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from cir_datasets import registry
-from cir_datasets.errors import DatasetError
+from cir_datasets.errors import DatasetError, install_lines
 from cir_datasets.rows.benchmark import Benchmark
 from cir_datasets.statistics import plots, tagging
 from cir_datasets.statistics.measuring import Statistics, counted_once, measure, total
 from cir_datasets.statistics.tables import rows_table, tables
 from cir_datasets.statistics.words import stop_words, tokens, words
-from cir_metrics.errors import MissingExtraError, install_lines
+from cir_metrics.errors import MissingExtraError
 from leaderboard.cli import build
 
 ROOT = Path(__file__).resolve().parents[4]

@@ -15,8 +15,8 @@ from embedding_worlds import ColourEncoder, file_gallery, shapes_gallery
 from PIL import Image
 from says import says
 
-from cir_datasets.errors import MissingImagesError
-from cir_metrics.errors import CallError, MissingExtraError, install_lines
+from cir_datasets.errors import MissingImagesError, install_lines
+from cir_metrics.errors import CallError, MissingExtraError
 from submissions.embeddings.embed import Timing, embed_gallery, encode_shard
 from submissions.embeddings.pictures import FilePictures
 from submissions.embeddings.store import Embeddings, EmbeddingStore

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from says import says
 
-from cir_metrics.errors import CallError, MissingExtraError, install_lines
+from cir_datasets.errors import install_lines
+from cir_metrics.errors import CallError, MissingExtraError
 from submissions.embeddings.pictures import ShapesPictures
 from submissions.embeddings.ray import embed_gallery_on_ray
 from submissions.embeddings.ray_cluster import Cluster, decided

@@ -12,7 +12,8 @@ import pytest
 from retrieval_worlds import PlainEncoder, small_shapes
 
 import submissions
-from cir_metrics.errors import MissingExtraError, install_lines
+from cir_datasets.errors import install_lines
+from cir_metrics.errors import MissingExtraError
 from submissions import make_rank_file
 from submissions.embeddings.store import EmbeddingStore
 from submissions.running import baselines as module

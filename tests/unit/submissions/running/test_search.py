@@ -10,7 +10,8 @@ import pytest
 from metrics_twins import best_first
 from numpy.typing import NDArray
 
-from cir_metrics.errors import MissingExtraError, UnknownNameError, install_lines
+from cir_datasets.errors import install_lines
+from cir_metrics.errors import MissingExtraError, UnknownNameError
 from submissions.errors import MethodError
 from submissions.running.search import SEARCHES, Ranked, Searcher
 

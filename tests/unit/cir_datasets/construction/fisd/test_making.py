@@ -139,8 +139,8 @@ class Killed(BaseException):
 def test_a_run_that_ends_at_any_write_goes_on_to_the_same_bytes(
     made: MadeFisd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: int
 ) -> None:
+    from cir_datasets.common.atomic import write_whole
     from cir_datasets.construction import workspace
-    from cir_metrics.atomic import write_whole
 
     captions, left = shapes_captions(tmp_path), [write]
 

@@ -218,9 +218,9 @@ def test_only_what_people_keep_is_left_where_that_is_asked(tmp_path: Path, capti
 def test_a_run_that_ends_while_a_review_is_taken_in_goes_on_with_it(
     tmp_path: Path, captions: Path, monkeypatch: pytest.MonkeyPatch, write: int
 ) -> None:
+    from cir_datasets.common.atomic import write_whole
     from cir_datasets.construction import workspace
     from cir_datasets.construction.fisd import review
-    from cir_metrics.atomic import write_whole
 
     made = run(tmp_path / "out", captions)
     file = filled(made, tmp_path, {"id": "change_000", "verdict": "drop"})

@@ -10,7 +10,7 @@ import termios
 import pytest
 from typer.testing import CliRunner
 
-from cir_metrics.terminal import fitted, screen_columns
+from cir_datasets.common.terminal import fitted, screen_columns
 from leaderboard.cli import build
 
 ROWS = [

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from cir_metrics.atomic import write_whole
-from cir_metrics.evaluate_hook import module_folder, module_names
-from cir_metrics.terminal import echo, fitted
+from cir_datasets.common.atomic import write_whole
+from cir_datasets.common.terminal import echo, fitted
+from cir_metrics.hook import module_folder, module_names
 
 
 def metrics_commands() -> typer.Typer:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cir_metrics.atomic import whole_file, write_whole
+from cir_datasets.common.atomic import whole_file, write_whole
 
 
 def write_half(path: Path) -> None:

@@ -43,10 +43,10 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Made]:
 
 
 @pytest.fixture
-def post_import() -> Any:
+def hook() -> Any:
     """A copy of the module that nobody else waits in."""
-    path = Path(str(cir_metrics.__file__)).with_name("post_import.py")
-    spec = importlib.util.spec_from_file_location("post_import_copy", path)
+    path = Path(str(cir_metrics.__file__)).with_name("hook.py")
+    spec = importlib.util.spec_from_file_location("hook_copy", path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -54,9 +54,9 @@ def post_import() -> Any:
     return module
 
 
-def test_runs_after_the_module_has_been_executed(make: Made, post_import: Any) -> None:
+def test_runs_after_the_module_has_been_executed(make: Made, hook: Any) -> None:
     name, seen = make(), []
-    post_import.on_import(name, lambda module: seen.append(module.value))
+    hook.on_import(name, lambda module: seen.append(module.value))
     assert seen == []
     module = importlib.import_module(name)
     assert seen == [1]
@@ -65,17 +65,17 @@ def test_runs_after_the_module_has_been_executed(make: Made, post_import: Any) -
     assert module is sys.modules[name]
 
 
-def test_runs_at_once_where_the_module_is_there(make: Made, post_import: Any) -> None:
+def test_runs_at_once_where_the_module_is_there(make: Made, hook: Any) -> None:
     name, seen = make(), []
     module = importlib.import_module(name)
-    post_import.on_import(name, seen.append)
+    hook.on_import(name, seen.append)
     assert seen == [module]
 
 
-def test_a_hook_leaves_no_trace_after_the_import(make: Made, post_import: Any) -> None:
+def test_a_hook_leaves_no_trace_after_the_import(make: Made, hook: Any) -> None:
     name = make()
     path_before = list(sys.meta_path)
-    post_import.on_import(name, lambda module: None)
+    hook.on_import(name, lambda module: None)
     assert sys.meta_path != path_before
     hooked = importlib.import_module(name)
     assert sys.meta_path == path_before
@@ -86,17 +86,17 @@ def test_a_hook_leaves_no_trace_after_the_import(make: Made, post_import: Any) -
     assert Path(str(hooked.__file__)).name == f"{name}.py"
 
 
-def test_runs_several_in_the_order_given(make: Made, post_import: Any) -> None:
+def test_runs_several_in_the_order_given(make: Made, hook: Any) -> None:
     name, seen = make(), []
     for number in range(3):
-        post_import.on_import(name, lambda module, number=number: seen.append(number))
+        hook.on_import(name, lambda module, number=number: seen.append(number))
     importlib.import_module(name)
     assert seen == [0, 1, 2]
 
 
-def test_finding_a_module_is_not_importing_it(make: Made, post_import: Any) -> None:
+def test_finding_a_module_is_not_importing_it(make: Made, hook: Any) -> None:
     name, seen = make(), []
-    post_import.on_import(name, seen.append)
+    hook.on_import(name, seen.append)
     spec = importlib.util.find_spec(name)
     assert spec is not None
     assert spec.loader is not None
@@ -106,10 +106,10 @@ def test_finding_a_module_is_not_importing_it(make: Made, post_import: Any) -> N
     assert len(seen) == 1
 
 
-def test_a_failed_import_keeps_the_callback(make: Made, post_import: Any) -> None:
+def test_a_failed_import_keeps_the_callback(make: Made, hook: Any) -> None:
     name = make("import os\nif 'POST_IMPORT_FAIL' in os.environ: raise RuntimeError('not yet')\n")
     seen: list[ModuleType] = []
-    post_import.on_import(name, seen.append)
+    hook.on_import(name, seen.append)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("POST_IMPORT_FAIL", "1")
         with pytest.raises(RuntimeError, match="not yet"):
@@ -119,25 +119,25 @@ def test_a_failed_import_keeps_the_callback(make: Made, post_import: Any) -> Non
     assert len(seen) == 1
 
 
-def test_a_module_that_does_not_exist_stays_missing(post_import: Any) -> None:
+def test_a_module_that_does_not_exist_stays_missing(hook: Any) -> None:
     name = "post_import_example_that_is_nowhere"
-    post_import.on_import(name, lambda module: None)
+    hook.on_import(name, lambda module: None)
     try:
         with pytest.raises(ModuleNotFoundError, match=name):
             importlib.import_module(name)
-        assert name in post_import._waiting
+        assert name in hook._waiting
     finally:
-        sys.meta_path.remove(post_import._finder)
+        sys.meta_path.remove(hook._finder)
 
 
-def test_a_module_that_is_barred_is_left_alone(post_import: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_module_that_is_barred_is_left_alone(hook: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     name = "post_import_example_that_is_barred"
     monkeypatch.setitem(sys.modules, name, None)
-    post_import.on_import(name, lambda module: None)
-    sys.meta_path.remove(post_import._finder)
+    hook.on_import(name, lambda module: None)
+    sys.meta_path.remove(hook._finder)
 
 
-def test_many_threads_run_each_callback_once(make: Made, post_import: Any) -> None:
+def test_many_threads_run_each_callback_once(make: Made, hook: Any) -> None:
     name = make("import time\ntime.sleep(0.05)\nvalue = 1\n")
     seen: list[tuple[int, int]] = []
     start = threading.Barrier(16)
@@ -146,7 +146,7 @@ def test_many_threads_run_each_callback_once(make: Made, post_import: Any) -> No
         start.wait()
         if number % 2:
             importlib.import_module(name)
-        post_import.on_import(name, lambda module: seen.append((number, module.value)))
+        hook.on_import(name, lambda module: seen.append((number, module.value)))
         importlib.import_module(name)
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(16)]

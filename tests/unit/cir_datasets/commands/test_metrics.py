@@ -10,8 +10,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from cir_datasets.commands.metrics import metrics_commands
 from cir_metrics.catalogue import METRICS
-from cir_metrics.commands import metrics_commands
 
 
 @pytest.fixture
