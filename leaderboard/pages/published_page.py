@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from cir_datasets.common.counts import counted
-from cir_datasets.registry.published import Reported, published
-from cir_datasets.registry.published_differences import Number, numbers_of
+from cir_datasets.registry.published import Number, Reported, published
 from cir_metrics.errors import did_you_mean
 from leaderboard.pages.published_rows import best_for, boards_of, row_anchor
 from leaderboard.pages.published_tables import (
@@ -138,7 +137,7 @@ def _highest(benchmark: str) -> tuple[Number, str, Reported, str]:
         line = best_for(board)
         if line is not None and not line.other_split:
             metric = column_of(board.primary).head
-            if (benchmark, board.primary) not in numbers_of(line.row):
+            if (benchmark, board.primary) not in line.row.numbers:
                 metric += ", round 1"
             return line.numbers[board.primary], metric, line.row, line.anchor
     table = tables_of(benchmark)[0]

@@ -4,19 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
 
-from cir_datasets.registry.published import Reported, published
-from cir_datasets.registry.published_differences import (
-    Number,
-    SeveralNumbers,
-    differences,
-    mean_text,
-    numbers_of,
-)
+from cir_datasets.registry.published import Number, Reported, published
 from cir_datasets.registry.schema import main_metric_terms
 from leaderboard import boards
 from leaderboard.boards import Board
+from leaderboard.pages.published_differences import SeveralNumbers, differences
 
 _FIRST_ROUND = "@turn1"
 """Ends the metrics of a dialogue's first round, which is the published query itself."""
@@ -57,7 +50,7 @@ class PublishedLine:
     @property
     def difference(self) -> str:
         """In words, where the method has other numbers under the same name; empty where not."""
-        return difference_words(self.differs[0], self.row) if self.differs else ""
+        return self.differs[0].words(self.row) if self.differs else ""
 
 
 def row_anchor(benchmark: str, row: Reported) -> str:
@@ -72,20 +65,6 @@ def row_anchor(benchmark: str, row: Reported) -> str:
         'cirr-test1-cirr-1-1'
     """
     return f"{benchmark.replace('/', '-')}-{row.id}"
-
-
-def difference_words(found: SeveralNumbers, row: Reported) -> str:
-    """What other sources print for a row's method, and why, where known.
-
-    Args:
-        found: the difference.
-        row: the row that takes part in it.
-    """
-    own = next(number for one, number in found.numbers if one is row)
-    others = ", ".join(
-        f"{number.text} ({one.where})" for one, number in found.numbers if number.value != own.value
-    )
-    return f"{row.method} has other numbers elsewhere: {others}. {found.why}"
 
 
 _kept: dict[str, tuple[Board, tuple[PublishedLine, ...]]] = {}
@@ -175,13 +154,13 @@ def _each_once(lines: list[PublishedLine]) -> list[PublishedLine]:
         key = printed_key(line.row, line.numbers)
         first = found.setdefault(key, line)
         if first is not line:
-            also = f"{line.row.table} prints the same."
+            also = f"{line.row.table.name} prints the same."
             found[key] = replace(first, remarks=(*first.remarks, also))
     return list(found.values())
 
 
 def _line(board: Board, row: Reported, benchmark: str, other_split: str) -> PublishedLine | None:
-    known = numbers_of(row)
+    known = row.numbers
     keys = {metric: _key(metric, benchmark) for metric in (board.primary, *_metrics(board))}
     found = {metric: known[key] for metric, key in keys.items() if key in known}
     remarks = [row.note] if row.note else []
@@ -234,8 +213,7 @@ def _first_rounds(
                 found.setdefault(metric, number)
     terms = [found.get(term) for term in main_metric_terms(board.primary)]
     if len(terms) > 1 and all(terms):
-        mean = sum((term.value for term in terms if term), Decimal()) / len(terms)
-        found[board.primary] = Number(mean, mean_text(mean), True)
+        found[board.primary] = Number.mean([term.value for term in terms if term])
     return found
 
 

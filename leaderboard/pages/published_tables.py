@@ -10,18 +10,13 @@ from decimal import Decimal
 from cir_datasets.common.yaml import own_yaml
 from cir_datasets.registry.cards import benchmark_ids
 from cir_datasets.registry.ids import base_spec
-from cir_datasets.registry.published import Reported, published
-from cir_datasets.registry.published_differences import (
-    Number,
-    SeveralNumbers,
-    differences,
-    numbers_of,
-)
+from cir_datasets.registry.published import Number, Reported, published
 from cir_datasets.registry.schema import main_metric_terms
 from cir_datasets.registry.suites import suite, suite_ids
 from cir_metrics.catalogue import METRICS, parse_metric
 from cir_metrics.errors import CirError
 from leaderboard import boards
+from leaderboard.pages.published_differences import SeveralNumbers, differences
 from leaderboard.pages.published_rows import boards_of, printed_key, row_anchor
 
 _KEPT = 256
@@ -79,14 +74,14 @@ class ReportedTable:
         kind: empty, or what kind of numbers, in words.
         columns: the metrics.
         lines: the rows, the best in the first column first.
-        claims: by source and table the protocol that it claims, and what is odd about the table.
+        claims: a row of each source and table, for the protocol that it claims and what is odd about it.
     """
 
     benchmark: str
     kind: str
     columns: tuple[ReportedColumn, ...]
     lines: tuple[ReportedRow, ...]
-    claims: tuple[tuple[Reported, str, str], ...]
+    claims: tuple[Reported, ...]
 
     @property
     def groups(self) -> list[tuple[str, list[ReportedColumn]]]:
@@ -212,7 +207,7 @@ def tables_of(benchmark: str, method: str = "") -> tuple[ReportedTable, ...]:
     found: list[ReportedTable] = []
     seen: set[str] = set()
     rows = rows_of(method)
-    own = [(row, numbers_of(row)) for row in rows if any(name == benchmark for name, _ in row.values)]
+    own = [(row, row.numbers) for row in rows if any(name == benchmark for name, _ in row.values)]
     has_recall = any(
         name == benchmark and metric == "recall@1" for row in published() for name, metric in row.values
     )
@@ -236,7 +231,7 @@ def _by_table(words: str, rows: Sequence[_Numbered]) -> list[tuple[str, list[_Nu
     """The rows table by table of the sources: each prints other metrics by round."""
     found: dict[str, list[_Numbered]] = {}
     for row, numbers in rows:
-        found.setdefault(f"{words}: {row.cite}, {row.table}", []).append((row, numbers))
+        found.setdefault(f"{words}: {row.paper.cite}, {row.table.name}", []).append((row, numbers))
     return list(found.items())
 
 
@@ -257,7 +252,7 @@ def _of_method(method: str, benchmark: str, found: Sequence[SeveralNumbers]) -> 
     return MethodDifferences(
         method,
         benchmark,
-        _anchor(method, benchmark),
+        found[0].anchor,
         tuple(column_of(one.metric) for one in found),
         tuple((row, tuple(numbers.get(key) for numbers in by_row)) for key, row in rows.items()),
         tuple(one.largest for one in found),
@@ -268,11 +263,7 @@ def _of_method(method: str, benchmark: str, found: Sequence[SeveralNumbers]) -> 
 
 def _table(benchmark: str, kind: str, rows: Sequence[_Numbered], seen: set[str]) -> ReportedTable:
     metrics = _in_order([metric for _, numbers in rows for metric in numbers])
-    anchors = {
-        (row.id, one.benchmark): _anchor(one.method, one.benchmark)
-        for one in differences()
-        for row, _ in one.numbers
-    }
+    anchors = {(row.id, one.benchmark): one.anchor for one in differences() for row, _ in one.numbers}
     also: dict[tuple[object, ...], list[Reported]] = {}
     first: dict[tuple[object, ...], _Numbered] = {}
     for row, numbers in rows:
@@ -293,7 +284,7 @@ def _table(benchmark: str, kind: str, rows: Sequence[_Numbered], seen: set[str])
     ]
     # An id stands on a page once: with the first table that has the row.
     seen |= {row.id for row, _ in rows}
-    claims = {row.key: (row, row.protocol, row.table_note) for row, _ in reversed(rows)}
+    claims = {row.key: row for row, _ in reversed(rows)}
     return ReportedTable(
         benchmark,
         kind,
@@ -353,13 +344,6 @@ def published_benchmarks() -> list[str]:
 @functools.cache
 def _first_wanted() -> list[str]:
     return list(own_yaml("leaderboard", "pages/published_order.yaml"))
-
-
-def _anchor(method: str, benchmark: str) -> str:
-    """Id of the element that lists the several numbers of a method on a benchmark."""
-    return "several-" + "".join(
-        each if each.isalnum() else "-" for each in f"{method} {benchmark}".casefold()
-    )
 
 
 def rows_of(method: str = "") -> list[Reported]:

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cir_datasets.registry.ids import base_spec
-from cir_datasets.registry.published import Reported, published
-from cir_datasets.registry.published_differences import Number, numbers_of
+from cir_datasets.registry.published import Number, Reported, published
 from cir_datasets.registry.schema import main_metric_terms
 from cir_datasets.registry.suites import MICRO_SUFFIX, Suite, suite, suite_ids
 from cir_metrics.errors import UnknownNameError, did_you_mean
@@ -142,9 +141,8 @@ def _reported(found: Suite) -> list[ReportedLine]:
     """Published rows with the suite's mean, the best first."""
     lines = []
     for row in published():
-        numbers = numbers_of(row)
-        mean = numbers.get((found.id, found.main_metric))
+        mean = row.numbers.get((found.id, found.main_metric))
         if mean is not None:
-            members = tuple(numbers.get((name, found.main_metric)) for name in found.benchmarks)
+            members = tuple(row.numbers.get((name, found.main_metric)) for name in found.benchmarks)
             lines.append(ReportedLine(row, mean, members))
     return sorted(lines, key=lambda line: -line.mean.value)

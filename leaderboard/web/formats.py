@@ -117,8 +117,9 @@ def as_published_csv(board: Board) -> bytes:
     for line in rows_for(board):
         row = line.row
         derived = ", ".join(metric for metric, each in line.numbers.items() if each.is_derived)
-        values: list[Any] = [row.method, row.backbone, row.year, row.cite, row.table, row.row, row.url]
-        values += [line.benchmark, bool(line.other_split), row.protocol, " ".join(line.remarks), derived]
+        values: list[Any] = [row.method, row.backbone, row.year, row.paper.cite, row.table.name, row.row]
+        values += [row.paper.url, line.benchmark, bool(line.other_split), row.table.protocol]
+        values += [" ".join(line.remarks), derived]
         values += [line.numbers[metric].text if metric in line.numbers else None for metric in metrics]
         writer.writerow([_cell(value) for value in values])
     return written.getvalue().encode()

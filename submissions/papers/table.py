@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cir_datasets.common.tables import Cell, Table, render_or_json
-from cir_datasets.registry.published import Reported, chosen, published, published_file
+from cir_datasets.registry.published import Reported
 from cir_datasets.registry.suites import suite
 from cir_metrics.errors import CallError
 from cir_metrics.resampling import ALPHA, DRAWS, SEED, check_alpha
@@ -23,6 +22,7 @@ from submissions.papers.columns import PaperColumn, columns_of, value_of
 from submissions.papers.layout import Layout, TableLayout, layout, layout_names, layout_of
 from submissions.papers.marks import significantly_worse, standing_out
 from submissions.papers.methods import scored_methods
+from submissions.papers.published_rows import rows_below, slots_of, target_of
 from submissions.rank_file.benchmarks import Benchmarks
 from submissions.scoring.reference_use import block_notes, reference_blocks
 from submissions.scoring.score_report import ScoreReport, shown_value
@@ -30,7 +30,6 @@ from submissions.scoring.score_report import ScoreReport, shown_value
 if TYPE_CHECKING:
     from submissions.rank_file.benchmarks import BenchmarkLike, FileLike
 
-_FILES = (".yaml", ".yml")
 HERE = "computed here"
 """What the column `source` says of a number that was computed from a rank file."""
 
@@ -96,7 +95,7 @@ class PaperTable:
                 {
                     "method": row.method,
                     "source": row.where,
-                    "protocol": row.protocol,
+                    "protocol": row.table.protocol,
                     "values": [
                         {"benchmark": name, "metric": metric, "printed": text}
                         for (name, metric), text in row.values.items()
@@ -184,8 +183,8 @@ def paper_table(
         methods = scored_methods(
             files, found, benchmark, names or {}, with_published=bool(published), max_bytes=max_bytes
         )
-    rows, further = _reported(found, published)
-    target = methods[0].benchmark if methods else _target_of(rows[0], found)
+    rows, further = rows_below(found, published) if published else ([], [])
+    target = methods[0].benchmark if methods else target_of(rows[0], found)
     if significance and len(methods) < 2:
         raise CallError("significance needs two methods or more. Fix: add one's files, or leave it out.")
     tests = _Tests(draws, seed, alpha) if significance else None
@@ -238,90 +237,6 @@ def _kind_of(files: Sequence[FileLike | ScoreReport], benchmark: BenchmarkLike) 
     return found
 
 
-def _reported(found: Layout, words: Sequence[str]) -> tuple[list[Reported], list[str]]:
-    """The published rows that words choose, those of one method together; notes on rows of the same names."""
-    if not words:
-        return [], []
-    own = [row for word in words if word.lower().endswith(_FILES) for row in published_file(word)]
-    named = [word for word in words if not word.lower().endswith(_FILES)]
-    fitting = [row for row in published() if _slots(row, found)]
-    see_all = f"cir table --for {found.name} --published all"
-    by_word = {word: chosen([word], fitting, see_all) for word in named}
-    whole = {"all", *(row.source.casefold() for row in fitting), *(row.id.casefold() for row in fitting)}
-    picked = {
-        row.id
-        for word, rows in by_word.items()
-        for row in (rows if word.casefold() in whole else _one_a_table(word, rows, found))
-    }
-    rows = [*(row for row in own if _slots(row, found)), *(row for row in fitting if row.id in picked)]
-    if own and not any(row in rows for row in own):
-        raise CallError(
-            f"no row of {', '.join(word for word in words if word.lower().endswith(_FILES))} has a number "
-            f"for a table for {found.name}. Fix: name its benchmarks and metrics, such as {found.answers[0]}."
-        )
-    first: dict[str, int] = {}
-    for place, row in enumerate(rows):
-        first.setdefault(_plain_name(row), place)
-    notes = []
-    for word, same in by_word.items():
-        others = [f"{row.label} in {row.where} ({row.id})" for row in same if row.id not in picked]
-        if others:
-            notes.append(f"Further rows of {word}, each to be asked for by its id: {', '.join(others)}.")
-    return sorted(rows, key=lambda row: first[_plain_name(row)]), notes
-
-
-def _one_a_table(word: str, rows: Sequence[Reported], found: Layout) -> list[Reported]:
-    """Of a method's rows the one that each table shows: of that very name first, then with most numbers."""
-    name = word.rpartition(":")[2].casefold()
-    fitting = ([row for row in rows if _values(row, table)] for table in found.tables)
-    return [
-        min(
-            those,
-            key=lambda row: (name not in (row.method.casefold(), row.label.casefold()), -len(row.values)),
-        )
-        for those in fitting
-        if those
-    ]
-
-
-def _plain_name(row: Reported) -> str:
-    return re.sub(r"[^0-9a-z]+", "", f"{row.method} {row.backbone}".casefold())
-
-
-def _slots(row: Reported, found: Layout) -> bool:
-    return any(_values(row, table) for table in found.tables)
-
-
-def _values(row: Reported, table: TableLayout) -> dict[str, dict[tuple[str, str], str]]:
-    """By benchmark or suite that the table may be of, the row's numbers by member name and metric.
-
-    A table by aspect takes rows with a number of an aspect, and not those that have the mean alone.
-    """
-    by_target = {}
-    of_aspects = any(group.by_aspect for group in table.columns)
-    for target, members in table.answers.items():
-        ids = {target: "", **{member: name for name, member in members.items()}}
-        wanted = {
-            (group.of, f"{group.by_aspect} of {head}" if group.by_aspect else head)
-            for group in table.columns
-            for head in group.heads
-        }
-        placed = {(ids[name], metric): text for (name, metric), text in row.values.items() if name in ids}
-        own = {slot: text for slot, text in placed.items() if slot in wanted}
-        if own and (not of_aspects or any(" of " in metric for _, metric in own)):
-            by_target[target] = own
-    return by_target
-
-
-def _target_of(row: Reported, found: Layout) -> str:
-    """The benchmark or suite that most of a row's numbers are of."""
-    sizes: dict[str, int] = {}
-    for table in found.tables:
-        for target, values in _values(row, table).items():
-            sizes[target] = sizes.get(target, 0) + len(values)
-    return max(sizes, key=lambda target: sizes[target])
-
-
 class _Making:
     """One table on its way."""
 
@@ -338,7 +253,7 @@ class _Making:
         self.source = source
         self.found, self.layout, self.target, self.methods = found, layout, target, methods
         self.blocks = reference_blocks(methods)
-        self.reported = [row for row in rows if _values(row, layout)]
+        self.reported = [row for row in rows if slots_of(row, layout)]
         columns = columns_of(layout, methods, with_published=bool(rows))
         filled = {slot for row in self.reported for slot in self._values_of(row)}
         self.columns = [each for each in columns if methods or (each.of, each.metric) in filled]
@@ -442,10 +357,10 @@ class _Making:
         return (Cell(row.label), *cells, Cell(f"as reported{where}: {row.where}"))
 
     def _values_of(self, row: Reported) -> dict[tuple[str, str], str]:
-        return _values(row, self.layout)[self._target_of(row)]
+        return slots_of(row, self.layout)[self._target_of(row)]
 
     def _target_of(self, row: Reported) -> str:
-        by_target = _values(row, self.layout)
+        by_target = slots_of(row, self.layout)
         return max(by_target, key=lambda target: (target == self.target, len(by_target[target])))
 
     def _notes(self) -> list[str]:
@@ -499,7 +414,12 @@ class _Making:
         for row in self.reported:
             methods = [] if self.source else [f"{row.label} as reported in"]
             lines.append(
-                " ".join([*methods, f"{row.cite}, {row.table} ({self._target_of(row)}): {row.protocol}"])
+                " ".join(
+                    [
+                        *methods,
+                        f"{row.paper.cite}, {row.table.name} ({self._target_of(row)}): {row.table.protocol}",
+                    ]
+                )
             )
         odd = [f"{row.method} in {row.where}: {row.note}." for row in self.reported if row.note]
         return [*dict.fromkeys(lines), *odd]

@@ -327,7 +327,9 @@ def published_lines(board: Board) -> list[Line]:
                 key=each.row.key,
                 anchor=each.anchor,
                 other_split=each.other_split,
-                remarks=tuple(filter(None, (as_sentence(each.row.protocol), *each.remarks, each.difference))),
+                remarks=tuple(
+                    filter(None, (as_sentence(each.row.table.protocol), *each.remarks, each.difference))
+                ),
             )
         )
     return found

@@ -8,7 +8,7 @@ from typing import Any
 
 from cir_datasets.common.tables import Cell, Table
 from cir_datasets.pages import table_values
-from cir_datasets.registry.published_differences import Number
+from cir_datasets.registry.published import Number
 from leaderboard.boards import Board
 from leaderboard.pages.figures import number
 from leaderboard.pages.labels import metric_value, ranked_by_heading

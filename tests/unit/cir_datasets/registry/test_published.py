@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from cir_datasets.registry import benchmark_ids
-from cir_datasets.registry.published import Reported, chosen, published
+from cir_datasets.registry.published import Reported, published
 from cir_datasets.registry.schema import main_metric_terms
 from cir_datasets.registry.suites import suite, suite_ids
-from cir_metrics.errors import UnknownNameError
 
 ROWS = published()
 ROUNDED = 0.0101
@@ -32,8 +31,8 @@ def test_every_number_is_of_a_benchmark_or_suite_or_set_apart() -> None:
 
 def test_every_row_has_a_short_source_of_its_table_and_an_id_of_its_own() -> None:
     assert len({row.id for row in ROWS}) == len(ROWS)
-    by_key = {row.key: (row.cite, row.table) for row in ROWS}
-    assert len(by_key) == len({(row.cite, row.table) for row in ROWS})
+    by_key = {row.key: (row.paper.cite, row.table.name) for row in ROWS}
+    assert len(by_key) == len({(row.paper.cite, row.table.name) for row in ROWS})
     assert by_key["QuRe 2025, T2/3/5"] == ("QuRe, arXiv 2507.12416", "Tables 2, 3 and 5")
 
 
@@ -50,56 +49,11 @@ def means(row: Reported) -> list[tuple[str, float, float]]:
 
 
 def test_printed_means_are_those_of_the_printed_numbers() -> None:
-    checked = [((row.method, row.source, row.table, mean), a, b) for row in ROWS for mean, a, b in means(row)]
+    checked = [
+        ((row.method, row.source, row.table.name, mean), a, b) for row in ROWS for mean, a, b in means(row)
+    ]
     assert len(checked) > 100
     assert {key for key, printed, mean in checked if abs(printed - mean) > ROUNDED} == PRINTED_SO
-
-
-@pytest.mark.parametrize(
-    ("word", "methods"),
-    [
-        (
-            "sprc",
-            {
-                *("SPRC", "SPRC (retrained)", "SPRC, No History", "SPRC, Cap. Unchanged"),
-                *("SPRC, Top-10 random", "SPRC, as in Table 2"),
-            },
-        ),
-        ("SPRC (retrained)", {"SPRC (retrained)"}),
-        ("BLIP4CIR+Bi", {"BLIP4CIR+Bi", "Bi-BLIP4CIR"}),
-        ("VAL", {"VAL", "VAL w/ GloVe", "VAL (init. GloVe)"}),
-        ("CIRPLANT", {"CIRPLANT", "CIRPLANT (no init.)", "CIRPLANT (init. OSCAR)"}),
-        ("CLIP4CIR", {"CLIP4CIR", "CLIP4Cir (v3)"}),
-        ("TIRG", {"TIRG"}),
-    ],
-)
-def test_a_method_is_found_in_every_spelling(word: str, methods: set[str]) -> None:
-    assert {row.method for row in chosen([word], published())} == methods
-
-
-def test_a_method_of_one_source_is_chosen_by_both() -> None:
-    found = chosen(["CIRR:cirplant"], published())
-    assert {row.source for row in found} == {"cirr"}
-    assert {row.method for row in found} == {"CIRPLANT (no init.)", "CIRPLANT (init. OSCAR)"}
-
-
-@pytest.mark.parametrize(
-    ("word", "said"),
-    [
-        (
-            "fisd:CIRPLANT",
-            "'fisd:CIRPLANT': 'fisd' has none of that method. Fix: write cirr:",
-        ),
-        ("cirr:CIRPLAN", "Did you mean 'cirr:CIRPLANT'? There are: cirr:"),
-        ("nothing at all", "no published row 'nothing at all'. There are: cirr, fisd"),
-    ],
-    ids=["of another source", "misspelt", "unknown"],
-)
-def test_what_chooses_nothing_is_named(word: str, said: str) -> None:
-    with pytest.raises(UnknownNameError) as caught:
-        chosen([word], published(), "cir show all")
-    assert said in str(caught.value)
-    assert "Fix: " in str(caught.value) or str(caught.value).endswith("more; cir show all shows all.")
 
 
 def test_a_row_that_is_another_spelling_names_a_method_that_stands_nowhere_else_so() -> None:
@@ -113,5 +67,5 @@ def test_a_row_that_is_another_spelling_names_a_method_that_stands_nowhere_else_
 @pytest.mark.parametrize("method", ["TransAgg(Laion-CIR-Combined)", "CoVR"])
 def test_rows_whose_copy_is_damaged_are_left_out(method: str) -> None:
     assert not [
-        row for row in ROWS if (row.source, row.table, row.method) == ("zerosight", "Table 11", method)
+        row for row in ROWS if (row.source, row.table.name, row.method) == ("zerosight", "Table 11", method)
     ]

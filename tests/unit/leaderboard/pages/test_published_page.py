@@ -10,10 +10,10 @@ from html import unescape
 import pytest
 from bs4 import BeautifulSoup
 
-from cir_datasets.registry.published import published
-from cir_datasets.registry.published_differences import Number, differences, numbers_of
+from cir_datasets.registry.published import Number, published
 from leaderboard import boards
 from leaderboard.pages.addresses import page_at
+from leaderboard.pages.published_differences import differences
 from leaderboard.pages.published_rows import rows_for
 from leaderboard.pages.published_tables import several_numbers, tables_of
 from leaderboard.pages.site import Links, Site
@@ -46,10 +46,10 @@ def test_every_row_of_every_source_stands_there_with_its_source_protocol_and_not
     said = plain(written(site))
     for row in published():
         assert row.method in said
-        assert f"{row.cite}, {row.table}" in said
-        assert re.sub(r"\s+", " ", row.protocol) in said
+        assert f"{row.paper.cite}, {row.table.name}" in said
+        assert re.sub(r"\s+", " ", row.table.protocol) in said
         assert row.note in said
-        for number in numbers_of(row).values():
+        for number in row.numbers.values():
             assert number.text in said
 
 
@@ -132,7 +132,7 @@ def test_the_list_of_benchmarks_comes_first_and_names_the_highest_number_and_who
     titles = [" ".join(head.get_text().split()) for head in index.select("tbody th")]
     assert titles[:4] == ["CIRR, test1", "FashionIQ average", "CIRCO, test", "CIRR, val"]
     rows = [row for row in published() if any(name == "cirr/test1" for name, _ in row.values)]
-    highest = max(numbers_of(row).get(("cirr/test1", CIRR_MEAN), LEAST).value for row in rows)
+    highest = max(row.numbers.get(("cirr/test1", CIRR_MEAN), LEAST).value for row in rows)
     sources = {row.source for row in rows}
     # A phone has no room for the column of metrics: each stands below its number there.
     metric = "Mean of R@5, Rs@1"
@@ -192,7 +192,7 @@ def test_sources_are_links_and_the_rows_of_boards_lead_to_their_place(site: Site
     assert len(led) > 100
     assert [line.anchor for line in led if line.anchor not in ids] == []
     for row in published():
-        assert row.url is None or page.select(f".from a[href='{row.url}']"), row.url
+        assert row.paper.url is None or page.select(f".from a[href='{row.paper.url}']"), row.paper.url
     place = page.find(id=next(line.anchor for line in led if line.row.method == "SPRC (retrained)"))
     assert place.select_one(".from").get_text().strip() == "QuRe 2025, T2/3/5"
 

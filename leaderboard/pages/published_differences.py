@@ -1,0 +1,124 @@
+"""Where published results give one method different numbers: all of them side by side, and why, where known.
+
+Found by code over all sources, so that a new source needs no list of its own. What explains a difference is
+data, `published_explanations.yaml`, and says no more than the sources do.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import combinations
+
+from cir_datasets.common.yaml import own_yaml
+from cir_datasets.registry.published import Number, Reported, published
+
+UNEXPLAINED = "The sources do not say why."
+_BACKBONE = re.compile(r"\b([BLHG])/(\d\d)\b")
+
+_Numbered = tuple[Reported, Number]
+
+
+@dataclass(frozen=True)
+class SeveralNumbers:
+    """One method, benchmark (or suite) and metric, and numbers that differ.
+
+    Args:
+        method: the name that they share.
+        benchmark: its id.
+        metric: its printed name.
+        numbers: the rows and what each says, the largest number first.
+        why: a sentence on what explains it, or that the sources do not say.
+    """
+
+    method: str
+    benchmark: str
+    metric: str
+    numbers: tuple[_Numbered, ...]
+    why: str
+
+    @property
+    def largest(self) -> Decimal:
+        """The largest difference of two of the numbers, as they are shown."""
+        return Decimal(self.numbers[0][1].text) - Decimal(self.numbers[-1][1].text)
+
+    @property
+    def anchor(self) -> str:
+        """Id of the element that lists the several numbers of the method on the benchmark."""
+        words = f"{self.method} {self.benchmark}".casefold()
+        return "several-" + "".join(letter if letter.isalnum() else "-" for letter in words)
+
+    def words(self, row: Reported) -> str:
+        """What other sources print for the method of a row that takes part, and why, where known."""
+        own = next(number for one, number in self.numbers if one is row)
+        others = ", ".join(
+            f"{number.text} ({one.where})" for one, number in self.numbers if number.value != own.value
+        )
+        return f"{row.method} has other numbers elsewhere: {others}. {self.why}"
+
+
+@functools.cache
+def differences() -> tuple[SeveralNumbers, ...]:
+    """Every method, benchmark and metric for which sources give numbers that differ, method by method.
+
+    Versions that one table tells apart by name or backbone are not counted, nor are rows whose stated
+    backbones differ, nor what rounding explains.
+
+    Example:
+        >>> by_place = {(one.method, one.benchmark, one.metric): one for one in differences()}
+        >>> one = by_place["SPRC", "fashioniq/val", "mean(recall@10, recall@50)"]
+        >>> [number.text for _, number in one.numbers]
+        ['64.85', '62.135']
+    """
+    groups: dict[tuple[str, str, str], list[_Numbered]] = {}
+    for row in published():
+        for slot, number in row.numbers.items():
+            groups.setdefault((row.names[-1].casefold(), *slot), []).append((row, number))
+    why = {
+        (entry["method"].casefold(), benchmark): entry["why"].strip()
+        for entry in own_yaml("leaderboard", "pages/published_explanations.yaml")
+        for benchmark in entry["benchmarks"]
+    }
+    several = []
+    for (method, benchmark, metric), rows in groups.items():
+        differing = _differing(rows)
+        if differing:
+            # The shortest spelling is the name without what a source adds to it.
+            name = min((row.names[-1] for row, _ in differing), key=len)
+            numbers = tuple(sorted(differing, key=lambda one: -one[1].value))
+            reason = why.get((method, benchmark), UNEXPLAINED)
+            several.append(SeveralNumbers(name, benchmark, metric, numbers, reason))
+    return tuple(sorted(several, key=lambda one: one.method.casefold()))
+
+
+def _differing(rows: Sequence[_Numbered]) -> list[_Numbered]:
+    """Those of the rows that differ from another one, for no reason that the rows themselves give."""
+    differing: dict[int, _Numbered] = {}
+    for one, other in combinations(rows, 2):
+        if _are_told_apart(one[0], other[0]) or one[1].may_be(other[1]):
+            continue
+        if not (_is_elsewhere(one, other, rows) or _is_elsewhere(other, one, rows)):
+            differing |= {id(one): one, id(other): other}
+    return list(differing.values())
+
+
+def _are_told_apart(one: Reported, other: Reported) -> bool:
+    """Whether their table, or the backbones that they state, say that these are two models."""
+    is_named_apart = (one.method.casefold(), one.backbone) != (other.method.casefold(), other.backbone)
+    first, second = (_BACKBONE.search(row.backbone) or _BACKBONE.search(row.method) for row in (one, other))
+    states_two = first is not None and second is not None and first.group() != second.group()
+    return (one.table is other.table and is_named_apart) or states_two
+
+
+def _is_elsewhere(one: _Numbered, other: _Numbered, rows: Sequence[_Numbered]) -> bool:
+    """Whether the other's table has `one`'s number for another version: then `one` is that version."""
+    return any(
+        row.table is other[0].table
+        and row is not other[0]
+        and row.table is not one[0].table
+        and number.may_be(one[1])
+        for row, number in rows
+    )
