@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from cir_metrics.errors import InputError
 from cir_metrics.inputs import as_array
@@ -123,19 +123,9 @@ def randomisation_test(
         0.25
     """
     matrix = check_values(differences, "differences")
-    check_draws(draws)
-    found: dict[int, PValue] = {}
-    for column, values in enumerate(matrix.T):
-        exact = _exact(values[values != 0])
-        if exact is not None:
-            found[column] = exact
-    rest = [column for column in range(matrix.shape[1]) if column not in found]
-    if rest:
-        sampled = _sampled(matrix[:, rest], draws, seed, key)
-        counts = np.count_nonzero(matrix[:, rest], axis=0).tolist()
-        for column, p, nonzero in zip(rest, sampled.tolist(), counts, strict=True):
-            found[column] = PValue(p, "sampled", nonzero)
-    return [found[column] for column in range(matrix.shape[1])]
+    tests = PairedTests(np.column_stack([matrix, np.zeros(len(matrix))]), draws=draws, seed=seed, key=key)
+    columns = range(matrix.shape[1])
+    return [tests.test(column, len(columns), ahead=columns) for column in columns]
 
 
 class PairedTests:
@@ -144,9 +134,8 @@ class PairedTests:
     sum_i s_i * (a_i - b_i) = sum_i s_i * a_i - sum_i s_i * b_i
 
     The sums of a method are taken once for all its pairs, when a first pair needs them, so that a pair costs
-    a subtraction. `randomisation_test` takes the same draws and gives the same p-value. Only a draw whose sum
-    falls short of the one that was found by less than 4e-12 * sum_i (|a_i| + |b_i|) counts here and may not
-    count there, where the allowance for rounding is smaller: p is never the smaller of the two.
+    a subtraction. A draw whose sum falls short of the one that was found by less than
+    4e-12 * sum_i (|a_i| + |b_i|) counts as reaching it.
 
     Args:
         values: one value per query and method, shape (n, methods).
@@ -159,7 +148,7 @@ class PairedTests:
 
     Example:
         >>> tests = PairedTests(np.array([[1, 0, 1], [1, 0, 1], [1, 0, 0], [1, 1, 1]]))
-        >>> tests.p(0, 1), tests.p(0, 2)
+        >>> tests.test(0, 1).p, tests.test(0, 2).p
         (0.25, 1.0)
     """
 
@@ -171,8 +160,8 @@ class PairedTests:
         self._totals = exact_sums(self._values.T)
         self._sums: dict[int, FloatArray] = {}
 
-    def p(self, first: int, second: int, ahead: Iterable[int] = ()) -> float:
-        """The p-value of a pair, exact where that is cheap: see `randomisation_test`.
+    def test(self, first: int, second: int, ahead: Iterable[int] = ()) -> PValue:
+        """The test of a pair, exact where that is cheap: see `randomisation_test`.
 
         Args:
             first: number of a method, from 0.
@@ -181,16 +170,17 @@ class PairedTests:
                 little more than one.
         """
         found = paired_differences(self._values[first], self._values[second])
-        exact = _exact(found[found != 0])
+        nonzero = found[found != 0]
+        exact = _exact(nonzero)
         if exact is not None:
-            return exact.p
+            return exact
         if not {first, second} <= self._sums.keys():
             self._take_sums(sorted({first, second, *ahead} - self._sums.keys()))
         # Four times: rounding sets apart each of the two totals, and each of two sums.
         allowance = 4 * NEAR * (self._sizes[first] + self._sizes[second])
         reached = abs(self._totals[first] - self._totals[second]) - allowance
         hits = int(np.count_nonzero(np.abs(self._sums[first] - self._sums[second]) >= reached))
-        return (1 + hits) / (1 + self._draws)
+        return PValue((1 + hits) / (1 + self._draws), "sampled", len(nonzero))
 
     def _take_sums(self, methods: list[int]) -> None:
         matrix = self._values[methods].T
@@ -236,42 +226,6 @@ def holm(p_values: ArrayLike) -> FloatArray:
     return adjusted
 
 
-def rank_groups(order: Sequence[int], separable: NDArray[np.bool_]) -> list[int]:
-    """Groups of methods that tests cannot tell from the best of their group.
-
-    Down the order: the first method leads group 1; a method that is not separable from the leader of the
-    group above it joins that group; the first that is separable leads the next one. So every group is a
-    stretch of the order, and two members behind the leader may well be separable from each other.
-
-    Args:
-        order: the methods' numbers, best first, each of 0 to m - 1 once.
-        separable: whether the tests tell method i from method j, symmetric, shape (m, m).
-
-    Returns:
-        The group of each method, from 1, in the order of their numbers.
-
-    Raises:
-        InputError: `order` is not an order of the methods, or `separable` is of another shape.
-
-    Example:
-        >>> apart = np.array([[False, False, True], [False, False, False], [True, False, False]])
-        >>> rank_groups([0, 1, 2], apart)
-        [1, 1, 2]
-    """
-    if sorted(order) != list(range(len(order))) or separable.shape != (len(order), len(order)):
-        raise InputError(
-            f"order is {list(order)} and separable has shape {separable.shape}. "
-            "Fix: name each method once, and pass a row and a column a method."
-        )
-    groups = [0] * len(order)
-    leader, group = -1, 0
-    for method in order:
-        if group == 0 or separable[leader, method]:
-            leader, group = method, group + 1
-        groups[method] = group
-    return groups
-
-
 def _exact(nonzero: FloatArray) -> PValue | None:
     """The exact result where it is cheap to have, else None."""
     count = len(nonzero)
@@ -305,17 +259,6 @@ def _enumerated(nonzero: FloatArray) -> float:
         sums = np.concatenate([sums + value, sums - value])
     reached = abs(float(exact_sums(nonzero))) - NEAR * float(exact_sums(np.abs(nonzero)))
     return int(np.count_nonzero(np.abs(sums) >= reached)) / len(sums)
-
-
-def _sampled(matrix: FloatArray, draws: int, seed: int, key: str) -> FloatArray:
-    total, columns = exact_sums(matrix), ExactColumns(matrix)
-    reached = np.abs(total) - NEAR * exact_sums(np.abs(matrix))
-    hits = np.zeros(matrix.shape[1], dtype=np.int64)
-    for _, flipped in _changes(len(matrix), draws, seed, key):
-        sums = total - 2 * columns.sums(flipped)
-        hits += np.count_nonzero(np.abs(sums) >= reached, axis=0)
-    share: FloatArray = (1 + hits) / (1 + draws)
-    return share
 
 
 def _changes(n: int, draws: int, seed: int, key: str) -> Iterator[tuple[int, FloatArray]]:

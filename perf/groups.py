@@ -38,7 +38,7 @@ from fresh import (
 
 from cir_metrics.significance import paired_differences, randomisation_test
 from cir_metrics.sums import exact_means
-from leaderboard.standings.groups import leader_groups
+from submissions.comparison.groups import leader_groups
 
 BOUNDS = {
     "groups, s": at_most(10),

@@ -36,7 +36,7 @@ from submissions.scoring.score_report import ScoreReport
 
 log = logging.getLogger("leaderboard.inspection")
 
-_VERSION = 2
+_VERSION = 3
 """Goes up whenever a comparison of the same entries would give another result."""
 MOST = 4
 """Entries that are compared at once."""
@@ -104,7 +104,7 @@ class Differences:
     Args:
         submissions: their ids, in the order in which they were given.
         names: names of their methods; the id is added where two are the same.
-        groups: the rank group of each within this comparison, from 1.
+        groups: the rank group of each within this comparison, from 1; None of an oracle.
         leading: the metric that groups are made by.
         unit: what was resampled, `queries` or `sessions`.
         n: their number.
@@ -117,7 +117,7 @@ class Differences:
 
     submissions: tuple[str, ...]
     names: tuple[str, ...]
-    groups: tuple[int, ...]
+    groups: tuple[int | None, ...]
     leading: str
     unit: str
     n: int

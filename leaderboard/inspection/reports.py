@@ -21,6 +21,7 @@ from leaderboard.boards import Board
 from leaderboard.inspection.lists import KeptLists, MemberLists
 from leaderboard.standings.intervals import member_values, opened
 from leaderboard.submission import Submission
+from submissions.rank_file.words import is_oracle
 from submissions.scoring.score_report import Evidence, ScoreReport
 from submissions.scoring.suite_signature import SuiteSignature
 
@@ -74,7 +75,9 @@ def entry_report(
         runs.append(_report(document, evidence))
     whole = runs[0] if board.suite is None else _report(scores, None, tuple(runs))
     # As its owner calls it now; messages and two of one name are distinguished by the id.
-    return replace(whole, method=str((submission.method or {}).get("name", "unnamed")), file=submission.id)
+    method = submission.method or {}
+    name = str(method.get("name", "unnamed"))
+    return replace(whole, method=name, file=submission.id, oracle=is_oracle(method))
 
 
 def report_head(scores: Mapping[str, Any], name: str) -> ScoreReport:

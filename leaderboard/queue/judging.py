@@ -190,10 +190,9 @@ def write_values(report: ScoreReport, path: Path) -> None:
     """Keep the values per query behind a score: an `.npz` without pickles, which appears whole or not at all.
 
     It holds by the metric's printed name an array of float64, one value per query in the benchmark's order;
-    metrics that have no such value (`median_rank`) are left out. Of a suite the members' values stand one
-    behind the other, each times w_m * N / n_m with w_m the member's share in the metric, n_m its queries and
-    N those of all: so their mean is the suite's number, and tests over them are tests of it. Beside them
-    stand each member's own values, under the metric's name with `@` and the member's id.
+    metrics that have no such value (`median_rank`) are left out. Of a suite it holds what each query adds to
+    the number (`Sample.joined`), and beside that each member's own values, under the metric's name with `@`
+    and the member's id.
 
     Raises:
         OSError: the system refuses to write there.
@@ -212,18 +211,10 @@ def write_values(report: ScoreReport, path: Path) -> None:
 
 
 def _suite_values(report: ScoreReport) -> dict[str, Any]:
-    import numpy as np
-
     from submissions.scoring.samples import NO_MEANS, Sample
 
-    sample, found = Sample.behind(report), {}
-    for metric in report.metrics:
-        if metric in NO_MEANS:
-            continue
-        parts = sample.values(metric)
-        sizes = [len(part) for part in parts]
-        factors = sample.weights(metric) * sum(sizes) / sizes
-        found[metric] = np.concatenate([factor * part for factor, part in zip(factors, parts, strict=True)])
+    sample = Sample.behind(report)
+    found = {metric: sample.joined(metric) for metric in report.metrics if metric not in NO_MEANS}
     for part in sample.parts:
         found |= {f"{metric}@{part.benchmark.id}": values for metric, values in part.values.items()}
     return found

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from cir_metrics.catalogue import parse_metric
 from cir_metrics.errors import CallError, UnknownNameError, did_you_mean
 from cir_metrics.resampling import ALPHA, DRAWS, SEED, check_alpha, percentile_interval
-from cir_metrics.significance import holm, paired_differences, randomisation_test, rank_groups
+from cir_metrics.significance import PairedTests, holm, paired_differences
 from cir_metrics.sums import exact_means, exact_sums
+from submissions.comparison.groups import Groups, leader_groups
 from submissions.comparison.keys import check_comparable, check_same_order, shared_text
-from submissions.comparison.result import ComparedMethod, Comparison, Difference, Flips, Pair
+from submissions.comparison.result import ComparedMethod, Comparison, Difference, Flips, GroupTest, Pair
 from submissions.formats.budget import MAX_BYTES
 from submissions.scoring.further_metrics import metric_names
 from submissions.scoring.intervals import Interval
@@ -27,6 +28,7 @@ from submissions.scoring.samples import NO_MEANS, Sample, is_better, resampled_m
 from submissions.scoring.score_report import ScoreReport, member_metric
 
 if TYPE_CHECKING:
+    from cir_metrics.significance import PValue
     from submissions.rank_file.benchmarks import BenchmarkLike, FileLike
 
     Places = tuple[int, int]
@@ -46,10 +48,11 @@ def compare(
     """Compare methods by their rank files, pair by pair and metric by metric.
 
     For each pair and metric: the difference, its paired bootstrap interval, a two-sided paired randomisation
-    test, and on how many queries which method is better. Holm's correction covers all tests of the
-    comparison, metrics times pairs, as one family. Queries or sessions are resampled, never turns; all files
-    share the draws. A rank group is a stretch of the order by the leading metric: its first method, and those
-    behind it until one is significantly worse than that first, which leads the next group.
+    test, and on how many queries which method is better. Holm's correction covers all these tests, metrics
+    times pairs, as one family. Queries or sessions are resampled, never turns; all files share the draws.
+    Rank groups are a board's: down the order by the leading metric each method is tested against the leader
+    of its group, under Holm's correction over these tests alone (`submissions.comparison.groups`). Oracles
+    stand outside.
 
     Args:
         files: two or more rank files or bundles, or reports of `submissions.score`.
@@ -131,7 +134,8 @@ class _Comparing:
         by_pair = dict(zip(self.pairs, differences, strict=True))
         values = [_values(report, self.metrics) for report in self.reports]
         letters = [letter(place) for place in range(len(self.reports))]
-        groups = self._groups(by_pair, values)
+        inside = [place for place, report in enumerate(self.reports) if not report.oracle]
+        groups = self._groups(inside)
         methods = []
         for place, (name, report) in enumerate(zip(self.names, self.reports, strict=True)):
             beaten = {
@@ -140,8 +144,11 @@ class _Comparing:
                 )
                 for metric in self.metrics
             }
+            group, test = None, None
+            if groups is not None and place in inside:
+                group, test = _group(groups, inside.index(place), [letters[each] for each in inside])
             methods.append(
-                ComparedMethod(name, report.file, letters[place], groups[place], values[place], beaten)
+                ComparedMethod(name, report.file, letters[place], group, values[place], beaten, test)
             )
         first = self.reports[0]
         return Comparison(
@@ -187,9 +194,7 @@ class _Comparing:
         drawn = sample.bootstrap(columns, weights, draws=self.draws, seed=self.seed)
         low, high = percentile_interval(drawn, 1 - self.alpha)
         means = exact_sums([weights[part] * exact_means(columns[part]) for part in parts])
-        # What each query adds to the number, so that the test's total is the number itself.
-        shares = np.concatenate([columns[part] * (weights[part] / len(columns[part])) for part in parts])
-        tests = randomisation_test(shares, draws=self.draws, seed=self.seed, key=sample.of)
+        tests = self._tests()
         adjusted = holm(np.array([test.p for test in tests]))
         signs = np.sign(np.concatenate(columns))
         found = []
@@ -198,6 +203,7 @@ class _Comparing:
             found.append(
                 Difference(
                     metric=metric,
+                    n=len(better),
                     difference=float(means[number]),
                     interval=Interval(float(low[number]), float(high[number])),
                     test=tests[number],
@@ -214,18 +220,32 @@ class _Comparing:
             for start in range(0, len(found), width)
         ]
 
-    def _groups(
-        self, by_pair: dict[Places, dict[str, Difference]], values: list[dict[str, float]]
-    ) -> list[int]:
-        apart: NDArray[np.bool_] = np.zeros((len(values), len(values)), dtype=np.bool_)
-        for (one, other), found in by_pair.items():
-            apart[one, other] = apart[other, one] = found[self.leading].significant
-        descending = is_better(self.leading, 1, 0)
-        # Rounded, so that numbers which a rounding alone sets apart stay in the order of the files.
-        order = sorted(
-            range(len(values)), key=lambda place: round(values[place][self.leading], 12), reverse=descending
+    def _tests(self) -> list[PValue]:
+        """The tests of every metric of every pair, on what each query adds to the two numbers."""
+        joined = [sample.joined(metric) for metric in self.metrics for sample in self.samples]
+        tests = PairedTests(
+            np.stack(joined, axis=1), draws=self.draws, seed=self.seed, key=self.samples[0].of
         )
-        return rank_groups(order, apart)
+        # Of hits most tests are exact; all others are drawn at once.
+        graded = [column for column, values in enumerate(joined) if len(np.unique(values)) > 2]
+        width = len(self.samples)
+        return [
+            tests.test(metric * width + one, metric * width + other, ahead=graded)
+            for one, other in self.pairs
+            for metric in range(len(self.metrics))
+        ]
+
+    def _groups(self, inside: Sequence[int]) -> Groups | None:
+        if not inside:
+            return None
+        return leader_groups(
+            [self.samples[place].joined(self.leading) for place in inside],
+            higher=is_better(self.leading, 1, 0),
+            alpha=self.alpha,
+            draws=self.draws,
+            seed=self.seed,
+            key=self.samples[0].of,
+        )
 
     def _flips(self, pair: Places) -> tuple[Flips, ...]:
         from cir_datasets.registry.schema import main_metric_terms
@@ -319,6 +339,13 @@ def _not_compared(
 def _values(report: ScoreReport, metrics: Sequence[str]) -> dict[str, float]:
     scores = {report.main_metric: report.main, **report.metrics, **report.extra}
     return {name: value for name in metrics if (value := scores[name]) is not None}
+
+
+def _group(groups: Groups, place: int, letters: Sequence[str]) -> tuple[int, GroupTest | None]:
+    above, p, adjusted = groups.against[place], groups.p[place], groups.adjusted[place]
+    if above is None or p is None or adjusted is None:
+        return groups.group[place], None
+    return groups.group[place], GroupTest(letters[above], p, adjusted)
 
 
 def _beats(by_pair: dict[Places, dict[str, Difference]], one: int, other: int, metric: str) -> bool:

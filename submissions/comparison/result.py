@@ -28,6 +28,22 @@ _SMALLEST = 0.0001
 
 
 @dataclass(frozen=True)
+class GroupTest:
+    """The test that decided a method's rank group.
+
+    Args:
+        against: letter of the method that it was tested against: the leader of its group, or of the group
+            above where it leads its own.
+        p: of the test.
+        adjusted: the same by Holm's correction over the group tests, one a method but the best.
+    """
+
+    against: str
+    p: float
+    adjusted: float
+
+
+@dataclass(frozen=True)
 class ComparedMethod:
     """One of the methods.
 
@@ -35,17 +51,19 @@ class ComparedMethod:
         name: its name, with the file's where another method has the same.
         file: the file's name.
         letter: what stands for it in superscripts: `a` for the first file, and so on.
-        group: its rank group by the leading metric, from 1.
+        group: its rank group by the leading metric, from 1; None for an oracle.
         values: by metric name the numbers, fractions (`mean_rank`: a rank).
         beats: by metric name the letters of the methods that it is significantly better than.
+        group_test: what decided the group; None for the best, and outside the groups.
     """
 
     name: str
     file: str
     letter: str
-    group: int
+    group: int | None
     values: dict[str, float]
     beats: dict[str, tuple[str, ...]]
+    group_test: GroupTest | None = None
 
 
 @dataclass(frozen=True)
@@ -54,10 +72,11 @@ class Difference:
 
     Args:
         metric: its name.
+        n: queries or sessions that were paired.
         difference: in the unit of the metric.
         interval: paired bootstrap interval of the difference, not corrected for the number of tests.
         test: the randomisation test.
-        adjusted: its p-value after Holm's correction over the whole comparison.
+        adjusted: its p-value after Holm's correction over all metrics and pairs of the comparison.
         significant: whether that is at most alpha.
         wins: queries on which the first method is better.
         ties: queries on which both have the same value.
@@ -65,6 +84,7 @@ class Difference:
     """
 
     metric: str
+    n: int
     difference: float
     interval: Interval
     test: PValue
@@ -77,6 +97,7 @@ class Difference:
     def to_dict(self) -> dict[str, Any]:
         """The difference as JSON values."""
         return {
+            "n": self.n,
             "difference": self.difference,
             "interval": [self.interval.low, self.interval.high],
             "p": self.test.p,
@@ -240,6 +261,11 @@ class Comparison:
         return len(self.metrics) * len(self.pairs)
 
     @property
+    def group_tests(self) -> int:
+        """Number of tests behind the rank groups: one a method but the best."""
+        return max(0, sum(method.group is not None for method in self.methods) - 1)
+
+    @property
     def family(self) -> str:
         """That family in words, such as `4 metrics x 3 pairs`."""
         return f"{counted(len(self.metrics), 'metric')} x {counted(len(self.pairs), 'pair')}"
@@ -273,6 +299,12 @@ class Comparison:
                     "file": method.file,
                     "letter": method.letter,
                     "group": method.group,
+                    "group_test": method.group_test
+                    and {
+                        "against": method.group_test.against,
+                        "p": method.group_test.p,
+                        "p_holm": method.group_test.adjusted,
+                    },
                     "metrics": method.values,
                     "beats": {metric: list(letters) for metric, letters in method.beats.items()},
                 }
@@ -372,7 +404,7 @@ def _scores(comparison: Comparison) -> Table:
         (
             Cell(method.name),
             Cell(method.letter),
-            Cell(str(method.group), method.group),
+            Cell("-" if method.group is None else str(method.group), method.group),
             *(_score(comparison, method, metric) for metric in comparison.metrics),
         )
         for method in comparison.methods
@@ -387,7 +419,7 @@ def _scores(comparison: Comparison) -> Table:
         rows=rows,
         notes=(
             _raised_letters(comparison),
-            f"A group holds methods that these tests do not tell from its first by {comparison.leading}.",
+            _what_groups_are(comparison),
             *(f"main: {metric}" for metric in means),
             *comparison.notes,
             *_signatures(comparison),
@@ -399,6 +431,13 @@ def _raised_letters(comparison: Comparison) -> str:
     return (
         "A raised letter names a method that is significantly worse by that metric: two-sided paired "
         f"randomisation test, Holm's correction over {comparison.family}, alpha {comparison.alpha:g}."
+    )
+
+
+def _what_groups_are(comparison: Comparison) -> str:
+    return (
+        f"Group: by {comparison.leading} not significantly worse than its first, each method tested once, "
+        f"Holm's correction over these {counted(comparison.group_tests, 'test')} alone."
     )
 
 

@@ -26,6 +26,7 @@ from submissions.formats.reader import server_format
 from submissions.rank_file.benchmarks import Benchmarks, board_depth, find_suite, is_subset_metric
 from submissions.rank_file.findings import Finding, RefusedError, ValidationReport, evident_gallery
 from submissions.rank_file.model import CIRR_SERVER, RankBundle
+from submissions.rank_file.words import is_oracle
 from submissions.scoring.coding import Coding, code_queries, code_sessions
 from submissions.scoring.further_metrics import (
     Further,
@@ -171,6 +172,7 @@ def _score_run(
         warnings=tuple(f for f in checked.warnings if f.benchmark in (None, benchmark.id)),
         per_query=_rows(benchmark.query_ids, values) if per_query else None,
         extra=extra,
+        oracle=is_oracle(rank_file.method.to_dict()),
         evidence=Evidence(
             benchmark=benchmark,
             values=values,
@@ -317,6 +319,7 @@ def suite_report(
         per_query=rows if per_query else None,
         runs=tuple(runs),
         extra=extra,
+        oracle=any(run.oracle for run in runs),
     )
 
 

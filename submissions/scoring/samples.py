@@ -73,6 +73,29 @@ class Sample:
         terms = [member_metric(term) for term in main_metric_terms(metric)]
         return [exact_means([part.values[term] for term in terms]) for part in self.parts]
 
+    def joined(self, metric: str) -> FloatArray:
+        """What each query adds to a number: the parts' values one behind the other.
+
+        Those of part j are each times w_j * N / n_j, with w_j its share in the metric, n_j its queries and N
+        those of all: so their mean is the number, and tests over them are tests of it.
+
+        Args:
+            metric: as for `values`.
+
+        Returns:
+            Shape (N,).
+        """
+        from cir_datasets.registry.schema import main_metric_terms
+
+        sizes = [len(part.query_ids) for part in self.parts]
+        by_term = []
+        for term in main_metric_terms(metric):
+            factors = self.weights(term) * sum(sizes) / sizes
+            by_term.append(
+                np.concatenate([each * part for each, part in zip(factors, self.values(term), strict=True)])
+            )
+        return exact_means(by_term)
+
     def weights(self, metric: str) -> FloatArray:
         """Share of each part in a metric: equal shares, or (`@micro`) by the number of queries.
 

@@ -43,6 +43,7 @@ class ScoreReport:
         runs: a suite's members.
         extra: by name the values of the further metrics that were asked for, such as
             `pnr_map@10:released_code`; their signatures are among `signatures`.
+        oracle: whether the method says that it knows what no user's query holds.
         evidence: the values per query behind the numbers; None for a suite, whose members have theirs.
 
     Example:
@@ -68,6 +69,7 @@ class ScoreReport:
     per_query: list[dict[str, Any]] | None = None
     runs: tuple[ScoreReport, ...] = ()
     extra: Mapping[str, float] = field(default_factory=dict)
+    oracle: bool = False
     evidence: Evidence | None = field(default=None, repr=False, compare=False)
 
     def __repr__(self) -> str:

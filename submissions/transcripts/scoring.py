@@ -19,6 +19,7 @@ from cir_metrics.evaluation import CodedSessions, evaluate_coded
 from cir_metrics.measures import map_at_k, mean_rank, recall_at_k
 from cir_metrics.sums import FloatArray, exact_mean
 from submissions.rank_file.findings import evident_gallery
+from submissions.rank_file.words import is_oracle
 from submissions.scoring import signatures
 from submissions.scoring.score_report import Evidence, ScoreReport
 from submissions.transcripts.settings import USER, RoundSettings
@@ -117,6 +118,7 @@ def score_sessions(
         answered=len(there),
         missing=missing,
         warnings=warnings,
+        oracle=is_oracle(transcript.method.to_dict()),
         evidence=Evidence(
             benchmark=benchmark,
             values=values,

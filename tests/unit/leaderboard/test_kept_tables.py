@@ -134,8 +134,8 @@ def test_only_new_pairs_are_tested(store: Store, tables: Tables, monkeypatch: py
         add_entry(store, seed, strength)
     groups(tables)
     tested = []
-    p = PairedTests.p
-    monkeypatch.setattr(PairedTests, "p", lambda self, *pair: tested.append(pair[:2]) or p(self, *pair))
+    test = PairedTests.test
+    monkeypatch.setattr(PairedTests, "test", lambda self, *pair: tested.append(pair[:2]) or test(self, *pair))
     add_entry(store, 4, 0.02)
     other = Tables(store)
     assert groups(other) == {"Method 1": 1, "Method 2": 2, "Method 3": 3, "Method 4": 4}
