@@ -1,4 +1,4 @@
-"""Options that several commands have in the same words, and how `cir datasets` writes a file."""
+"""Options that several commands have in the same words, what shells offer for them, how a file is written."""
 
 from __future__ import annotations
 
@@ -8,8 +8,51 @@ from typing import Annotated
 
 import typer
 
-from cir_datasets.commands.values import benchmark_values, format_values
+from cir_datasets.common.options import Options, option
 from cir_datasets.common.terminal import echo
+
+
+def benchmark_values(incomplete: str) -> list[str]:
+    """Ids of benchmarks and suites that begin so.
+
+    Args:
+        incomplete: what was typed.
+
+    Example:
+        >>> benchmark_values("cirr/t")
+        ['cirr/test1', 'cirr/train']
+    """
+    from cir_datasets.registry import benchmark_ids
+    from cir_datasets.registry.suites import suite_ids
+
+    return sorted(name for name in {*benchmark_ids(), *suite_ids()} if name.startswith(incomplete))
+
+
+def metric_values(context: typer.Context, incomplete: str) -> list[str]:
+    """Metrics that begin so: of the benchmark that was named, or of all.
+
+    Args:
+        context: the command with the options that were read so far.
+        incomplete: what was typed.
+    """
+    from cir_datasets.registry import benchmark_ids, spec
+
+    named = context.params.get("benchmark")
+    known = benchmark_ids()
+    metrics = {metric for name in ([named] if named in known else known) for metric in spec(name).metrics}
+    return sorted(metric for metric in metrics if metric.startswith(incomplete))
+
+
+def format_values(incomplete: str) -> list[str]:
+    """Formats of tables that begin so.
+
+    Example:
+        >>> format_values("l")
+        ['latex']
+    """
+    from cir_datasets.common.tables import FORMATS
+
+    return [name for name in FORMATS if name.startswith(incomplete)]
 
 
 def _set_for_the_call(context: typer.Context, variable: str, value: str) -> None:
@@ -83,6 +126,42 @@ DataDirAnywhere = Annotated[Path | None, typer.Option("--data-dir", callback=_da
 """Of commands that load benchmarks by way of other rooms, which hand no folder on."""
 NoChecksAnywhere = Annotated[bool, typer.Option("--no-checks", callback=_without_checks, help=_NO_CHECKS)]
 """Of commands that load benchmarks by way of other rooms, which hand no mode on."""
+
+
+class LoadsBenchmarks(Options):
+    """Of commands that load benchmarks by way of other rooms, which hand no folder and no mode on."""
+
+    data_dir: DataDirAnywhere = None
+    no_checks: NoChecksAnywhere = False
+
+
+class PrintsTables(LoadsBenchmarks):
+    """Of commands that print a report in any format of `cir_datasets.common.tables`."""
+
+    format: str | None = option(
+        None,
+        "table (per cent; the default), json (fractions), csv (a line a number), latex, markdown.",
+        values=format_values,
+    )
+    as_json: bool = option(False, "Print JSON, as --format json does.", "--json")
+
+    def __post_init__(self) -> None:
+        """Refuse two formats, and one that there is not."""
+        from cir_datasets.common.tables import check_format
+        from cir_metrics.errors import CallError
+
+        if self.as_json and self.format not in (None, "json"):
+            raise CallError(
+                f"--json and --format {self.format} ask for two formats. Fix: leave one of them out."
+            )
+        check_format(self.printed)
+
+    @property
+    def printed(self) -> str:
+        """The format that is printed."""
+        return "json" if self.as_json else self.format or "table"
+
+
 Images = Annotated[
     Path | None,
     typer.Option("--images", help="Folder of the images; default: below CIR_IMAGES. Shapes are drawn."),
@@ -90,15 +169,6 @@ Images = Annotated[
 Out = Annotated[Path, typer.Option("--out", "-o", help="Where to write: the file.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 JsonBenchmarks = Annotated[bool, typer.Option("--json", help="Print JSON: one object a benchmark.")]
-Format = Annotated[
-    str | None,
-    typer.Option(
-        "--format",
-        autocompletion=format_values,
-        help="table (per cent; the default), json (fractions), csv (a line a number), latex, markdown.",
-    ),
-]
-JsonFormat = Annotated[bool, typer.Option("--json", help="Print JSON, as --format json does.")]
 
 
 def mode_of(no_checks: bool) -> str | None:

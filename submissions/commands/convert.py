@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from cir_datasets.commands.options import DataDirAnywhere, NoChecksAnywhere
+from cir_datasets.commands.options import LoadsBenchmarks
+from cir_datasets.common.options import argument, command, option
 from cir_datasets.common.terminal import echo
 from submissions.commands.options import Benchmark
 from submissions.commands.words import as_text
@@ -16,48 +15,35 @@ if TYPE_CHECKING:
     from submissions.transform.convert import Converted
 
 
-def convert_command(
-    files: Annotated[
-        list[str],
-        typer.Argument(
-            help="One rank file of any format, the CIRR server's two, a bundle, or a native file for each "
-            "member of a suite."
-        ),
-    ],
-    to: Annotated[
-        str,
-        typer.Option(
-            "--to",
-            help="Format to write: native, lines (JSON Lines), parquet, trec, cirr-server, circo-server, "
-            "zerosight or fashioniq.",
-        ),
-    ],
-    benchmark: Benchmark = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            help="Where to write: a file or folder; of several files each adds its part to the name. "
-            "Default: beside the first input, named after it and the format.",
-        ),
-    ] = None,
-    name: Annotated[
-        str | None,
-        typer.Option("--name", help="Name of what is made: the method's in the file, up to 80 characters."),
-    ] = None,
-    compress: Annotated[
-        bool,
-        typer.Option(
-            "--gzip", help="Compress native, lines or trec with gzip; so does --out with a name in .gz."
-        ),
-    ] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print JSON: the files written, with format, part, notes.")
-    ] = False,
-    data_dir: DataDirAnywhere = None,
-    no_checks: NoChecksAnywhere = False,
-) -> None:
+class ConvertOptions(LoadsBenchmarks):
+    """What `cir convert` takes."""
+
+    files: list[str] = argument(
+        ...,
+        "One rank file of any format, the CIRR server's two, a bundle, or a native file for each "
+        "member of a suite.",
+    )
+    to: str = option(
+        ...,
+        "Format to write: native, lines (JSON Lines), parquet, trec, cirr-server, circo-server, "
+        "zerosight or fashioniq.",
+    )
+    benchmark: Benchmark = None
+    out: Path | None = option(
+        None,
+        "Where to write: a file or folder; of several files each adds its part to the name. "
+        "Default: beside the first input, named after it and the format.",
+        "-o",
+    )
+    name: str | None = option(None, "Name of what is made: the method's in the file, up to 80 characters.")
+    compress: bool = option(
+        False, "Compress native, lines or trec with gzip; so does --out with a name in .gz.", "--gzip"
+    )
+    as_json: bool = option(False, "Print JSON: the files written, with format, part, notes.", "--json")
+
+
+@command
+def convert_command(options: ConvertOptions) -> None:
     """Write a rank file in another format; the CIRR server's two files are joined and split.
 
     The names of the files written are printed, one a line. What the new format cannot hold is said on
@@ -72,20 +58,21 @@ def convert_command(
     from submissions.rank_file.model import write_bytes
     from submissions.transform.convert import convert
 
-    compress = compress or (out is not None and out.suffix.lower() == ".gz" and not out.is_dir())
+    to, out = options.to, options.out
+    compress = options.compress or (out is not None and out.suffix.lower() == ".gz" and not out.is_dir())
     written = []
-    made = convert(files, to, benchmark=benchmark, name=name, compress=compress)
-    targets = [_target(converted, files[0], to, out) for converted in made]
+    made = options.call(convert, compress=compress)
+    targets = [_target(converted, options.files[0], to, out) for converted in made]
     if out is None:
-        _keep_inputs(files, targets)
+        _keep_inputs(options.files, targets)
     for converted, target in zip(made, targets, strict=True):
         path = str(write_bytes(converted.content, target))
         written.append({"file": path, "format": to, "part": converted.part, "notes": list(converted.notes)})
         for note in converted.notes:
             echo(f"{path}: {note}", err=True)
-        if not as_json:
+        if not options.as_json:
             echo(path)
-    if as_json:
+    if options.as_json:
         echo(as_text(written))
 
 

@@ -3,42 +3,32 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from cir_datasets.commands.options import DataDirAnywhere, NoChecksAnywhere
+from cir_datasets.commands.options import LoadsBenchmarks
+from cir_datasets.common.options import argument, command, option
 from cir_datasets.common.terminal import echo
 from submissions.commands.options import Benchmark, KeptImages
 from submissions.commands.outputs import check_file
 from submissions.commands.words import as_text
 
 
-def fuse_command(
-    files: Annotated[
-        list[str], typer.Argument(help="Two rank files or more of one benchmark, or bundles of one suite.")
-    ],
-    out: Annotated[
-        Path,
-        typer.Option("--out", "-o", help="Where to write: a file in the native format, .json or .json.gz."),
-    ],
-    by: Annotated[str, typer.Option("--by", help="How to fuse: rrf, reciprocal rank fusion.")] = "rrf",
-    constant: Annotated[
-        int,
-        typer.Option("--constant", help="Constant of rrf, from 0: an image gets 1 / (constant + its rank)."),
-    ] = 60,
-    k: KeptImages = None,
-    name: Annotated[
-        str | None,
-        typer.Option(
-            "--name", help="Name of what is made: the method's, up to 80 characters; default: of all names."
-        ),
-    ] = None,
-    benchmark: Benchmark = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON: file, benchmark, method.")] = False,
-    data_dir: DataDirAnywhere = None,
-    no_checks: NoChecksAnywhere = False,
-) -> None:
+class FuseOptions(LoadsBenchmarks):
+    """What `cir fuse` takes."""
+
+    files: list[str] = argument(..., "Two rank files or more of one benchmark, or bundles of one suite.")
+    out: Path = option(..., "Where to write: a file in the native format, .json or .json.gz.", "-o")
+    by: str = option("rrf", "How to fuse: rrf, reciprocal rank fusion.")
+    constant: int = option(60, "Constant of rrf, from 0: an image gets 1 / (constant + its rank).")
+    k: KeptImages = None
+    name: str | None = option(
+        None, "Name of what is made: the method's, up to 80 characters; default: of all names."
+    )
+    benchmark: Benchmark = None
+    as_json: bool = option(False, "Print JSON: file, benchmark, method.", "--json")
+
+
+@command
+def fuse_command(options: FuseOptions) -> None:
     """Fuse the rankings of several methods into one rank file.
 
     The name of the file written is printed.
@@ -50,10 +40,10 @@ def fuse_command(
     from submissions.rank_file.model import RankBundle, write
     from submissions.transform.fuse import fuse
 
-    check_file(out)
-    fused = fuse(files, benchmark, by=by, constant=constant, k=k, name=name)
-    written = str(write(fused, out))
-    if not as_json:
+    check_file(options.out)
+    fused = options.call(fuse)
+    written = str(write(fused, options.out))
+    if not options.as_json:
         echo(written)
         return
     first = fused.runs[0] if isinstance(fused, RankBundle) else fused

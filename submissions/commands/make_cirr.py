@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cir_datasets.commands.options import DataDirAnywhere, NoChecksAnywhere
-from cir_datasets.commands.values import benchmark_values
+from cir_datasets.commands.options import DataDirAnywhere, NoChecksAnywhere, benchmark_values
 from cir_datasets.common.counts import counted
 from cir_datasets.common.terminal import echo
 from submissions.commands.options import (

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cir_datasets.commands.options import DataDirAnywhere, Images, NoChecksAnywhere
-from cir_datasets.commands.values import format_values
+from cir_datasets.commands.options import DataDirAnywhere, Images, NoChecksAnywhere, format_values
 from cir_datasets.common.terminal import echo
 from submissions.commands.options import Prompts, Seed, SingleQueries
 

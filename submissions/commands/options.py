@@ -7,14 +7,29 @@ from typing import Annotated
 
 import typer
 
-from cir_datasets.commands.values import benchmark_values
-from submissions.commands.values import method_values
+from cir_datasets.commands.options import benchmark_values
+from cir_datasets.common.options import Options, option
 
 ENCODER_HELP = "Encoder: a name on the Hub, a folder, or shapes (the shipped one, the default on shapes)"
 LANGUAGE_HELP = (
     "Language backend: oracle (shapes), openai:MODEL, transformers:FOLDER_OR_NAME, SEES+WRITES; options "
     "behind it, as in openai:MODEL,concurrency=8"
 )
+
+
+def method_values(incomplete: str) -> list[str]:
+    """Names of methods that begin so.
+
+    Args:
+        incomplete: what was typed.
+
+    Example:
+        >>> method_values("cirp")
+        ['cirplant']
+    """
+    from submissions.methods.registry import method_names
+
+    return [name for name in method_names() if name.startswith(incomplete)]
 
 
 def plot_file(path: Path | None) -> Path | None:
@@ -24,6 +39,19 @@ def plot_file(path: Path | None) -> Path | None:
 
         plot_path(path, "--plot")
     return path
+
+
+class Resamples(Options):
+    """Of commands that draw queries anew."""
+
+    draws: int = option(10_000, "Draws: of the bootstrap and of tests that are not exact.")
+    seed: int = option(2026, "Seed, a whole number from 0, of the draws.")
+
+
+class TestsDifferences(Resamples):
+    """Of commands that say which differences are significant."""
+
+    alpha: float = option(0.05, "Level of significance, a share; intervals hold 1 - alpha.")
 
 
 Benchmark = Annotated[

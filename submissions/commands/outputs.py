@@ -1,10 +1,11 @@
-"""`--out` of the commands that write rank files: looked at before the work, not after it."""
+"""`--out` and `--k` of the commands that write rank files: looked at before the work, not after it."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
+from cir_datasets.common.terminal import echo
 from cir_metrics.errors import CallError
 
 
@@ -54,3 +55,32 @@ def check_folder(folder: Path, option: str = "--out") -> None:
         raise CallError(f"{option}: {there} is a file, not a folder. Fix: name a folder, or a file in one.")
     if not os.access(there, os.W_OK | os.X_OK):
         raise CallError(f"{option}: the folder {there} cannot be written to. Fix: name another one.")
+
+
+def warn_of_short_rankings(benchmark: str, k: int | None) -> bool:
+    """Say before the work that a file's rankings will be shorter than what the board's metrics use.
+
+    Args:
+        benchmark: id of a benchmark or suite.
+        k: images kept of each ranking; None is as many as are used.
+
+    Returns:
+        Whether they will be.
+    """
+    from cir_datasets import load
+    from cir_datasets.registry.suites import suite, suite_ids
+    from submissions.rank_file.benchmarks import board_depth
+
+    if k is None:
+        return False
+    short = False
+    for name in suite(benchmark).benchmarks if benchmark in suite_ids() else (benchmark,):
+        wanted = board_depth(load(name)).required
+        if 1 <= k < wanted:
+            short = True
+            echo(
+                f"--k {k}: the metrics of {name} use {wanted} images a ranking, and cir score refuses "
+                "shorter rankings. Leave --k out for as many as are used.",
+                err=True,
+            )
+    return short

@@ -6,16 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from cir_datasets.commands.options import DataDirAnywhere, NoChecksAnywhere
-from cir_datasets.commands.values import benchmark_values
+from cir_datasets.commands.options import LoadsBenchmarks, benchmark_values
+from cir_datasets.common.options import command, option
 from cir_datasets.common.terminal import echo
-from submissions.commands.depth import warn_of_short_rankings
 from submissions.commands.options import KeptImages
-from submissions.commands.outputs import check_file
+from submissions.commands.outputs import check_file, warn_of_short_rankings
 from submissions.commands.words import as_text
 
 if TYPE_CHECKING:
@@ -38,74 +35,43 @@ _OPTIONS = {
 _DOORS = ("scores", "query_embeddings", "lists")
 
 
-def rank_command(
-    benchmark: Annotated[
-        str,
-        typer.Option(
-            "--benchmark",
-            "-b",
-            autocompletion=benchmark_values,
-            help="Id of the benchmark, or suite, that was ranked.",
-        ),
-    ],
-    method: Annotated[
-        str,
-        typer.Option("--method", "-m", help="Name of the method, 1 to 80 characters, as tables show it."),
-    ],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Where to write: a file, .json or .json.gz.")],
-    scores: Annotated[
-        Path | None,
-        typer.Option(
-            "--scores", help=f"Scores, a row a query and a column an image, higher is better: {_ARRAY}."
-        ),
-    ] = None,
-    query_embeddings: Annotated[
-        Path | None,
-        typer.Option("--query-embeddings", help=f"Embeddings of composed queries, a row a query: {_ARRAY}."),
-    ] = None,
-    image_embeddings: Annotated[
-        Path | None,
-        typer.Option("--image-embeddings", help=f"Embeddings of the gallery, a row an image: {_ARRAY}."),
-    ] = None,
-    lists: Annotated[
-        Path | None,
-        typer.Option("--lists", help=f"Rankings, JSON: {{query id: \\[image ids, best first]}}; {_FILE}."),
-    ] = None,
-    subset_lists: Annotated[
-        Path | None,
-        typer.Option(
-            "--subset-lists", help=f"Beside --lists: rankings of each query's subset (CIRR), JSON; {_FILE}."
-        ),
-    ] = None,
-    queries: Annotated[
-        Path | None,
-        typer.Option(
-            "--queries",
-            help=f"Query id of each row, of a session SESSION#TURN: a line each, or a JSON list; {_FILE}.",
-        ),
-    ] = None,
-    images: Annotated[
-        Path | None,
-        typer.Option(
-            "--images", help=f"Image id of each column or row: a line each, or a JSON list; {_FILE}."
-        ),
-    ] = None,
-    by_position: Annotated[
-        bool,
-        typer.Option("--by-position", help="Ids that are not given are the benchmark's own, in its order."),
-    ] = False,
-    normalise: Annotated[
-        bool,
-        typer.Option(
-            "--normalise/--no-normalise",
-            help="Scale embeddings to length 1, so that their cosine ranks; else their dot product does.",
-        ),
-    ] = True,
-    k: KeptImages = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON: file, benchmark, method.")] = False,
-    data_dir: DataDirAnywhere = None,
-    no_checks: NoChecksAnywhere = False,
-) -> None:
+class RankOptions(LoadsBenchmarks):
+    """What `cir rank` takes."""
+
+    benchmark: str = option(
+        ..., "Id of the benchmark, or suite, that was ranked.", "-b", values=benchmark_values
+    )
+    method: str = option(..., "Name of the method, 1 to 80 characters, as tables show it.", "-m")
+    out: Path = option(..., "Where to write: a file, .json or .json.gz.", "-o")
+    scores: Path | None = option(
+        None, f"Scores, a row a query and a column an image, higher is better: {_ARRAY}."
+    )
+    query_embeddings: Path | None = option(None, f"Embeddings of composed queries, a row a query: {_ARRAY}.")
+    image_embeddings: Path | None = option(None, f"Embeddings of the gallery, a row an image: {_ARRAY}.")
+    lists: Path | None = option(None, f"Rankings, JSON: {{query id: \\[image ids, best first]}}; {_FILE}.")
+    subset_lists: Path | None = option(
+        None, f"Beside --lists: rankings of each query's subset (CIRR), JSON; {_FILE}."
+    )
+    query_ids: Path | None = option(
+        None,
+        f"Query id of each row, of a session SESSION#TURN: a line each, or a JSON list; {_FILE}.",
+        "--queries",
+    )
+    image_ids: Path | None = option(
+        None, f"Image id of each column or row: a line each, or a JSON list; {_FILE}.", "--images"
+    )
+    by_position: bool = option(False, "Ids that are not given are the benchmark's own, in its order.")
+    normalise: bool = option(
+        True,
+        "Scale embeddings to length 1, so that their cosine ranks; else their dot product does.",
+        "--normalise/--no-normalise",
+    )
+    k: KeptImages = None
+    as_json: bool = option(False, "Print JSON: file, benchmark, method.", "--json")
+
+
+@command
+def rank_command(options: RankOptions) -> None:
     """Make a rank file of scores, of embeddings or of lists that you already have; of a suite a bundle.
 
     Rows and columns are joined to the benchmark by ids. References are taken out where the protocol does it,
@@ -127,35 +93,30 @@ def rank_command(
     from submissions.running.own_lists import ranked_by_lists
     from submissions.running.own_scores import ranked_by_scores
 
-    given = {
-        "scores": scores,
-        "query_embeddings": query_embeddings,
-        "image_embeddings": image_embeddings,
-        "lists": lists,
-        "subset_lists": subset_lists,
-        "query_ids": queries,
-        "image_ids": images,
-    }
-    paths = {argument: path for argument, path in given.items() if path is not None}
-    door = _door(paths, by_position=by_position, normalise=normalise)
-    check_file(out)
-    short = warn_of_short_rankings(benchmark, k)
-    found = _Files(find_suite(benchmark), paths, by_position or door == "lists").read()
+    named = {argument: getattr(options, argument) for argument in _OPTIONS}
+    paths = {argument: path for argument, path in named.items() if path is not None}
+    door = _door(paths, by_position=options.by_position, normalise=options.normalise)
+    check_file(options.out)
+    short = warn_of_short_rankings(options.benchmark, options.k)
+    found = _Files(find_suite(options.benchmark), paths, options.by_position or door == "lists").read()
     doors: dict[str, Callable[..., Any]] = {
-        "scores": partial(ranked_by_scores, by_position=by_position),
-        "query_embeddings": partial(ranked_by_embeddings, by_position=by_position, normalise=normalise),
+        "scores": partial(ranked_by_scores, by_position=options.by_position),
+        "query_embeddings": partial(
+            ranked_by_embeddings, by_position=options.by_position, normalise=options.normalise
+        ),
         "lists": ranked_by_lists,
     }
     make = doors[door]
-    made = from_own(benchmark, found.values, partial(make, method=method, k=k), found.names)
-    written = str(write(made, out))
+    ranked = partial(make, method=options.method, k=options.k)
+    made = from_own(options.benchmark, found.values, ranked, found.names)
+    written = str(write(made, options.out))
     first = made.runs[0] if isinstance(made, RankBundle) else made
-    if as_json:
-        echo(as_text({"file": written, "benchmark": benchmark, "method": first.method.name}))
+    if options.as_json:
+        echo(as_text({"file": written, "benchmark": options.benchmark, "method": first.method.name}))
     else:
         echo(written)
     if not short:
-        echo(_next_step(benchmark, written), err=True)
+        echo(_next_step(options.benchmark, written), err=True)
 
 
 def _door(paths: dict[str, Path], *, by_position: bool, normalise: bool) -> str:
@@ -186,9 +147,9 @@ def _door(paths: dict[str, Path], *, by_position: bool, normalise: bool) -> str:
         "--by-position": by_position and door == "lists",
         "--no-normalise": not normalise and door != "query_embeddings",
     }
-    for option, is_wrong in wrong.items():
+    for name, is_wrong in wrong.items():
         if is_wrong:
-            raise CallError(f"{option} has no effect beside {_OPTIONS[door]}. Fix: leave it out.")
+            raise CallError(f"{name} has no effect beside {_OPTIONS[door]}. Fix: leave it out.")
     return door
 
 

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cir_datasets.commands.options import DataDirAnywhere, Images, NoChecksAnywhere
-from cir_datasets.commands.values import benchmark_values
+from cir_datasets.commands.options import DataDirAnywhere, Images, NoChecksAnywhere, benchmark_values
 from cir_datasets.common.counts import counted
 from cir_datasets.common.estimates import PICTURE_TOKENS
 from cir_datasets.common.terminal import echo
-from submissions.commands.depth import warn_of_short_rankings
 from submissions.commands.options import (
     ENCODER_HELP,
     BatchSize,
@@ -27,9 +25,9 @@ from submissions.commands.options import (
     Revision,
     SkipMissing,
     Workers,
+    method_values,
 )
-from submissions.commands.outputs import check_file, check_folder
-from submissions.commands.values import method_values
+from submissions.commands.outputs import check_file, check_folder, warn_of_short_rankings
 from submissions.commands.words import as_text, find_modules_here, report_usage
 from submissions.methods.sc4cir import SC4CIR, Cost
 from submissions.running.options import RunOptions

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cir_datasets.commands.options import DataDirAnywhere, Images, NoChecksAnywhere
-from cir_datasets.commands.values import benchmark_values
+from cir_datasets.commands.options import DataDirAnywhere, Images, NoChecksAnywhere, benchmark_values
 from cir_datasets.common.terminal import echo
 from submissions.commands.options import Device, Revision
 from submissions.commands.train_compositions import cirplant_command, tirg_command

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cir_datasets.commands.values import benchmark_values
+from cir_datasets.commands.options import benchmark_values
 from cir_datasets.common.terminal import echo
 
 if TYPE_CHECKING:

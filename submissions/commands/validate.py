@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 
-from cir_datasets.commands.options import DataDirAnywhere, NoChecksAnywhere
+from cir_datasets.commands.options import LoadsBenchmarks
+from cir_datasets.common.options import argument, command, option
 from cir_datasets.common.terminal import echo
 from submissions.commands.options import Benchmark
 from submissions.commands.words import FILE_HELP, as_text
 
 
-def validate_command(
-    file: Annotated[str, typer.Argument(help=FILE_HELP)],
-    benchmark: Benchmark = None,
-    part: Annotated[
-        bool, typer.Option("--part", help="Accept one of the CIRR server's two files alone.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON: the findings.")] = False,
-    data_dir: DataDirAnywhere = None,
-    no_checks: NoChecksAnywhere = False,
-) -> None:
+class ValidateOptions(LoadsBenchmarks):
+    """What `cir validate` takes."""
+
+    file: str = argument(..., FILE_HELP)
+    benchmark: Benchmark = None
+    part: bool = option(False, "Accept one of the CIRR server's two files alone.")
+    as_json: bool = option(False, "Print JSON: the findings.", "--json")
+
+
+@command
+def validate_command(options: ValidateOptions) -> None:
     """Check a rank file and print everything that is wrong with it; no ground truth is needed.
 
     Of a transcript (cir multiround) also what contradicts itself: rank against list, a reference that was
@@ -36,12 +36,12 @@ def validate_command(
     from submissions.formats.kinds import is_transcript
     from submissions.validation import validate
 
-    if is_transcript(file):
+    if is_transcript(options.file):
         from submissions.transcripts.checking import check_transcript
 
-        report = check_transcript(file, benchmark).report
+        report = check_transcript(options.file, options.benchmark).report
     else:
-        report = validate(file, benchmark, part=True if part else None)
-    echo(as_text(report.to_dict()) if as_json else report.text())
+        report = options.call(validate, part=True if options.part else None)
+    echo(as_text(report.to_dict()) if options.as_json else report.text())
     if not report.ok:
         raise typer.Exit(1)

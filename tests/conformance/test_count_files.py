@@ -39,8 +39,8 @@ def test_a_way_through_the_suite_stays_short(
     assert len(found.files) <= most
 
 
-_SHARED = ("options", "values", "words")
-"""Modules of commands that hold no command: options, what shells complete, words."""
+_SHARED = ("options", "words")
+"""Modules of commands that hold no command."""
 
 
 def test_cir_score_loads_no_other_command(run: Path, tmp_path: Path) -> None:
