@@ -6,30 +6,33 @@ pair in another block, may differ in the last bit. Here a score is therefore def
 
 score(q, g) = sum over i of q_i * g_i, in double precision, in numpy's pairwise order
 
-A block product is used to decide what it can decide (`cir_metrics.products`). Only images whose product lies
-within its bound of what they are compared with are scored by the definition, some dozens a query. Hence ranks
-and rankings that are the same whatever the block, the number of threads, the BLAS, and the order of queries
-and gallery; and two copies of an image always tie.
+A block of products is used to decide what it can decide. A product of n dimensions errs by
+n * u / (1 - n * u) * |q| * |g| at most, u half the machine epsilon, in whichever order BLAS adds the terms
+(Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., equation 3.5). Only images whose product
+lies within that bound of what they are compared with are scored by the definition, some dozens a query. Hence
+ranks and rankings that are the same whatever the block, the number of threads, the BLAS, and the order of
+queries and gallery; and two copies of an image always tie.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cir_metrics.coding import IntArray
 from cir_metrics.errors import InputError
-from cir_metrics.inputs import check_cutoff, check_ids, is_whole
-from cir_metrics.products import Products, Vectors, around, check_embeddings, threads_of_blas
-from cir_metrics.ranking import check_excluded, pad_targets, shape_as
+from cir_metrics.inputs import as_array, check_cutoff, check_ids, is_whole
+from cir_metrics.ranking import check_excluded, check_targets
 from cir_metrics.sums import FloatArray
 from cir_metrics.ties import Ties, check_query_ids
+
+Vectors = NDArray[Any]
 
 BLOCK = 256
 """Queries whose scores are held at once by default."""
@@ -37,15 +40,15 @@ BLOCK = 256
 _PAIRS = 64
 """Pairs that are scored by the definition at once: their terms fit in a core's cache."""
 _GROUP = 16
-"""Products whose best stands for all while the k best are bounded; two or more: one may be left out."""
+"""Products whose best stands for all while the k best are bounded."""
 _ROOMY = 4
 """Groups for each of the k best, at least."""
 _COMPARED = 2**20
 """Comparisons that are held at once by a thread, a byte each."""
-_WIDE = 2.0**-28
-"""How much nearer than products of float32 two sums in double precision are, the definition one of them."""
 _SMALL = 2**22
 """Products for which no threads are started."""
+_SQUARED = 2**17
+"""Numbers that are squared at once."""
 
 
 @dataclass(frozen=True)
@@ -85,8 +88,8 @@ class Gallery:
 
     def __init__(self, embeddings: ArrayLike, ids: Sequence[str] | None = None) -> None:
         """Check the embeddings and the ids."""
-        self._products = Products(embeddings)
-        self._vectors = self._products.vectors
+        self._vectors = _check_embeddings(embeddings, "gallery")
+        self._longest = float(_lengths(self._vectors, "gallery").max())
         self._ids = None if ids is None else check_ids(ids, "ids", what="gallery")
         if self._ids is not None and len(self._ids) != len(self._vectors):
             raise InputError(
@@ -239,39 +242,55 @@ class Gallery:
         """
         vectors = self._check_queries(queries)
         shape = (len(vectors), len(self._vectors))
-        columns, counts = (None, None) if targets is None else pad_targets(targets, shape)
-        dropped = check_excluded(excluded, shape, columns)
+        wanted = None if targets is None else check_targets(targets, shape)
+        dropped = check_excluded(excluded, shape, wanted)
         k = None if k is None else check_cutoff(k)
         block = _check_block(block)
         names = [] if k is None else self._asked(query_ids, len(vectors))
-        rankings: list[list[str]] = []
-        ranks = np.full((0, 0) if columns is None else columns.shape, -1, dtype=np.int64)
-        best = np.empty(len(ranks), dtype=np.int64)
+        near = self._bounds(vectors)
+        if wanted is None:
+            asked, own = np.empty(0, dtype=np.int64), np.empty(0)
+        else:
+            asked, own = wanted.owners, self._score(vectors, wanted.owners, wanted.columns)
+            best, level = wanted.best(own)
+            if best_only:
+                asked, own = np.arange(len(vectors)), best
 
-        def answer(part: slice, scores: Vectors, near: FloatArray) -> list[list[str]]:
-            wide = vectors[part].astype(np.float64)
-            if columns is not None:
-                ranks[part], best[part] = self._ranks(wide, scores, near, columns[part], best_only)
-            if k is None:
-                return []
-            return self._rankings(wide, scores, near, dropped[part], k, names[part])
+        def answer(start: int, scores: Vectors) -> tuple[list[list[str]], IntArray]:
+            part = slice(start, start + len(scores))
+            few, bounds = vectors[part], near[part]
+            of = slice(*np.searchsorted(asked, (part.start, part.stop)))
+            counts = self._count_at_least(few, scores, bounds, asked[of] - start, own[of])
+            return [] if k is None else self._rankings(few, scores, bounds, k, names[part]), counts
 
         threads = 1 if shape[0] * shape[1] < _SMALL else threads_of_blas()
+        held = np.empty((min(block, shape[0]), shape[1]), dtype=vectors.dtype)
+        rankings: list[list[str]] = []
+        found: list[IntArray] = []
         with ThreadPoolExecutor(threads) as pool:
             each = pool.map if threads > 1 else map
-            for pieces in self._products.blocks(vectors, dropped, block, threads):
-                for lists in each(answer, *zip(*pieces, strict=True)):
+            for start in range(0, len(vectors), block):
+                scores = held[: len(vectors) - start]
+                np.matmul(vectors[start : start + block], self._vectors.T, out=scores)
+                left_out = np.flatnonzero(dropped[start : start + block] >= 0)
+                # Every other product is finite, so that this one is never near or above anything.
+                scores[left_out, dropped[start + left_out]] = -np.inf
+                edges = range(0, len(scores), -(-len(scores) // threads))
+                pieces = [scores[edge : edge + edges.step] for edge in edges]
+                for lists, counts in each(answer, [start + edge for edge in edges], pieces):
                     rankings += lists
+                    found.append(counts)
+        if wanted is None:
+            return Found(None if k is None else rankings)
+        ranks = np.concatenate(found)
         return Found(
             rankings=None if k is None else rankings,
-            ranks=None
-            if targets is None or counts is None or best_only
-            else shape_as(ranks, targets, counts),
-            best_ranks=None if columns is None else best,
+            ranks=None if best_only else wanted.shaped(ranks),
+            best_ranks=(ranks if best_only else np.minimum.reduceat(ranks, wanted.starts)) + 1 - level,
         )
 
     def _check_queries(self, queries: ArrayLike) -> Vectors:
-        vectors = check_embeddings(queries, "queries")
+        vectors = _check_embeddings(queries, "queries")
         if vectors.shape[1] != self._vectors.shape[1] or vectors.dtype != self._vectors.dtype:
             raise InputError(
                 f"queries have {vectors.shape[1]} dimensions of {vectors.dtype}, the gallery "
@@ -285,117 +304,73 @@ class Gallery:
             raise InputError("a ranking names images; this gallery has no ids. Fix: Gallery(..., ids=...).")
         return check_query_ids(query_ids, n_queries)
 
-    def _ranks(
-        self, queries: FloatArray, scores: Vectors, near: FloatArray, columns: IntArray, best_only: bool
-    ) -> tuple[IntArray, IntArray]:
-        """Rank of each target of a block, -1 where there is none, and of the best of each query."""
-        rows, places = np.nonzero(columns >= 0)
-        own = self._score(queries, rows, columns[rows, places])
-        padded = np.full(columns.shape, -np.inf)
-        padded[rows, places] = own
-        top = padded.argmax(axis=1)
-        # Targets that tie with the best are counted against each other.
-        ties = np.count_nonzero(padded == padded.max(axis=1, keepdims=True), axis=1) - 1
-        if best_only:
-            rows, places = np.arange(len(columns)), top
-            own = padded[rows, places]
-        low, high = around(own, near[rows], scores.dtype)
-        # Images surely above, and those that only the definition can tell; the target is one of these, which
-        # is the 1 of the definition.
-        above = np.empty(len(rows), dtype=np.int64)
-        width, counts = len(self._vectors), np.bincount(rows, minlength=len(columns))
-        step = max(_COMPARED // width, int(counts.max()))
-        # Whole words, so that eight comparisons at a time are looked at; the last word may be in part unused.
-        held = np.zeros((2, (step * width + 7) // 8 * 8), dtype=bool)
-        start = 0
-        for first, last in _runs(counts, step):
-            # Queries with as many targets each, so that one call compares them all.
-            size = (last - first) * int(counts[first])
-            part, shape = slice(start, start + size), (last - first, -1, width)
-            unsure, surely = held[:, : size * width]
-            rivals = scores[first:last, None]
-            np.greater_equal(rivals, low[part].reshape(len(rivals), -1, 1), out=unsure.reshape(shape))
-            np.greater(rivals, high[part].reshape(len(rivals), -1, 1), out=surely.reshape(shape))
-            above[part] = [np.count_nonzero(row) for row in surely.reshape(size, width)]
-            pairs, images = np.divmod(_differing(held[0], held[1], size * width), width)
-            pairs += start
-            level = self._reach(queries, near, rows[pairs], images, own[pairs])
-            above[part] += np.bincount(pairs[level] - start, minlength=size)
-            start += size
-        ranks = np.full(columns.shape, -1, dtype=np.int64)
-        ranks[rows, places] = above
-        best = ranks[np.arange(len(ranks)), top] - ties
-        return ranks, best
+    def _bounds(self, queries: Vectors) -> FloatArray:
+        """The most that a product may differ from the score by definition, for each query."""
+        lengths, kind = _lengths(queries, "queries"), np.finfo(queries.dtype)
+        longest = int(lengths.argmax())
+        if not lengths[longest] * self._longest < float(kind.max) / 4:
+            raise InputError(
+                f"queries[{longest}] and the gallery are so long that a score may overflow {kind.dtype}. "
+                "Fix: normalise both."
+            )
+        terms = queries.shape[1]
+        # The product's own error, and that of the definition, in double precision.
+        relative = sum(terms * u / (1 - terms * u) for u in (float(kind.eps) / 2, 2.0**-53))
+        # A little more for the lengths' own rounding, and for terms below the smallest normal number.
+        near: FloatArray = relative * lengths * self._longest * (1 + 1e-6) + terms * float(kind.tiny)
+        return near
+
+    def _count_at_least(
+        self, queries: Vectors, scores: Vectors, near: FloatArray, rows: IntArray, own: FloatArray
+    ) -> IntArray:
+        """How many images score at least `own` for the query in that row, the image of that score among them.
+
+        The product tells which surely do; the definition tells of those that are near.
+        """
+        low, high = _around(own, near[rows], scores.dtype)
+        counts = np.empty(len(own), dtype=np.int64)
+        step = max(1, _COMPARED // scores.shape[1])
+        for start in range(0, len(own), step):
+            part = slice(start, start + step)
+            rivals = scores[rows[part]]
+            surely = rivals > high[part, None]
+            counts[part] = [np.count_nonzero(row) for row in surely]
+            unsure = np.flatnonzero((rivals >= low[part, None]) ^ surely)
+            places, columns = np.divmod(unsure, scores.shape[1])
+            level = self._score(queries, rows[part][places], columns) >= own[part][places]
+            counts[part] += np.bincount(places[level], minlength=len(rivals))
+        return counts
 
     def _rankings(
-        self,
-        queries: FloatArray,
-        scores: Vectors,
-        near: FloatArray,
-        dropped: IntArray,
-        k: int,
-        query_ids: Sequence[str],
+        self, queries: Vectors, scores: Vectors, near: FloatArray, k: int, query_ids: Sequence[str]
     ) -> list[list[str]]:
-        ids = self._ids or []
-        lengths = np.minimum(k, scores.shape[1] - (dropped >= 0))
-        last, best = _reached(scores, lengths)
+        """The k best images of each query; no image that is left out, whose product is minus infinity."""
+        ids, width = self._ids or [], scores.shape[1] // _GROUP
+        k = min(k, scores.shape[1])
+        some = scores
+        if k <= width // _ROOMY:
+            # The best of each group are products of different images, so that the k-th best of them will do:
+            # it lies little below the k-th best of all, and takes a fraction of the time to find.
+            some = scores[:, : width * _GROUP].reshape(len(scores), _GROUP, width).max(axis=1)
+        reached = np.partition(some, some.shape[1] - k, axis=1)[:, some.shape[1] - k]
         # k products are at least that, hence k scores at least that less the bound: an image whose product
         # lies twice the bound below is out.
-        low, _ = around(last, 2 * near, scores.dtype)
-        rows, columns = _at_least(scores, low, best)
-        values = scores[rows, columns].astype(np.float64)
-        # Products further apart than twice the bound are in the order of their scores; the others are scored.
-        order = np.lexsort((-values, rows))
-        close = (np.diff(rows[order]) == 0) & (-np.diff(values[order]) <= 2 * near[rows[order[1:]]])
-        near_tie = np.zeros(len(order), dtype=bool)
-        near_tie[1:] |= close
-        near_tie[:-1] |= close
-        unsure = order[near_tie]
-        values[unsure] = self._score(queries, rows[unsure], columns[unsure])
-        order = np.lexsort((-values, rows))
-        listed = self._ties.ordered(columns[order], values[order], rows[order], query_ids).tolist()
-        starts = np.searchsorted(rows[order], np.arange(len(scores)))
-        return [
-            [ids[column] for column in listed[start : start + wanted]]
-            for start, wanted in zip(starts.tolist(), lengths.tolist(), strict=True)
-        ]
+        low = np.maximum(_around(reached, 2 * near, scores.dtype)[0], np.finfo(scores.dtype).min)
+        rankings = []
+        for row, (products, least, query_id) in enumerate(zip(scores, low, query_ids, strict=True)):
+            columns = np.flatnonzero(products >= least)
+            values = self._score(queries, np.full(len(columns), row), columns)
+            rankings.append(
+                [ids[column] for column in self._ties.best(columns, values, k, query_id).tolist()]
+            )
+        return rankings
 
-    def _reach(
-        self, queries: FloatArray, near: FloatArray, rows: IntArray, columns: IntArray, own: FloatArray
-    ) -> NDArray[np.bool_]:
-        """Whether the score of each pair is at least `own`; pairs of a query stand together."""
-        if self._vectors.dtype == np.float64:
-            return self._score(queries, rows, columns) >= own
-        # In double precision, whatever the order of the terms, nearly all pairs are told apart.
+    def _score(self, queries: Vectors, rows: IntArray, columns: IntArray) -> FloatArray:
+        """Scores of pairs of a query and an image."""
         values = np.empty(len(rows), dtype=np.float64)
-        shape = (_PAIRS, self._vectors.shape[1])
-        images, wide = np.empty(shape, self._vectors.dtype), np.empty(shape, np.float64)
-        edges = np.flatnonzero(np.diff(rows, prepend=-1, append=-1)).tolist()
-        for begin, end in itertools.pairwise(edges):
-            query = queries[rows[begin]]
-            for start in range(begin, end, _PAIRS):
-                part = slice(start, min(start + _PAIRS, end))
-                n = part.stop - start
-                wide[:n] = np.take(self._vectors, columns[part], axis=0, out=images[:n], mode="clip")
-                np.vecdot(wide[:n], query, out=values[part])
-        close = np.flatnonzero(np.abs(values - own) <= near[rows] * _WIDE)
-        values[close] = self._score(queries, rows[close], columns[close])
-        return values >= own
-
-    def _score(self, queries: FloatArray, rows: IntArray, columns: IntArray) -> FloatArray:
-        """Scores of pairs by definition: each depends on its two vectors and on nothing else."""
-        values = np.empty(len(rows), dtype=np.float64)
-        shape = (min(_PAIRS, len(rows)), self._vectors.shape[1])
-        # Filled again and again: memory that is allocated anew would take as long as the sums.
-        images, terms, query_rows = (
-            np.empty(shape, kind) for kind in (self._vectors.dtype, np.float64, np.float64)
-        )
         for start in range(0, len(rows), _PAIRS):
             part = slice(start, start + _PAIRS)
-            n = len(rows[part])
-            terms[:n] = np.take(self._vectors, columns[part], axis=0, out=images[:n], mode="clip")
-            terms[:n] *= np.take(queries, rows[part], axis=0, out=query_rows[:n], mode="clip")
-            np.add.reduce(terms[:n], axis=1, out=values[part])
+            values[part] = pair_scores(queries[rows[part]], self._vectors[columns[part]])
         return values
 
 
@@ -407,81 +382,63 @@ def pair_scores(queries: Vectors, images: Vectors) -> FloatArray:
         images: shape (n, dimensions).
 
     Returns:
-        float64, shape (n,).
+        float64, shape (n,): each depends on its two vectors and on nothing else.
 
     Example:
         >>> pair_scores(np.array([[1.0, 2.0]]), np.array([[0.5, 0.25]]))
         array([1.])
     """
-    values = np.empty(len(queries), dtype=np.float64)
-    for start in range(0, len(queries), _COMPARED // max(1, queries.shape[1])):
-        part = slice(start, start + _COMPARED // max(1, queries.shape[1]))
-        np.add.reduce(np.multiply(queries[part], images[part], dtype=np.float64), axis=1, out=values[part])
-    return values
+    scores: FloatArray = np.add.reduce(np.multiply(queries, images, dtype=np.float64), axis=1)
+    return scores
 
 
-def _reached(scores: Vectors, lengths: IntArray) -> tuple[FloatArray, Vectors | None]:
-    """A number for each query that at least `length` of its products reach, infinity where length is 0.
+def _check_embeddings(embeddings: ArrayLike, name: str) -> Vectors:
+    """Embeddings as a C-contiguous array of float32 or float64."""
+    vectors = as_array(embeddings, name)
+    if vectors.dtype == np.float16:
+        vectors = vectors.astype(np.float32)
+    if vectors.dtype not in (np.float32, np.float64) or vectors.ndim != 2 or 0 in vectors.shape:
+        raise InputError(
+            f"{name}: embeddings of shape {vectors.shape} and type {vectors.dtype}. "
+            "Fix: pass float32 or float64, one a row."
+        )
+    return np.ascontiguousarray(vectors)
 
-    Beside it the best product of each group of images, where groups were looked at.
+
+def _lengths(vectors: Vectors, name: str) -> FloatArray:
+    """Euclidean length of each row; that all are finite is the check that every value is."""
+    squares = np.empty(len(vectors), dtype=np.float64)
+    rows = max(1, _SQUARED // vectors.shape[1])
+    with np.errstate(over="ignore", invalid="ignore"):
+        for start in range(0, len(vectors), rows):
+            part = vectors[start : start + rows].astype(np.float64)
+            np.einsum("ij,ij->i", part, part, out=squares[start : start + rows])
+    wrong = np.flatnonzero(~np.isfinite(squares))
+    if wrong.size:
+        raise InputError(
+            f"{name}[{wrong[0]}] holds NaN, infinity or numbers too large to score. "
+            "Fix: find where they arose, or normalise."
+        )
+    lengths: FloatArray = np.sqrt(squares)
+    return lengths
+
+
+def _around(values: Any, near: FloatArray, kind: np.dtype[Any]) -> tuple[Any, Any]:
+    """`values` less and plus `near` in another type, rounded outwards."""
+    low = np.nextafter((values - near).astype(kind), kind.type(-np.inf))
+    return low, np.nextafter((values + near).astype(kind), kind.type(np.inf))
+
+
+def threads_of_blas() -> int:
+    """Threads that BLAS takes, too: the cores of this process, or fewer where the environment says so.
+
+    Example:
+        >>> threads_of_blas() >= 1
+        True
     """
-    last = np.full(len(scores), np.inf)
-    k, width = int(lengths.max(initial=0)), scores.shape[1] // _GROUP
-    if 0 < k <= width // _ROOMY:
-        # The best of each group are products of different images, so that the k-th best of them will do: it
-        # lies little below the k-th best of all, and takes a fraction of the time to find.
-        best = scores[:, : width * _GROUP].reshape(len(scores), _GROUP, width).max(axis=1)
-        last[lengths > 0] = np.partition(best, width - k, axis=1)[lengths > 0, width - k]
-        return last, best
-    for query in np.flatnonzero(lengths):
-        kth = scores.shape[1] - int(lengths[query])
-        last[query] = np.partition(scores[query], kth)[kth]
-    return last, None
-
-
-def _at_least(scores: Vectors, low: FloatArray, best: Vectors | None) -> tuple[IntArray, IntArray]:
-    """Query and image of each product that is at least its query's bound.
-
-    Args:
-        scores: products, shape (n_queries, n_gallery).
-        low: a bound a query.
-        best: the best product of each group, of `_reached`: a group whose best lies below has none.
-    """
-    if best is None:
-        few, found = np.nonzero(scores >= low[:, None])
-        return few, found
-    width = best.shape[1]
-    rows, groups = np.nonzero(best >= low[:, None])
-    members = groups[:, None] + width * np.arange(_GROUP)
-    reached = scores[rows[:, None], members] >= low[rows, None]
-    rest, columns = np.nonzero(scores[:, width * _GROUP :] >= low[:, None])
-    return (
-        np.concatenate([np.repeat(rows, np.count_nonzero(reached, axis=1)), rest]),
-        np.concatenate([members[reached], columns + width * _GROUP]),
-    )
-
-
-def _differing(some: NDArray[np.bool_], others: NDArray[np.bool_], size: int) -> IntArray:
-    """Where the first `size` values differ, in ascending order; few do. `some` is overwritten."""
-    words = some.view(np.uint64)
-    np.bitwise_xor(words, others.view(np.uint64), out=words)
-    # Whether a word is zero is faster to ask, and to list, than eight times a byte.
-    found = np.flatnonzero(words[: (size + 7) // 8] != 0)
-    places, bytes_ = np.nonzero(words[found].view(np.uint8).reshape(-1, 8))
-    differing = found[places] * 8 + bytes_
-    # Behind the last value of a part-filled word stand comparisons of an earlier call.
-    return differing[differing < size]
-
-
-def _runs(counts: IntArray, most: int) -> Iterator[tuple[int, int]]:
-    """Stretches of queries that have equally many targets, `most` together at most."""
-    first = 0
-    while first < len(counts):
-        others = np.flatnonzero(counts[first:] != counts[first])
-        alike = int(others[0]) if others.size else len(counts) - first
-        last = first + min(alike, most // int(counts[first]))
-        yield first, last
-        first = last
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    wanted = os.environ.get("OPENBLAS_NUM_THREADS") or os.environ.get("OMP_NUM_THREADS") or ""
+    return max(1, min(cores, int(wanted))) if wanted.isdigit() else cores
 
 
 def _check_block(block: object) -> int:

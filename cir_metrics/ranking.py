@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, overload
 
 import numpy as np
@@ -23,9 +24,6 @@ from cir_metrics.inputs import as_array, check_cutoff, check_ids
 from cir_metrics.ties import Ties, check_query_ids, tie_keys
 
 Scores = NDArray[Any]
-
-_COMPARED = 2**20
-"""Comparisons that are held at once, a byte each."""
 
 
 @overload
@@ -65,15 +63,10 @@ def target_ranks(
         array([2])
     """
     matrix = _check_scores(scores)
-    columns, counts = pad_targets(targets, matrix.shape)
-    dropped = check_excluded(excluded, matrix.shape, columns)
-    own = np.take_along_axis(matrix, np.maximum(columns, 0), axis=1)
-    ranks = np.empty(columns.shape, dtype=np.int64)
-    for t in range(columns.shape[1]):
-        # The target itself is counted too, which is the 1 of the definition.
-        ranks[:, t] = _count_at_least(matrix, own[:, t])
-    ranks -= _beaten_by_excluded(matrix, own, dropped)
-    return shape_as(ranks, targets, counts)
+    wanted = check_targets(targets, matrix.shape)
+    dropped = check_excluded(excluded, matrix.shape, wanted)
+    own = matrix[wanted.owners, wanted.columns]
+    return wanted.shaped(_count_at_least(matrix, wanted.owners, own, dropped))
 
 
 def best_target_ranks(
@@ -83,7 +76,7 @@ def best_target_ranks(
 
     best rank = 1 + |{ranked images that are not targets, whose score >= the best target's}|
 
-    Targets that tie with each other do not stand in each other's way: one of them comes first.
+    TargetColumns that tie with each other do not stand in each other's way: one of them comes first.
 
     Args:
         scores: as for `target_ranks`.
@@ -101,15 +94,10 @@ def best_target_ranks(
         array([1])
     """
     matrix = _check_scores(scores)
-    columns, _ = pad_targets(targets, matrix.shape)
-    dropped = check_excluded(excluded, matrix.shape, columns)
-    own = np.take_along_axis(matrix, np.maximum(columns, 0), axis=1)
-    lowest = -np.inf if own.dtype.kind == "f" else np.iinfo(own.dtype).min
-    best = np.where(columns >= 0, own, own.dtype.type(lowest)).max(axis=1, keepdims=True)
-    targets_at_least = np.count_nonzero((own >= best) & (columns >= 0), axis=1)
-    ranks: IntArray = 1 + _count_at_least(matrix, best[:, 0]) - targets_at_least
-    ranks -= _beaten_by_excluded(matrix, best, dropped)[:, 0]
-    return ranks
+    wanted = check_targets(targets, matrix.shape)
+    dropped = check_excluded(excluded, matrix.shape, wanted)
+    best, level = wanted.best(matrix[wanted.owners, wanted.columns])
+    return _count_at_least(matrix, np.arange(len(matrix)), best, dropped) + 1 - level
 
 
 def top_k(
@@ -150,11 +138,12 @@ def top_k(
         )
     queries = check_query_ids(query_ids, len(matrix))
     dropped = check_excluded(excluded, matrix.shape, None)
-    ties = Ties(ids)
-    return [
-        [ids[place] for place in _best_places(row, k, drop, ties, query)]
-        for row, drop, query in zip(matrix, dropped.tolist(), queries, strict=True)
-    ]
+    ties, columns = Ties(ids), np.arange(len(ids))
+    rankings = []
+    for row, drop, query in zip(matrix, dropped.tolist(), queries, strict=True):
+        ranked = columns if drop < 0 else np.delete(columns, drop)
+        rankings.append([ids[place] for place in ties.best(ranked, row[ranked], k, query).tolist()])
+    return rankings
 
 
 def best_of(scores: Mapping[str, float], k: int, query_id: str) -> list[str]:
@@ -189,27 +178,6 @@ def best_of(scores: Mapping[str, float], k: int, query_id: str) -> list[str]:
     return sorted(scores, key=lambda image: (-scores[image], keys.get(image, 0), image))[:k]
 
 
-def _best_places(row: Scores, k: int, drop: int, ties: Ties, query_id: str) -> list[int]:
-    """Places of the k best of one row without the place `drop`, equal scores by their keys."""
-    places = np.arange(len(row)) if drop < 0 else np.delete(np.arange(len(row)), drop)
-    values = row[places]
-    if k < len(values):
-        # The k-th best score: everything above it is in, and of its equals the first by their keys.
-        threshold = np.partition(values, len(values) - k)[len(values) - k]
-        above, level = np.flatnonzero(values > threshold), np.flatnonzero(values == threshold)
-        wanted = k - len(above)
-        if wanted < len(level):
-            keys = ties.keys([query_id], places[level])
-            level = level[np.argpartition(keys, wanted - 1)[:wanted]]
-        chosen = np.concatenate([above, level])
-        places, values = places[chosen], values[chosen]
-    # Highest first: sorted upwards, then turned round. (A minus sign would overflow the smallest integer.)
-    order = np.argsort(values, kind="stable")[::-1]
-    query = np.zeros(len(order), dtype=np.int64)
-    best: list[int] = ties.ordered(places[order], values[order], query, [query_id]).tolist()
-    return best
-
-
 def _check_scores(scores: ArrayLike) -> Scores:
     matrix = as_array(scores, "scores")
     if matrix.dtype.kind not in "fiub" or matrix.ndim != 2 or 0 in matrix.shape:
@@ -227,8 +195,40 @@ def _check_scores(scores: ArrayLike) -> Scores:
     return matrix
 
 
-def pad_targets(targets: IntArray | list[IntArray], shape: tuple[int, ...]) -> tuple[IntArray, IntArray]:
-    """Target columns as (n_queries, most targets), padded with -1, and how many each query has.
+@dataclass(frozen=True, eq=False)
+class TargetColumns:
+    """The targets of all queries in one list, query by query.
+
+    Args:
+        columns: column of each target, shape (n_targets,).
+        owners: query of each target, ascending, shape (n_targets,).
+        starts: place of each query's first target, shape (n_queries,).
+        form: the targets as they were given.
+    """
+
+    columns: IntArray
+    owners: IntArray
+    starts: IntArray
+    form: IntArray | list[IntArray]
+
+    def shaped(self, ranks: IntArray) -> IntArray | list[IntArray]:
+        """A rank for each target, in the form in which the targets were given."""
+        if isinstance(self.form, list):
+            return np.split(ranks, self.starts[1:])
+        return ranks.reshape(np.shape(self.form))
+
+    def best(self, scores: Scores) -> tuple[Scores, IntArray]:
+        """The best score of each query's targets, and how many of them have it.
+
+        Args:
+            scores: score of each target, shape (n_targets,).
+        """
+        best = np.maximum.reduceat(scores, self.starts)
+        return best, np.add.reduceat(scores == best[self.owners], self.starts, dtype=np.int64)
+
+
+def check_targets(targets: IntArray | list[IntArray], shape: tuple[int, ...]) -> TargetColumns:
+    """The targets of each query.
 
     Args:
         targets: as for `target_ranks`.
@@ -239,9 +239,8 @@ def pad_targets(targets: IntArray | list[IntArray], shape: tuple[int, ...]) -> t
             column twice.
 
     Example:
-        >>> pad_targets([np.array([4]), np.array([2, 0])], (2, 5))
-        (array([[ 4, -1],
-               [ 2,  0]]), array([1, 2]))
+        >>> check_targets([np.array([4]), np.array([2, 0])], (2, 5)).owners
+        array([0, 1, 1])
     """
     n_queries, n_gallery = shape
     if isinstance(targets, list):
@@ -257,47 +256,33 @@ def pad_targets(targets: IntArray | list[IntArray], shape: tuple[int, ...]) -> t
         if each.size == 0 or each.ndim != 1 or each.dtype.kind not in "iu":
             raise InputError(f"targets[{query}] is {each.tolist()!r}. Fix: give one column number or more.")
     counts = np.fromiter((each.size for each in ragged), np.int64, n_queries)
-    flat = np.concatenate(ragged, dtype=np.int64, casting="unsafe")
-    filled = np.arange(counts.max()) < counts[:, None]
-    outside = np.flatnonzero((flat < 0) | (flat >= n_gallery))
+    columns = np.concatenate(ragged, dtype=np.int64, casting="unsafe")
+    owners = np.repeat(np.arange(n_queries), counts)
+    outside = np.flatnonzero((columns < 0) | (columns >= n_gallery))
     if outside.size:
-        query = int(np.repeat(np.arange(n_queries), counts)[outside[0]])
+        wrong = columns[outside[0]]
         raise InputError(
-            f"targets[{query}] holds {flat[outside[0]]}; columns are 0 to {n_gallery - 1}. Fix: correct it."
+            f"targets[{owners[outside[0]]}] holds {wrong}; columns are 0 to {n_gallery - 1}. Fix: correct it."
         )
-    columns = np.full(filled.shape, -1, dtype=np.int64)
-    columns[filled] = flat
-    ordered = np.sort(columns, axis=1)
-    twice = np.flatnonzero(((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)).any(axis=1))
+    places = np.sort(owners * n_gallery + columns)
+    twice = places[1:][places[1:] == places[:-1]]
     if twice.size:
-        query = int(twice[0])
+        query = int(twice[0]) // n_gallery
         raise InputError(
             f"targets[{query}] is {ragged[query].tolist()!r}, which names a column twice. Fix: name it once."
         )
-    return columns, counts
+    return TargetColumns(columns, owners, np.cumsum(counts) - counts, targets)
 
 
-def shape_as(
-    ranks: IntArray, targets: IntArray | list[IntArray], counts: IntArray
-) -> IntArray | list[IntArray]:
-    """Padded ranks in the form in which the targets were given.
-
-    Example:
-        >>> shape_as(np.array([[3], [1]]), np.array([7, 8]), np.array([1, 1]))
-        array([3, 1])
-    """
-    if isinstance(targets, list):
-        return [row[:count] for row, count in zip(ranks, counts, strict=True)]
-    return ranks.reshape(np.shape(targets))
-
-
-def check_excluded(excluded: ArrayLike | None, shape: tuple[int, ...], columns: IntArray | None) -> IntArray:
+def check_excluded(
+    excluded: ArrayLike | None, shape: tuple[int, ...], targets: TargetColumns | None
+) -> IntArray:
     """The column that each query leaves out, -1 for none.
 
     Args:
         excluded: as for `target_ranks`.
         shape: (n_queries, n_gallery).
-        columns: padded targets, none of which may be left out; None where there are none.
+        targets: none of which may be left out; None where there are none.
 
     Raises:
         InputError: not one integer a query, a column outside the gallery, a target.
@@ -315,34 +300,26 @@ def check_excluded(excluded: ArrayLike | None, shape: tuple[int, ...], columns: 
             f"excluded has shape {dropped.shape} and type {dropped.dtype}. "
             "Fix: give one column a query, -1 for none."
         )
+    dropped = dropped.astype(np.int64)
     outside = np.flatnonzero((dropped < -1) | (dropped >= n_gallery))
     if outside.size:
         query = int(outside[0])
         raise InputError(
             f"excluded[{query}] is {dropped[query]}; columns are 0 to {n_gallery - 1}. Fix: use -1 for none."
         )
-    if columns is not None:
-        clash = np.flatnonzero(((columns == dropped[:, None]) & (columns >= 0)).any(axis=1))
+    if targets is not None:
+        clash = targets.owners[targets.columns == dropped[targets.owners]]
         if clash.size:
-            query = int(clash[0])
             raise InputError(
-                f"excluded[{query}] is {dropped[query]}, a target of that query. Fix: exclude another."
+                f"excluded[{clash[0]}] is {dropped[clash[0]]}, a target of that query. Fix: exclude another."
             )
-    return dropped.astype(np.int64)
+    return dropped
 
 
-def _count_at_least(matrix: Scores, own: Scores) -> IntArray:
-    """How many scores of each row are at least `own`, without a second matrix of that size."""
-    rows = max(1, _COMPARED // matrix.shape[1])
-    counts = np.empty(len(matrix), dtype=np.int64)
-    for start in range(0, len(matrix), rows):
-        part = slice(start, start + rows)
-        counts[part] = np.count_nonzero(matrix[part] >= own[part, None], axis=1)
+def _count_at_least(matrix: Scores, queries: IntArray, own: Scores, dropped: IntArray) -> IntArray:
+    """How many ranked scores of a query are at least `own`, that score itself among them."""
+    pairs = zip(queries.tolist(), own, strict=True)
+    counts = np.array([np.count_nonzero(matrix[query] >= score) for query, score in pairs], dtype=np.int64)
+    left_out = dropped[queries]
+    counts -= (matrix[queries, left_out] >= own) & (left_out >= 0)
     return counts
-
-
-def _beaten_by_excluded(matrix: Scores, own: Scores, dropped: IntArray) -> IntArray:
-    """1 where the excluded column was counted among those that are at least as good, shape of `own`."""
-    scores = np.take_along_axis(matrix, np.maximum(dropped, 0)[:, None], axis=1)
-    counted: IntArray = ((scores >= own) & (dropped >= 0)[:, None]).astype(np.int64)
-    return counted

@@ -1,7 +1,8 @@
 """Sums and means that are the same on every machine, to the last digit.
 
 A sum of floats depends on the order of its terms, and BLAS and numpy choose an order by what the processor
-can do. Here nothing depends on it. A column of n values, of which none is larger than 2^e, is split:
+can do. `math.fsum` depends on nothing. Many weighted sums of the same numbers would take it too long: there a
+column of n values, of which none is larger than 2^e, is split:
 
 s = 2^(e + b + 1) with 2^b >= n;  q_i = (v_i + s) - s;  r_i = v_i - q_i
 
@@ -15,6 +16,8 @@ floating-point summation, part I, SIAM Journal on Scientific Computing 2008.)
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,17 +32,14 @@ def exact_sums(values: ArrayLike) -> FloatArray:
         values: numbers, shape (n, ...).
 
     Returns:
-        Of the shape of one row; zeros where n is 0. Numbers that are not finite, or so large that a sum could
-        overflow, are added up by numpy.
+        Of the shape of one row; zeros where n is 0. Numbers that are not finite, or whose sum overflows, are
+        added up by numpy.
 
     Example:
         >>> exact_sums([[0.1, 1e16], [0.2, 1.0], [0.3, -1e16]])
         array([0.6, 1. ])
     """
-    array = np.asarray(values, dtype=np.float64)
-    totals = _totals(array)
-    sums: FloatArray = totals[0] if len(totals) == 1 else np.array([math.fsum(each) for each in totals.T])
-    return sums.reshape(array.shape[1:])
+    return _of_columns(_sum, values)
 
 
 def exact_means(values: ArrayLike) -> FloatArray:
@@ -52,15 +52,7 @@ def exact_means(values: ArrayLike) -> FloatArray:
         >>> exact_means([[0.1, 1.0], [0.1, 0.0], [0.1, 1.0]])
         array([0.1       , 0.66666667])
     """
-    array = np.asarray(values, dtype=np.float64)
-    totals, n = _totals(array), len(array)
-    if len(totals) == 1:
-        means: FloatArray = totals[0] / n
-    else:
-        from fractions import Fraction
-
-        means = np.array([float(sum(map(Fraction, each)) / n) for each in totals.T.tolist()])
-    return means.reshape(array.shape[1:])
+    return _of_columns(_mean, values)
 
 
 def exact_mean(values: ArrayLike) -> float:
@@ -71,6 +63,29 @@ def exact_mean(values: ArrayLike) -> float:
         (0.2, 0.20000000000000004)
     """
     return float(exact_means(values))
+
+
+def _of_columns(function: Callable[[list[float]], float], values: ArrayLike) -> FloatArray:
+    array = np.asarray(values, dtype=np.float64)
+    columns = array.reshape(len(array), math.prod(array.shape[1:])).T.tolist()
+    return np.array([function(column) for column in columns], dtype=np.float64).reshape(array.shape[1:])
+
+
+def _sum(values: list[float]) -> float:
+    try:
+        return math.fsum(values)
+    except (OverflowError, ValueError):
+        return float(np.sum(values))
+
+
+def _mean(values: list[float]) -> float:
+    """The mean, rounded once: what rounding has left of a sum is summed in turn, until nothing is left."""
+    parts = [_sum(values)]
+    if not math.isfinite(parts[0]):
+        return parts[0] / len(values)
+    while left := math.fsum([*values, *(-part for part in parts)]):
+        parts.append(left)
+    return parts[0] / len(values) if len(parts) == 1 else float(sum(map(Fraction, parts)) / len(values))
 
 
 class ExactColumns:
@@ -87,13 +102,14 @@ class ExactColumns:
     """
 
     def __init__(self, matrix: FloatArray) -> None:
-        """Split the columns, and keep what is not zero in one matrix."""
-        parts = _parts(matrix)
-        self._width = matrix.shape[1]
-        self._columns = [np.flatnonzero(part.any(axis=0)) for part in parts]
-        self._stacked = np.concatenate(
-            [part[:, own] for part, own in zip(parts, self._columns, strict=True)], axis=1
-        )
+        """Split the columns into parts that add up to them, largest first."""
+        self._parts: list[FloatArray] = []
+        left = matrix
+        while not self._parts or left.any():
+            largest = np.abs(left).max(axis=0, initial=0.0)
+            shift = np.ldexp(1.0, np.frexp(largest)[1] + (len(matrix) - 1).bit_length() + 1)
+            self._parts.append((left + shift) - shift)
+            left = left - self._parts[-1]
 
     def sums(self, counts: FloatArray) -> FloatArray:
         """`counts @ matrix`, the same whatever multiplies: no product and no sum of a part is rounded.
@@ -104,31 +120,7 @@ class ExactColumns:
         Returns:
             Shape (rows, columns). The sums of a column's parts are added smallest first.
         """
-        products = counts @ self._stacked
-        total = np.zeros((len(counts), self._width))
-        stop = products.shape[1]
-        for own in reversed(self._columns):
-            total[:, own] += products[:, stop - len(own) : stop]
-            stop -= len(own)
+        total = np.zeros((len(counts), self._parts[0].shape[1]))
+        for part in reversed(self._parts):
+            total += counts @ part
         return total
-
-
-def _totals(array: FloatArray) -> FloatArray:
-    """The exact sum of each part of each column, shape (parts, columns)."""
-    flat = array.reshape(len(array), math.prod(array.shape[1:]))
-    return np.stack([part.sum(axis=0) for part in _parts(flat)])
-
-
-def _parts(matrix: FloatArray) -> list[FloatArray]:
-    """What adds up to a matrix, shape (n, columns), largest first: at least one part."""
-    parts: list[FloatArray] = []
-    left = matrix
-    while not parts or left.any():
-        largest = np.abs(left).max(axis=0, initial=0.0)
-        exponents = np.frexp(largest)[1] + (len(matrix) - 1).bit_length() + 1
-        if not np.isfinite(largest).all() or exponents.max(initial=0) > np.finfo(np.float64).maxexp - 1:
-            return [*parts, left]
-        shift = np.ldexp(1.0, exponents)
-        parts.append((left + shift) - shift)
-        left = left - parts[-1]
-    return parts

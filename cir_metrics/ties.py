@@ -6,6 +6,7 @@ id comes early. By the hash, a method that knows nothing scores what chance does
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Sequence
 from typing import Any
@@ -42,7 +43,7 @@ def tie_keys(query_id: str, image_ids: Sequence[str]) -> Keys:
 
 
 class Ties:
-    """`tie_keys` for a gallery that many queries rank: an image is hashed once, when it first ties.
+    """`tie_keys` for a gallery that many queries rank: its images are hashed once, when the first ones tie.
 
     Args:
         image_ids: id of each gallery row.
@@ -56,8 +57,10 @@ class Ties:
     def __init__(self, image_ids: Sequence[str]) -> None:
         """Nothing is hashed yet."""
         self._ids = image_ids
-        self._hashes = np.zeros(len(image_ids), dtype=np.uint64)
-        self._hashed = np.zeros(len(image_ids), dtype=bool)
+
+    @functools.cached_property
+    def _image_hashes(self) -> Keys:
+        return _hashes(self._ids, b"image")
 
     def keys(self, query_ids: Sequence[str], rows: IntArray, queries: IntArray | None = None) -> Keys:
         """The keys of gallery rows.
@@ -70,47 +73,39 @@ class Ties:
         Returns:
             uint64, shape (n,).
         """
-        new = rows[~self._hashed[rows]]
-        if new.size:
-            new = np.unique(new)
-            self._hashes[new] = _hashes([self._ids[row] for row in new.tolist()], b"image")
-            self._hashed[new] = True
         asked = _hashes(query_ids, b"query")
-        return _mixed(self._hashes[rows] ^ (asked if queries is None else asked[queries]))
+        return _mixed(self._image_hashes[rows] ^ (asked if queries is None else asked[queries]))
 
-    def ordered(
-        self, rows: IntArray, scores: NDArray[Any], queries: IntArray, query_ids: Sequence[str]
-    ) -> IntArray:
-        """Gallery rows that are ordered by query and score already; equal scores are put in order, too.
+    def best(self, rows: IntArray, scores: NDArray[Any], k: int, query_id: str) -> IntArray:
+        """The k best of one query's gallery rows, best first, equal scores by their keys.
 
         Args:
             rows: gallery rows, shape (n,).
             scores: score of each, shape (n,).
-            queries: place in `query_ids` of each, shape (n,).
-            query_ids: ids of the queries.
-
-        Returns:
-            `rows` in order, shape (n,).
+            k: rows, 1 or more; all where there are fewer.
+            query_id: the query's id.
 
         Example:
-            >>> one = np.zeros(3, dtype=np.int64)
-            >>> Ties(["b", "a", "c"]).ordered(np.array([2, 0, 1]), np.array([0.9, 0.5, 0.5]), one, ["q1"])
+            >>> Ties(["b", "a", "c"]).best(np.array([0, 1, 2]), np.array([0.5, 0.5, 0.9]), 3, "q1")
             array([2, 1, 0])
         """
-        level = np.flatnonzero((scores[1:] == scores[:-1]) & (queries[1:] == queries[:-1]))
-        if not level.size:
-            return rows
-        # Runs of equal scores; the members of each change places among themselves.
-        tied = np.unique(np.concatenate([level, level + 1]))
-        own = queries[tied]
-        starts = np.ones(len(tied), dtype=bool)
-        starts[1:] = (scores[tied[1:]] != scores[tied[:-1]]) | (own[1:] != own[:-1])
-        asked, places = np.unique(own, return_inverse=True)
-        new = rows[tied]
-        keys = self.keys([query_ids[query] for query in asked.tolist()], new, places)
-        ordered = rows.copy()
-        ordered[tied] = new[np.lexsort((keys, np.cumsum(starts)))]
-        return ordered
+        if k < len(rows):
+            # The k-th best score: everything above it is in, and of its equals the first by their keys.
+            threshold = np.partition(scores, len(rows) - k)[len(rows) - k]
+            above, level = np.flatnonzero(scores > threshold), np.flatnonzero(scores == threshold)
+            wanted = k - len(above)
+            if wanted < len(level):
+                level = level[np.argpartition(self.keys([query_id], rows[level]), wanted - 1)[:wanted]]
+            chosen = np.concatenate([above, level])
+            rows, scores = rows[chosen], scores[chosen]
+        # Levels, not scores with a minus sign, which would overflow the smallest integer.
+        _, levels, sizes = np.unique(scores, return_inverse=True, return_counts=True)
+        tied = sizes[levels] > 1
+        keys = np.zeros(len(rows), dtype=np.uint64)
+        if tied.any():
+            keys[tied] = self.keys([query_id], rows[tied])
+        best: IntArray = rows[np.lexsort((keys, -levels))]
+        return best
 
 
 def _hashes(ids: Sequence[str], kind: bytes) -> Keys:

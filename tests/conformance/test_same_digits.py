@@ -25,7 +25,7 @@ ALLOWED = {
     "cir_datasets/construction/cirr/neighbours.py": "a product preselects; sums that are exact decide",
     "cir_datasets/construction/zerosight/likeness.py": "a product decides far from a threshold alone",
     "cir_datasets/shapes/render.py": "products of whole numbers",
-    "cir_metrics/products.py": "a product decides only what its bound of error allows",
+    "cir_metrics/gallery.py": "a product decides only what its bound of error allows",
     "cir_metrics/sums.py": "products that are exact",
     "submissions/methods/composing.py": "vectors of encoders",
     "submissions/methods/pixels/image_only.py": "products of whole numbers",

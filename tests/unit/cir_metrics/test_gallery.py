@@ -13,8 +13,7 @@ from metrics_twins import best_first
 
 from cir_metrics import gallery
 from cir_metrics.errors import InputError
-from cir_metrics.gallery import Gallery
-from cir_metrics.products import threads_of_blas
+from cir_metrics.gallery import Gallery, threads_of_blas
 
 IDS = ["a", "b", "c"]
 IMAGES = np.eye(3, dtype=np.float32)
