@@ -410,7 +410,6 @@ def api_page() -> str:
     for room in (
         "cir_datasets",
         "submissions",
-        "submissions.retrieval",
         "submissions.language",
         "cir_metrics",
         "cir_metrics.measures",

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
-from cir_datasets.commands.options import DataDirAnywhere, NoChecksAnywhere
+from cir_datasets.commands.options import DataDirAnywhere, LoadsBenchmarks, NoChecksAnywhere
+from cir_datasets.common.options import argument, command, option
 from cir_datasets.common.terminal import echo, fitted, visible
 from cir_datasets.errors import missing_extra
 from cir_metrics.errors import CallError, CirError
@@ -462,44 +463,32 @@ def pull(
         echo(str(path))
 
 
-def submit(
-    file: Annotated[Path, typer.Argument(help="Rank file, bundle or transcript.", show_default=False)],
-    to: Annotated[
-        str,
-        typer.Option("--to", help="Where to: the leaderboard's address.", metavar="URL", show_default=False),
-    ],
-    board: Annotated[
-        str | None, typer.Option(help="Board id; default: the board of the benchmark that the file names.")
-    ] = None,
-    publish: Annotated[
-        bool | None,
-        typer.Option(
-            "--publish/--private",
-            help="Put it onto the board when it is scored, or keep it for its owner and the organisers; "
-            "default: --private.",
-            show_default=False,
-        ),
-    ] = None,
-    reference: Annotated[
-        Literal["kept", "removed"] | None,
-        typer.Option(
-            help="What became of the reference image in the ranking, where the file does not say it."
-        ),
-    ] = None,
-    submitter: Annotated[str, typer.Option(help="Who submits, shown with the entry.")] = "",
-    timeout: Annotated[
-        float, typer.Option(help="Seconds to wait for an answer, and for the outcome.", min=1.0)
-    ] = 600.0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON: the submission.")] = False,
-    receipt: Annotated[
-        Path | None,
-        typer.Option(
-            help="Write the server's signed receipt here, as soon as it has the file.", show_default=False
-        ),
-    ] = None,
-    data_dir: DataDirAnywhere = None,
-    no_checks: NoChecksAnywhere = False,
-) -> None:
+class SubmitOptions(LoadsBenchmarks):
+    """What `cir submit` takes."""
+
+    file: Path = argument(..., "Rank file, bundle or transcript.", show_default=False)
+    to: str = option(..., "Where to: the leaderboard's address.", metavar="URL", show_default=False)
+    board: str | None = option(None, "Board id; default: the board of the benchmark that the file names.")
+    publish: bool | None = option(
+        None,
+        "Put it onto the board when it is scored, or keep it for its owner and the organisers; "
+        "default: --private.",
+        "--publish/--private",
+        show_default=False,
+    )
+    reference: Literal["kept", "removed"] | None = option(
+        None, "What became of the reference image in the ranking, where the file does not say it."
+    )
+    submitter: str = option("", "Who submits, shown with the entry.")
+    timeout: float = option(600.0, "Seconds to wait for an answer, and for the outcome.", min=1.0)
+    as_json: bool = option(False, "Print JSON: the submission.", "--json")
+    receipt: Path | None = option(
+        None, "Write the server's signed receipt here, as soon as it has the file.", show_default=False
+    )
+
+
+@command
+def submit(options: SubmitOptions) -> None:
     """Hand a rank file, bundle or transcript to a leaderboard and wait; it is validated here where possible.
 
     It stays private until it is published, with --publish or on its page. A bundle goes to the board of its
@@ -512,26 +501,32 @@ def submit(
     """
     from leaderboard.client import Client
 
+    file, board = options.file, options.board
     if not file.is_file():
         raise CallError(f"{file}: no such file. Fix: name the rank file or bundle to submit.")
-    client = Client(to, os.environ.get("CIR_LEADERBOARD_TOKEN", ""), seconds=timeout)
+    client = Client(options.to, os.environ.get("CIR_LEADERBOARD_TOKEN", ""), seconds=options.timeout)
     try:
         # The server alone says which boards there are: those of this machine are another leaderboard's.
         benchmark = board or _benchmark_sent(file, client.url)
         limit = client.max_upload_bytes()
         if file.stat().st_size > limit:
             raise CirError(
-                f"too-large: {file}: more than the {limit:,} bytes that {to} takes. Fix: write compact JSON."
+                f"too-large: {file}: more than the {limit:,} bytes that {options.to} takes. "
+                "Fix: write compact JSON."
             )
         board_id = board or _board_there(client, file, benchmark)
         if board:
             _refuse_dialogues(client, file, board)
         _validate_here(file, benchmark)
-        written = {"submitter": submitter, "reference": reference or "", "publish": "yes" if publish else ""}
+        written = {
+            "submitter": options.submitter,
+            "reference": options.reference or "",
+            "publish": "yes" if options.publish else "",
+        }
         fields = {name: text for name, text in written.items() if text}
         with client.understood():
-            outcome = _handed_in(client, file, board_id, fields, receipt, timeout)
-            _show(client, outcome, as_json, publish)
+            outcome = _handed_in(client, file, board_id, fields, options.receipt, options.timeout)
+            _show(client, outcome, options.as_json, options.publish)
     finally:
         client.close()
 

@@ -4,7 +4,6 @@ from . import language as language
 from . import methods as methods
 from . import report as report
 from . import retrieval as retrieval
-from .browse import browse_rankings as browse_rankings
 from .comparison.comparing import compare as compare
 from .comparison.result import Comparison as Comparison
 from .errors import ComparisonError as ComparisonError
@@ -24,6 +23,7 @@ from .rank_file.model import RankBundle as RankBundle
 from .rank_file.model import RankFile as RankFile
 from .rank_file.model import write as write
 from .report import full_report as full_report
+from .report.ranking_page import browse_rankings as browse_rankings
 from .running.baselines import baselines as baselines
 from .running.baselines import run_baselines as run_baselines
 from .running.make import make_bundle as make_bundle

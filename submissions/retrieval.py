@@ -1,4 +1,6 @@
-"""Encoders, and the embeddings of whole galleries: load, embed, store and read them again."""
+"""Deprecated, and gone with 0.2: use the modules of `submissions.encoders` and `submissions.embeddings`."""
+
+import warnings
 
 from submissions.embeddings.embed import embed_gallery
 from submissions.embeddings.pictures import Pictures, pictures_of
@@ -16,3 +18,10 @@ __all__ = [
     "load_encoder",
     "pictures_of",
 ]
+
+warnings.warn(
+    "submissions.retrieval is deprecated and goes with 0.2. Fix: import from submissions.encoders.loading "
+    "and protocol, and from submissions.embeddings.embed, pictures and store.",
+    DeprecationWarning,
+    stacklevel=2,
+)

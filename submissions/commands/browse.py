@@ -31,6 +31,6 @@ def browse_command(options: BrowseOptions) -> None:
         cir browse run.json
         cir browse ours.json theirs.json --out differences.html
     """
-    from submissions.browse import browse_rankings
+    from submissions.report.ranking_page import browse_rankings
 
     echo(str(options.call(browse_rankings)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 from cir_datasets.commands.options import LoadsBenchmarks
@@ -17,14 +18,20 @@ class FuseOptions(LoadsBenchmarks):
 
     files: list[str] = argument(..., "Two rank files or more of one benchmark, or bundles of one suite.")
     out: Path = option(..., "Where to write: a file in the native format, .json or .json.gz.", "-o")
-    by: str = option("rrf", "How to fuse: rrf, reciprocal rank fusion.")
-    constant: int = option(60, "Constant of rrf, from 0: an image gets 1 / (constant + its rank).")
+    constant: int = option(60, "Constant, from 0: an image gets 1 / (constant + its rank).")
     k: KeptImages = None
     name: str | None = option(
         None, "Name of what is made: the method's, up to 80 characters; default: of all names."
     )
     benchmark: Benchmark = None
     as_json: bool = option(False, "Print JSON: file, benchmark, method.", "--json")
+    by: str | None = option(None, "Deprecated: there is one way to fuse.", hidden=True)
+
+    def __post_init__(self) -> None:
+        """Warn of what goes."""
+        if self.by is not None:
+            words = "--by is deprecated and goes with 0.2: there is one way to fuse. Fix: leave it out."
+            warnings.warn(words, FutureWarning, stacklevel=2)
 
 
 @command

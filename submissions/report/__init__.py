@@ -43,7 +43,7 @@ def full_report(score: ScoreReport, intervals: Intervals | None = None) -> Repor
 
     Args:
         score: what `submissions.score` returned.
-        intervals: of the same score, from `submissions.intervals.intervals`; shown beside the numbers.
+        intervals: of the same score, from `submissions.scoring.intervals`; shown beside the numbers.
 
     Returns:
         Tables, JSON values, and the text of any format.

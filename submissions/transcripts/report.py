@@ -41,7 +41,7 @@ def transcript_report(score: TranscriptScore, intervals: Intervals | None = None
 
     Args:
         score: from `CheckedTranscript.score`.
-        intervals: of `score.report`, from `submissions.intervals.intervals`.
+        intervals: of `score.report`, from `submissions.scoring.intervals.intervals`.
     """
     by_round = _by_round(score)
     counts: dict[str, int | None] = {"sessions": score.report.n, "rounds_played": int(score.played.sum())}

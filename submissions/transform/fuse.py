@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 K = 60
 """The constant of reciprocal rank fusion; Cormack et al. fixed it in a pilot and found it hardly matters."""
-WAYS = ("rrf",)
 _PAPER = "https://doi.org/10.1145/1571941.1572114"
 _NAME, _WORD, _NOTES, _LISTED = 80, 300, 2000, 20
 """Longest texts and lists of a method block."""
@@ -37,7 +36,7 @@ def fuse(
     files: Sequence[FileLike],
     benchmark: BenchmarkLike = None,
     *,
-    by: str = "rrf",
+    by: str | None = None,
     constant: int = K,
     k: int | None = None,
     name: str | None = None,
@@ -52,7 +51,7 @@ def fuse(
     Args:
         files: two or more valid rank files, or bundles of one suite.
         benchmark: what they answer, as in `validate`.
-        by: how rankings are fused: `rrf`, reciprocal rank fusion.
+        by: deprecated, goes with 0.2: there is one way to fuse, `rrf`.
         constant: of reciprocal rank fusion, 0 or more; the larger, the less the first places stand out.
         k: first images of each fused ranking that are kept, up to 1,000; default: what the board uses. All
             that the files rank are fused, and a ranking of fewer images is kept whole.
@@ -77,8 +76,8 @@ def fuse(
         >>> fuse(files).method.name
         'RRF: Image only + Text only'
     """
-    if by not in WAYS:
-        raise UnknownNameError(f"by={by!r} is not a way to fuse.{did_you_mean(by, WAYS)} Fix: use {WAYS[0]}.")
+    if by is not None:
+        _warn_of_by(by)
     if not isinstance(files, Sequence) or isinstance(files, str | bytes):
         raise CallError(f"files is of type {type(files).__name__}. Fix: pass a list of rank files.")
     if len(files) < 2:
@@ -111,6 +110,19 @@ def fuse(
             )
             for member in members[0]
         ),
+    )
+
+
+def _warn_of_by(by: str) -> None:
+    if by != "rrf":
+        raise UnknownNameError(
+            f"by={by!r} is not a way to fuse.{did_you_mean(by, ['rrf'])} Fix: leave it out."
+        )
+    warnings.warn(
+        "by='rrf' is deprecated and goes with 0.2: reciprocal rank fusion is the one way to fuse. "
+        "Fix: leave it out.",
+        DeprecationWarning,
+        stacklevel=3,
     )
 
 

@@ -54,7 +54,6 @@ ORDER = {
         "report": "everything that a score says: tables, plots, floors",
         "comparison": "methods side by side: which differences are real",
         "papers": "the tables that papers print, published rows beside our own",
-        "browse": "rankings as a page to look at",
         "transcripts": "dialogues: the file, what contradicts itself in it, its numbers",
         # Making rankings.
         "encoders": "pictures and texts to vectors: one file a family",
@@ -68,8 +67,8 @@ ORDER = {
         # Where the two wings meet.
         "entries": "the rank files of the boards' baselines",
         "commands": "`cir run`, `cir validate`, `cir score` and the others",
-        "intervals": "confidence intervals under their public name",
-        "retrieval": "encoders and embeddings under their public name",
+        "intervals": "deprecated: `submissions.scoring.intervals`",
+        "retrieval": "deprecated: encoders and embeddings",
     },
     "leaderboard": {
         "errors": "what goes wrong, in words",

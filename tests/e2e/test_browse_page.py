@@ -12,7 +12,7 @@ import cir_datasets
 from cir_datasets.browse import browse_queries
 from cir_datasets.construction.new_folder import new_folder
 from cir_datasets.rows.benchmark import Benchmark
-from submissions.browse import browse_rankings
+from submissions.report.ranking_page import browse_rankings
 
 ENTRIES = resources.files("submissions.entries")
 FILES = [str(ENTRIES / f"{name}-shapes.shapes-val.json.gz") for name in ("image_text_sum", "image_only")]

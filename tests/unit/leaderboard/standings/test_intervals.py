@@ -1,4 +1,4 @@
-"""Intervals of main values: the digits of `submissions.intervals` on the same files, from kept values."""
+"""Intervals of main values: the digits of `submissions.scoring` on the same files, from kept values."""
 
 from __future__ import annotations
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -229,3 +231,16 @@ def test_score_called_wrongly_exits_with_2(folder: Path, arguments: list[str], w
     done = cir("score", "run.json", *arguments, folder=folder)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(words)
+
+
+def test_fuse_warns_of_an_option_that_goes(folder: Path) -> None:
+    done = cir("fuse", "--by", "rrf", "missing.json", "missing.json", "--out", "fused.json", folder=folder)
+    assert "cir: warning: --by is deprecated" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["intervals", "retrieval"])
+def test_a_front_that_goes_warns_and_gives_what_it_gave(name: str) -> None:
+    sys.modules.pop(f"submissions.{name}", None)
+    with pytest.warns(DeprecationWarning, match=rf"submissions\.{name} is deprecated"):
+        front = importlib.import_module(f"submissions.{name}")
+    assert all(hasattr(front, each) for each in front.__all__)

@@ -276,7 +276,7 @@ def test_files_that_lack_rankings_are_refused() -> None:
         (
             {"by": "rff"},
             UnknownNameError,
-            r"by='rff' is not a way to fuse\. Did you mean 'rrf'\?.* use rrf",
+            r"by='rff' is not a way to fuse\. Did you mean 'rrf'\?.* leave it out",
         ),
         ({"constant": -1}, CallError, r"constant=-1; it is 0 or more\. Fix: use 60\."),
         ({"constant": 1.5}, CallError, r"^constant=1\.5; it is a whole number, 0 or more\. Fix: use 60\.$"),
@@ -358,3 +358,10 @@ def test_the_command_writes_a_file_that_scores(tmp_path: Path) -> None:
     }
     report = submissions.score(out)
     assert (report.method, report.submittable) == ("Both", True)
+
+
+def test_the_way_to_fuse_is_deprecated() -> None:
+    files = [as_bytes(worlds.cirr_document(CIRR))] * 2
+    with pytest.warns(DeprecationWarning, match="by='rrf' is deprecated"):
+        fused = submissions.fuse(files, CIRR, by="rrf")
+    assert fused == submissions.fuse(files, CIRR)

@@ -16,7 +16,7 @@ import cir_datasets
 import submissions
 from cir_datasets.rows.benchmark import Benchmark
 from cir_metrics.errors import CirError
-from submissions.browse import browse_rankings
+from submissions.report.ranking_page import browse_rankings
 
 ENTRIES = resources.files("submissions.entries")
 SUM, IMAGE, TURNS = (
