@@ -27,7 +27,7 @@ from cir_datasets.common.paths import cache_home, challenge_home
 from cir_datasets.common.yaml import checked, read_yaml
 from cir_datasets.registry.challenges import CONFIG
 from cir_datasets.registry.schema import main_metric_terms
-from cir_datasets.registry.suites import MICRO_SUFFIX, Suite, suite, suite_ids
+from cir_datasets.registry.suites import Suite, find_suite, members_of
 from cir_metrics.errors import UnknownNameError, did_you_mean
 from leaderboard.dialogues import BoardDialogue
 from leaderboard.errors import BoardError
@@ -198,12 +198,12 @@ class Board(BaseModel):
     @property
     def suite(self) -> Suite | None:
         """The suite that it ranks, or None where it ranks one benchmark."""
-        return suite(self.benchmark) if self.benchmark in suite_ids() else None
+        return find_suite(self.benchmark)
 
     @property
     def benchmarks(self) -> tuple[str, ...]:
         """Id of its benchmark; of a suite those of the members."""
-        return (self.benchmark,) if self.suite is None else self.suite.benchmarks
+        return members_of(self.benchmark)
 
     @property
     def specs(self) -> tuple[registry.BenchmarkSpec, ...]:
@@ -392,7 +392,9 @@ def parse(data: Any, where: str) -> Board:
 
 def _known_metrics(board: Board, where: str) -> tuple[str, ...]:
     if board.dialogue is None and board.suite is not None:
-        return _metrics_of_suite(board.suite)
+        specs = ((spec.id, spec.metrics) for spec in board.specs)
+        members = [f"{name}@{member}" for member, metrics in specs for name in metrics]
+        return (*board.suite.numbers, *members)
     if board.dialogue is None:
         return board.spec.metrics
     from submissions.transcripts.scoring import metric_names
@@ -407,13 +409,6 @@ def _known_metrics(board: Board, where: str) -> tuple[str, ...]:
             "with public ground truth. Fix: name such a benchmark."
         )
     return tuple(metric_names(board.dialogue.choices, several_targets=True))
-
-
-def _metrics_of_suite(found: Suite) -> tuple[str, ...]:
-    """Names of its own numbers, then of its members'."""
-    micro = [name + MICRO_SUFFIX for name in found.metrics] if "micro" in found.averages else []
-    members = [f"{name}@{member}" for member in found.benchmarks for name in registry.spec(member).metrics]
-    return (*found.metrics, *micro, *members)
 
 
 def _is_computed(name: str, known: tuple[str, ...]) -> bool:

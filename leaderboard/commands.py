@@ -735,7 +735,6 @@ def _validate_here(file: Path, benchmark: str) -> None:
     from cir_datasets import registry
     from cir_datasets.errors import SourceError
     from cir_datasets.registry.challenges import is_challenge
-    from cir_datasets.registry.suites import suite, suite_ids
     from cir_metrics.errors import UnknownNameError
     from leaderboard import data
     from submissions.formats.kinds import is_transcript
@@ -747,9 +746,8 @@ def _validate_here(file: Path, benchmark: str) -> None:
     if dialogue:
         # A board of dialogues has an id of its own.
         benchmark = read_transcript(file).benchmark
-    members = suite(benchmark).benchmarks if benchmark in suite_ids() else (benchmark,)
     try:
-        specs = [registry.spec(member) for member in members]
+        specs = [registry.spec(member) for member in registry.members_of(benchmark)]
     except UnknownNameError:
         return
     if not is_challenge(benchmark) and any(data.missing_file(spec) is not None for spec in specs):

@@ -81,9 +81,9 @@ def current_keys(board: Board) -> tuple[str, ...] | None:
         here with all checks, and of a sealed board, whose keys depend on its ground truth.
     """
     from cir_datasets.prepared.folder import last_prepared
+    from cir_datasets.registry.suites import member_metric
     from cir_metrics.signature import Signature
-    from submissions.scoring.score_report import member_metric
-    from submissions.scoring.suite_signature import SuiteSignature
+    from submissions.scoring.suite_signature import signature_over
 
     prepared = [(spec, last) for spec in board.specs if (last := last_prepared(spec)) is not None]
     skipped = any(last.meta["checks_skipped"] for _, last in prepared)
@@ -107,11 +107,8 @@ def current_keys(board: Board) -> tuple[str, ...] | None:
             for spec, last in prepared
         ]
 
-    if board.suite is None:
-        return tuple(signatures(term)[0].key for term in board.primary_terms)
-    suite = board.suite
     return tuple(
-        SuiteSignature.of(suite.id, suite.version, term, signatures(member_metric(term))).key
+        signature_over(board.benchmark, term, signatures(member_metric(term))).key
         for term in board.primary_terms
     )
 

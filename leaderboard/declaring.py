@@ -14,7 +14,7 @@ from cir_metrics.signature import FORMAT, Declared, Signature
 from leaderboard.boards import Board
 from leaderboard.errors import UploadRefusedError
 from leaderboard.submission import Submission
-from submissions.scoring.suite_signature import SuiteSignature
+from submissions.scoring.suite_signature import read_signature
 
 CODE = "reference-contradiction"
 """As validation calls it in a file."""
@@ -35,13 +35,12 @@ def with_declaration(board: Board, submission: Submission, declared: Declared) -
     protocols = {spec.id: spec.config.reference for spec in board.specs}
 
     def signed(stored: Mapping[str, Any]) -> dict[str, Any]:
-        if "members" in stored:
-            whole = SuiteSignature.from_dict(stored)
-            members = tuple(_declared(each, declared, protocols[each.benchmark]) for each in whole.members)
-            made: Signature | SuiteSignature = replace(whole, members=members)
+        made = read_signature(stored)
+        if isinstance(made, Signature):
+            made = _declared(made, declared, protocols[made.benchmark])
         else:
-            one = Signature.from_dict(stored)
-            made = _declared(one, declared, protocols[one.benchmark])
+            members = tuple(_declared(each, declared, protocols[each.benchmark]) for each in made.members)
+            made = replace(made, members=members)
         return {**made.to_dict(), "text": str(made)}
 
     def follows(report: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from cir_datasets.registry.suites import suite, suite_ids
+from cir_datasets.registry.suites import find_suite, members_of
 from leaderboard import boards
 from leaderboard.boards import Board
 from leaderboard.errors import UploadRefusedError
@@ -103,7 +103,7 @@ def board_of_benchmark(benchmark: str, *, dialogue: bool = False) -> Board:
         UploadRefusedError: none does.
     """
     found = boards.of_benchmark(benchmark, dialogue=dialogue)
-    if not found and benchmark in suite_ids():
+    if not found and find_suite(benchmark) is not None:
         raise UploadRefusedError(
             "unknown-board",
             f"no board here ranks the suite {_shown(benchmark)}.",
@@ -125,7 +125,7 @@ def board_of_benchmark(benchmark: str, *, dialogue: bool = False) -> Board:
 
 def _member_boards(suite_id: str) -> str:
     """What can be done with a bundle whose suite has no board, where its members have some."""
-    found = [board.id for member in suite(suite_id).benchmarks for board in boards.of_benchmark(member)]
+    found = [board.id for member in members_of(suite_id) for board in boards.of_benchmark(member)]
     if not found:
         return ""
     return f"send its runs one by one, each in a rank file of its own, to {', '.join(found)}; or "

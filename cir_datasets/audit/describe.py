@@ -15,7 +15,7 @@ from cir_datasets.common.terminal import aligned
 from cir_datasets.huggingface.hook import first_lines
 from cir_datasets.prepared.folder import last_prepared, read_table
 from cir_datasets.registry.schema import main_metric_terms
-from cir_datasets.registry.suites import MICRO_SUFFIX, Suite, suite, suite_ids, suites_of
+from cir_datasets.registry.suites import MICRO_SUFFIX, Suite, find_suite, suites_of
 
 if TYPE_CHECKING:
     from cir_datasets.registry.cards import BenchmarkSpec
@@ -35,8 +35,9 @@ def described(name_or_id: str) -> dict[str, Any]:
     Raises:
         UnknownNameError: there is no such name or id.
     """
-    if _is_suite_alone(name_or_id):
-        return _suite(suite(name_or_id))
+    suite = find_suite(name_or_id)
+    if suite is not None and name_or_id not in registry.names():
+        return _suite(suite)
     specs = _specs(name_or_id)
     card = specs[0].card
     return {
@@ -61,15 +62,15 @@ def described(name_or_id: str) -> dict[str, Any]:
         "folder_schema": card.folder_schema,
         "benchmarks": [_protocol(spec) for spec in specs],
         "suites": list(suites_of(spec.base.id for spec in specs)),
-        "suite": _suite(suite(name_or_id)) if name_or_id in suite_ids() else None,
+        "suite": None if suite is None else _suite(suite),
     }
 
 
 def described_text(name_or_id: str) -> str:
     """`described` for people."""
-    found = described(name_or_id)
-    if _is_suite_alone(name_or_id):
-        heads = aligned(_suite_facts(suite(name_or_id))).splitlines()
+    found, suite = described(name_or_id), find_suite(name_or_id)
+    heads = [] if suite is None else aligned(_suite_facts(suite)).splitlines()
+    if suite is not None and name_or_id not in registry.names():
         title = f"{found['title']} (suite, version {found['version']})"
         return "\n".join([title, "", found["summary"], "", *heads, *_protocol_lines(found["benchmarks"])])
     spec = _specs(name_or_id)[0]
@@ -79,8 +80,7 @@ def described_text(name_or_id: str) -> str:
     if found["suites"]:
         lines.append(f"suites     {', '.join(found['suites'])}")
     lines += _protocol_lines(found["benchmarks"])
-    if found["suite"] is not None:
-        heads = aligned(_suite_facts(suite(name_or_id))).splitlines()
+    if suite is not None:
         lines += [
             "",
             f"{name_or_id}, the suite: {found['suite']['summary']}",
@@ -109,8 +109,8 @@ def example_rank_file(name_or_id: str) -> str:
         >>> json.loads(example_rank_file("shapes/val"))["rankings"]
         {'shapes_val_00000': ['val-000000', 'val-000001', 'val-000002']}
     """
-    if name_or_id in suite_ids():
-        runs = [_example_run(registry.spec(member)) for member in suite(name_or_id).benchmarks]
+    if find_suite(name_or_id) is not None:
+        runs = [_example_run(registry.spec(member)) for member in registry.members_of(name_or_id)]
         return json.dumps({"format": "cir-rank-bundle", "suite": name_or_id, "runs": runs}, indent=2)
     return json.dumps(_example_run(_specs(name_or_id)[0]), indent=2)
 
@@ -204,10 +204,6 @@ def _data_here(spec: BenchmarkSpec) -> tuple[Iterator[Row], Iterator[str] | None
     if last.images_file is None:
         return rows, None
     return rows, iter(read_table(last.images_file, ["image_id"]).column(0).to_pylist())
-
-
-def _is_suite_alone(name_or_id: str) -> bool:
-    return name_or_id in suite_ids() and name_or_id not in registry.names()
 
 
 def _suite(found: Suite) -> dict[str, Any]:

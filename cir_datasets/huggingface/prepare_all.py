@@ -13,7 +13,6 @@ from cir_datasets.common.progress import step_progress
 from cir_datasets.errors import DatasetError
 from cir_datasets.prepared import checks_wanted, ensure
 from cir_datasets.prepared.folder import Prepared, home_of
-from cir_datasets.registry.suites import suite, suite_ids
 from cir_datasets.sources.download import asking_once
 
 
@@ -133,4 +132,4 @@ def ids_of(name: str) -> tuple[str, ...]:
     """
     if name in registry.names():
         return tuple(f"{name}/{config}" for config in registry.card(name).configs)
-    return suite(name).benchmarks if name in suite_ids() else (registry.spec(name).id,)
+    return tuple(registry.spec(member).id for member in registry.members_of(name))

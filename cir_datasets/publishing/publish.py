@@ -20,7 +20,6 @@ from cir_datasets.publishing.earlier import Earlier, check_earlier, read_earlier
 from cir_datasets.publishing.layout import PublishedConfig, write_config
 from cir_datasets.publishing.publication import CROISSANT, Publication, documents
 from cir_datasets.registry.cards import IMAGES_SUFFIX
-from cir_datasets.registry.suites import suite, suite_ids
 from cir_metrics.errors import CallError
 
 if TYPE_CHECKING:
@@ -109,7 +108,7 @@ def _by_name(wanted: Sequence[str]) -> dict[str, list[str]]:
         if name in registry.names():
             ids = [f"{name}/{config}" for config in registry.card(name).configs]
         else:
-            ids = list(suite(name).benchmarks) if name in suite_ids() else [_plain(name)]
+            ids = [_plain(member) for member in registry.members_of(name)]
         for benchmark_id in ids:
             listed = found.setdefault(benchmark_id.partition("/")[0], [])
             if benchmark_id not in listed:

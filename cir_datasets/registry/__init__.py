@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from cir_datasets.registry.cards import IMAGES_SUFFIX, BenchmarkSpec, benchmark_ids, card, names
 from cir_datasets.registry.ids import base_spec, unknown_benchmark
+from cir_datasets.registry.suites import members_of
 from cir_metrics.errors import UnknownNameError
 
-__all__ = ["IMAGES_SUFFIX", "BenchmarkSpec", "benchmark_ids", "card", "names", "spec"]
+__all__ = ["IMAGES_SUFFIX", "BenchmarkSpec", "benchmark_ids", "card", "members_of", "names", "spec"]
 
 
 def spec(benchmark_id: str) -> BenchmarkSpec:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cir_datasets.registry.cards import BenchmarkSpec, benchmark_ids, card, names, no_benchmark
 from cir_datasets.registry.challenges import CONFIG, challenge_card, challenge_names
-from cir_datasets.registry.suites import suite, suite_ids, suites_of
+from cir_datasets.registry.suites import find_suite, suite_ids, suites_of
 from cir_metrics.errors import UnknownNameError
 
 
@@ -33,8 +33,9 @@ def base_spec(base_id: str) -> BenchmarkSpec:
 
 def unknown_benchmark(wanted: str, known: tuple[str, ...]) -> str:
     """What is said of an id that no benchmark has; it may be a suite's."""
-    if wanted in suite_ids():
-        members = suite(wanted).benchmarks
+    suite = find_suite(wanted)
+    if suite is not None:
+        members = suite.benchmarks
         return (
             f"{wanted!r} is a suite of {len(members)} benchmarks, and one benchmark is wanted here. "
             f"Fix: name its members one at a time: {', '.join(members)}."

@@ -22,7 +22,7 @@ from cir_datasets.errors import CardError
 from cir_datasets.registry.cards import benchmark_ids
 from cir_datasets.registry.ids import base_spec
 from cir_datasets.registry.schema import main_metric_terms
-from cir_datasets.registry.suites import suite, suite_ids
+from cir_datasets.registry.suites import find_suite
 from cir_metrics.errors import CallError
 
 ABSENT = "-"
@@ -231,8 +231,9 @@ def _rows(file: str, where: str, text: str) -> Iterator[Reported]:
 @functools.cache
 def _main_metric(name: str) -> str:
     """Of a benchmark or suite; empty of what is neither."""
-    if name in suite_ids():
-        return suite(name).main_metric
+    suite = find_suite(name)
+    if suite is not None:
+        return suite.main_metric
     return base_spec(name).main_metric if name in benchmark_ids() else ""
 
 

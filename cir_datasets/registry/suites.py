@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import resources
 from typing import Literal
 
@@ -68,49 +69,151 @@ class Suite(BaseModel):
         known = [count for count in counts if count is not None]
         return sum(known) if len(known) == len(counts) else None
 
-    def mean(self, values: Mapping[str, Mapping[str, float]], queries: Mapping[str, int]) -> dict[str, float]:
-        """The suite's numbers from its members'.
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """Printed names of its own numbers: the macro means, then the micro means where it has them."""
+        micro = [name + MICRO_SUFFIX for name in self.metrics] if "micro" in self.averages else []
+        return (*self.metrics, *micro)
 
-        macro = (1/M) * sum_m v_m,  micro = sum_m n_m * v_m / sum_m n_m.
+    def member(self, name: object) -> str | None:
+        """The member that a name means: its id, its configuration, or how that begins where only one does.
+
+        Example:
+            >>> suite("fashioniq/val").member("dress")
+            'fashioniq/dress_val'
+            >>> suite("fisd").member("change"), suite("fisd").member("c")
+            ('fisd/change', None)
+        """
+        by_config = {member.partition("/")[2]: member for member in self.benchmarks}
+        exact = [member for config, member in by_config.items() if name in (member, config)]
+        begun = [member for config, member in by_config.items() if config.startswith(f"{name}_")]
+        meant = exact or begun
+        return meant[0] if len(meant) == 1 else None
+
+    def fit(self, answered: Sequence[object]) -> list[Misfit]:
+        """What keeps rank files from making up the suite; nothing where there is one for each member.
 
         Args:
-            values: by benchmark id the values by metric name.
-            queries: by benchmark id the number of queries or sessions.
+            answered: the benchmark that each file answers.
 
         Returns:
-            By metric name the macro mean over all members, then (where the suite declares it) the micro mean
-            as `<metric>@micro`.
+            In this order: files that name none, then benchmarks that are answered twice or are no members.
+            Where these fit, the members that no file answers.
+
+        Example:
+            >>> [(misfit.cause, misfit.name) for misfit in suite("fisd").fit(["fisd/change", "cirr/val"])]
+            [('alien', 'cirr/val')]
         """
-        return self._mean(self.metrics, values, queries)
+        misfits = [
+            Misfit("nameless", name, place)
+            for place, name in enumerate(answered)
+            if not isinstance(name, str)
+        ]
+        for name in dict.fromkeys(name for name in answered if isinstance(name, str)):
+            if answered.count(name) > 1:
+                misfits.append(Misfit("twice", name, answered.count(name)))
+            if name not in self.benchmarks:
+                misfits.append(Misfit("alien", name))
+        return misfits or [Misfit("missing", name) for name in self.benchmarks if name not in answered]
 
-    def mean_of(
-        self, values: Mapping[str, Mapping[str, float]], queries: Mapping[str, int]
+    def reduce(
+        self,
+        values: Sequence[Mapping[str, float | None]],
+        queries: Sequence[int],
+        *,
+        metrics: Sequence[str] | None = None,
+        averages: Sequence[str] | None = None,
     ) -> dict[str, float]:
-        """As `mean`, over the values that all members have, whether the suite lists them or not.
+        """The suite's numbers from its members'.
 
-        Those that are not means over queries have no micro mean.
+        Args:
+            values: of each member, in the suite's order, the values by metric name.
+            queries: of each member the number of queries or sessions.
+            metrics: what is averaged; None: all that is known of every member.
+            averages: `macro`, or `macro` and `micro`; None: those that the suite declares.
+
+        Returns:
+            By metric name the macro mean over all members, then the micro mean as `<metric>@micro`; what is
+            not a mean over queries has none.
+
+        Example:
+            >>> of_three = [{"recall@10": 0.2}, {"recall@10": 0.3}, {"recall@10": 0.8}]
+            >>> suite("fashioniq/val").reduce(of_three, [10, 30, 60])["recall@10@micro"]
+            0.59
         """
-        first = values[self.benchmarks[0]]
-        return self._mean(
-            [name for name in first if all(name in values[member] for member in self.benchmarks)],
-            values,
-            queries,
-        )
-
-    def _mean(
-        self, names: Sequence[str], values: Mapping[str, Mapping[str, float]], queries: Mapping[str, int]
-    ) -> dict[str, float]:
-        found = {
-            name: math.fsum(values[member][name] for member in self.benchmarks) / len(self.benchmarks)
-            for name in names
+        known = [{name: value for name, value in own.items() if value is not None} for own in values]
+        names = metrics or [name for name in known[0] if all(name in own for own in known)]
+        micro = [name + MICRO_SUFFIX for name in names if _is_mean(name)]
+        printed = [*names, *(micro if "micro" in (averages or self.averages) else ())]
+        return {
+            name: mean_over_members(name, [own[member_metric(name)] for own in known], queries)
+            for name in printed
         }
-        if "micro" in self.averages:
-            total = sum(queries[member] for member in self.benchmarks)
-            for name in names:
-                if _is_mean(name):
-                    weighted = math.fsum(queries[member] * values[member][name] for member in self.benchmarks)
-                    found[name + MICRO_SUFFIX] = weighted / total
-        return found
+
+
+@dataclass(frozen=True)
+class Misfit:
+    """Why rank files do not make up a suite.
+
+    Args:
+        cause: `nameless`, `twice`, `alien` (of no member) or `missing`.
+        name: the benchmark's id, or what stands in its place.
+        number: of `nameless` the file's place, of `twice` how many files answer it.
+    """
+
+    cause: Literal["nameless", "twice", "alien", "missing"]
+    name: object
+    number: int = 0
+
+
+def member_metric(metric: str) -> str:
+    """The members' metric behind a number of a suite, `recall@10` behind `recall@10@micro`."""
+    return metric.removesuffix(MICRO_SUFFIX)
+
+
+def is_micro(metric: str) -> bool:
+    """Whether a printed name is that of a micro mean, in which every query weighs the same."""
+    return metric.endswith(MICRO_SUFFIX)
+
+
+def mean_over_members(metric: str, values: Sequence[float], queries: Sequence[int]) -> float:
+    """One number of a suite; of one benchmark alone its own.
+
+    macro = (1/M) * sum_m v_m,  micro = sum_m n_m * v_m / sum_m n_m.
+
+    Args:
+        metric: printed name, which says the average.
+        values: of each member.
+        queries: of each member the number of queries or sessions; a macro mean does not read it.
+
+    Example:
+        >>> mean_over_members("recall@10", [0.5, 0.25], [1, 3])
+        0.375
+        >>> mean_over_members("recall@10@micro", [0.5, 0.25], [1, 3])
+        0.3125
+    """
+    if is_micro(metric):
+        weighted = [count * value for count, value in zip(queries, values, strict=True)]
+        return math.fsum(weighted) / sum(queries)
+    return math.fsum(values) / len(values)
+
+
+def member_shares(metric: str, queries: Sequence[int]) -> list[float]:
+    """Share of each member in a number: equal shares, or (`@micro`) by the number of queries.
+
+    Args:
+        metric: printed name of the number.
+        queries: of each member the number of queries or sessions; one member alone has the whole.
+
+    Returns:
+        A share a member, adding up to 1.
+
+    Example:
+        >>> member_shares("recall@10", [30, 10]), member_shares("recall@10@micro", [30, 10])
+        ([0.5, 0.5], [0.75, 0.25])
+    """
+    weights = queries if is_micro(metric) else [1] * len(queries)
+    return [weight / sum(weights) for weight in weights]
 
 
 def _is_mean(metric: str) -> bool:
@@ -169,3 +272,21 @@ def suite(suite_id: str) -> Suite:
         hint = did_you_mean(suite_id, suite_ids()) or f" There are {', '.join(suite_ids())}."
         raise UnknownNameError(f"no suite {suite_id!r}.{hint}")
     return _suites()[suite_id]
+
+
+def find_suite(suite_id: str) -> Suite | None:
+    """The suite of that id, or None."""
+    return _suites().get(suite_id)
+
+
+def members_of(benchmark_id: str) -> tuple[str, ...]:
+    """The benchmarks that an id stands for: a suite's members, else itself.
+
+    Example:
+        >>> members_of("fashioniq/val")
+        ('fashioniq/dress_val', 'fashioniq/shirt_val', 'fashioniq/toptee_val')
+        >>> members_of("cirr/val")
+        ('cirr/val',)
+    """
+    declared = find_suite(benchmark_id)
+    return (benchmark_id,) if declared is None else declared.benchmarks

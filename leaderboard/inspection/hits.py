@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from cir_datasets.registry.suites import member_metric
 from cir_datasets.rows import right
 from cir_metrics.catalogue import METRICS, parse_metric
 from leaderboard.boards import Board
-from submissions.scoring.score_report import member_metric
 
 ANY, LAST = "any", "last"
 """Turns that decide, besides a number: a hit at any turn counts, or one at the last turn alone."""
@@ -44,7 +44,7 @@ def main_cutoff(board: Board) -> int:
         >>> main_cutoff(boards.board("cirr/val")), main_cutoff(boards.board("shapes/dialogue_val"))
         (5, 10)
     """
-    _, k = parse_metric(board.primary_terms[0].partition("@turn")[0].removesuffix("@micro"))
+    _, k = parse_metric(member_metric(board.primary_terms[0]).partition("@turn")[0])
     return 10 if k is None else k
 
 

@@ -110,7 +110,7 @@ def packed_lists(
     transcript = None if judged.transcript is None else judged.transcript.transcript
     rounds = None if transcript is None else transcript.sessions()
     found: dict[str, NDArray[Any]] = {}
-    for number, each in enumerate(report.runs or (report,)):
+    for number, each in enumerate(report.parts):
         evidence = each.evidence
         if evidence is None:
             raise ValueError(f"{each.benchmark}: the score holds no values per query")

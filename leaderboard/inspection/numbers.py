@@ -204,7 +204,7 @@ def _numbers(board: Board, report: ScoreReport, lists: KeptLists) -> EntryNumber
 
     k = main_cutoff(board)
     members = []
-    for run, own in zip(report.runs or (report,), lists.members, strict=True):
+    for run, own in zip(report.parts, lists.members, strict=True):
         evidence = run.evidence
         # A dialogue has no chance level and no lengths: each of its sessions has all rounds.
         groupings = {} if board.dialogue is not None else dict(full_report(run).groupings)

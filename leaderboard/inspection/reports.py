@@ -16,14 +16,13 @@ import cir_datasets
 from cir_datasets import registry
 from cir_datasets.errors import DatasetError
 from cir_datasets.prepared.folder import last_prepared
-from cir_metrics.signature import Signature
 from leaderboard.boards import Board
 from leaderboard.inspection.lists import KeptLists, MemberLists
 from leaderboard.standings.intervals import member_values, opened
 from leaderboard.submission import Submission
 from submissions.rank_file.words import is_oracle
 from submissions.scoring.score_report import Evidence, ScoreReport
-from submissions.scoring.suite_signature import SuiteSignature
+from submissions.scoring.suite_signature import read_signature
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
@@ -90,7 +89,7 @@ def report_head(scores: Mapping[str, Any], name: str) -> ScoreReport:
     Raises:
         InputError: a signature is damaged.
     """
-    return replace(_report(scores, None, suite=bool(scores.get("runs"))), file=name)
+    return replace(_report(scores, None), file=name)
 
 
 def prepared_benchmark(benchmark_id: str) -> Benchmark:
@@ -147,10 +146,7 @@ def _report(
     document: Mapping[str, Any],
     evidence: Evidence | None,
     runs: tuple[ScoreReport, ...] = (),
-    *,
-    suite: bool = False,
 ) -> ScoreReport:
-    read = SuiteSignature.from_dict if suite or runs else Signature.from_dict
     return ScoreReport(
         file=str(document["file"]),
         method=str(document["method"]),
@@ -159,7 +155,7 @@ def _report(
         main_metric=str(document["main_metric"]),
         main=document["main"],
         metrics=dict(document["metrics"]),
-        signatures={name: read(each) for name, each in document["signatures"].items()},
+        signatures={name: read_signature(each) for name, each in document["signatures"].items()},
         n=int(document["n"]),
         answered=int(document["answered"]),
         missing=int(document["missing"]),

@@ -8,6 +8,7 @@ from importlib import resources
 
 from markupsafe import Markup
 
+from cir_datasets.registry.suites import member_metric
 from cir_metrics.catalogue import METRICS, MetricEntry, parse_metric
 from cir_metrics.errors import CirError, UnknownNameError, did_you_mean
 from leaderboard import boards
@@ -146,7 +147,7 @@ def _plain(metric: str) -> str:
 
 
 def _is_of(metric: str, entry: MetricEntry) -> bool:
-    plain = _plain(metric).removesuffix("@micro").partition(":")[0]
+    plain = member_metric(_plain(metric)).partition(":")[0]
     try:
         return parse_metric(plain)[0] == entry.name
     except CirError:

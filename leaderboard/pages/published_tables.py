@@ -12,7 +12,7 @@ from cir_datasets.registry.cards import benchmark_ids
 from cir_datasets.registry.ids import base_spec
 from cir_datasets.registry.published import Number, Reported, published
 from cir_datasets.registry.schema import main_metric_terms
-from cir_datasets.registry.suites import suite, suite_ids
+from cir_datasets.registry.suites import find_suite
 from cir_metrics.catalogue import METRICS, parse_metric
 from cir_metrics.errors import CirError
 from leaderboard import boards
@@ -136,9 +136,10 @@ def title_of(benchmark: str) -> str:
     Args:
         benchmark: its id; one that is not registered is called by its id.
     """
-    if benchmark in suite_ids():
+    suite = find_suite(benchmark)
+    if suite is not None:
         found = boards_of(benchmark)
-        return found[0].short_title if found else suite(benchmark).title
+        return found[0].short_title if found else suite.title
     if benchmark in benchmark_ids():
         return f"{base_spec(benchmark).card.short_title}, {benchmark.partition('/')[2].replace('_', ' ')}"
     return benchmark

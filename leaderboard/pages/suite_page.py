@@ -9,7 +9,7 @@ from typing import Any
 from cir_datasets.registry.ids import base_spec
 from cir_datasets.registry.published import Number, Reported, published
 from cir_datasets.registry.schema import main_metric_terms
-from cir_datasets.registry.suites import MICRO_SUFFIX, Suite, suite, suite_ids
+from cir_datasets.registry.suites import Suite, find_suite, is_micro, suite_ids
 from cir_metrics.errors import UnknownNameError, did_you_mean
 from leaderboard.boards import Board
 from leaderboard.pages.board.head import in_short
@@ -79,10 +79,10 @@ def page(site: Site, suite_id: str) -> Page:
     Raises:
         UnknownNameError: there is no such suite; the message names the nearest.
     """
-    if suite_id not in suite_ids():
+    found = find_suite(suite_id)
+    if found is None:
         hint = did_you_mean(suite_id, suite_ids())
         raise UnknownNameError(f"no suite {suite_id!r}.{hint} There are: {', '.join(suite_ids())}.")
-    found = suite(suite_id)
     own = boards_of(suite_id)
     board = own[0] if own else None
     view = site.server.tables.of(board).view if board is not None else None
@@ -115,7 +115,7 @@ def _of_member(found: Suite) -> str:
 
 def _weighs(board: Board | None) -> str:
     """What weighs the same in the mean that ranks: a member, or a query."""
-    if board is not None and any(term.endswith(MICRO_SUFFIX) for term in board.primary_terms):
+    if board is not None and any(map(is_micro, board.primary_terms)):
         return "query"
     return "member"
 

@@ -17,13 +17,13 @@ from typing import Any
 
 import numpy as np
 
+from cir_datasets.registry.suites import member_metric, member_shares
 from cir_metrics.resampling import DRAWS, LEVEL, SEED, bootstrap_means, percentile_interval
 from cir_metrics.significance import NEAR
 from cir_metrics.sums import FloatArray, exact_mean, exact_means, exact_sums
 from leaderboard.boards import Board
 from leaderboard.standings import Entry
-from submissions.scoring.samples import NO_MEANS, member_shares
-from submissions.scoring.score_report import member_metric
+from submissions.scoring.samples import NO_MEANS, parted_values
 
 _EQUAL = 2 * NEAR
 """As for groups: boards round to twelve digits."""
@@ -109,9 +109,7 @@ def member_values(
     joined = kept.get(metric)
     if joined is None or len(sizes) != len(board.benchmarks) or len(joined) != sum(sizes) or 0 in sizes:
         return None
-    factors = member_shares(metric, sizes) * sum(sizes) / sizes
-    parts = np.split(joined, np.cumsum(sizes)[:-1])
-    return [part / factor for part, factor in zip(parts, factors, strict=True)]
+    return parted_values(metric, joined, sizes)
 
 
 def main_intervals(
@@ -161,7 +159,7 @@ def _main_values(board: Board, entry: Entry, kept: Mapping[str, FloatArray]) -> 
         return None
     parts = tuple(exact_means(list(each)) for each in by_benchmark)
     shares = member_shares(board.primary, list(map(len, parts)))
-    means = [share * exact_mean(part) for share, part in zip(shares.tolist(), parts, strict=True)]
+    means = [share * exact_mean(part) for share, part in zip(shares, parts, strict=True)]
     if not math.isclose(exact_sums(means).item(), entry.value, rel_tol=_EQUAL, abs_tol=_EQUAL):
         return None
     return _Values(board.benchmarks, parts)
@@ -180,7 +178,7 @@ def _alike(wanted: Mapping[str, _Values]) -> Iterator[list[str]]:
 def _drawn(metric: str, values: Mapping[str, _Values]) -> dict[str, Ends]:
     first = next(iter(values.values()))
     total = np.zeros((DRAWS, len(values)))
-    for place, share in enumerate(member_shares(metric, first.sizes).tolist()):
+    for place, share in enumerate(member_shares(metric, first.sizes)):
         columns = np.stack([each.parts[place] for each in values.values()], axis=1)
         total += share * bootstrap_means(columns, key=first.benchmarks[place])
     low, high = percentile_interval(total)

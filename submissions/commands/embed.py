@@ -100,7 +100,7 @@ def embed_command(
     import functools
 
     import cir_datasets
-    from cir_datasets.registry.suites import suite, suite_ids
+    from cir_datasets.registry import members_of
     from cir_metrics.errors import UnknownNameError, did_you_mean
     from submissions.embeddings.embed import Timing, embed_gallery
     from submissions.embeddings.pictures import pictures_of
@@ -114,7 +114,7 @@ def embed_command(
             f"no engine {engine!r}.{did_you_mean(engine, ENGINES)} Fix: use one of {known}."
         )
     cluster = _cluster(engine, address, max_workers, cpus_per_worker, gpus_per_worker)
-    members = suite(benchmark).benchmarks if benchmark in suite_ids() else (benchmark,)
+    members = members_of(benchmark)
     galleries = [cir_datasets.load(member) for member in members]
     options = RunOptions(encoder=encoder, revision=revision, device=device, dtype=dtype)
     name = str(options.encoder_for(galleries[0], "cir embed"))
@@ -159,7 +159,7 @@ def embed_command(
     if cluster is None:
         echo(f"cir: {timing.text()}", err=True)
     if as_json:
-        echo(as_text(described if benchmark in suite_ids() else described[0]))
+        echo(as_text(described[0] if members == (benchmark,) else described))
 
 
 def _cluster(

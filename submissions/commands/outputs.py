@@ -68,13 +68,13 @@ def warn_of_short_rankings(benchmark: str, k: int | None) -> bool:
         Whether they will be.
     """
     from cir_datasets import load
-    from cir_datasets.registry.suites import suite, suite_ids
+    from cir_datasets.registry import members_of
     from submissions.rank_file.benchmarks import board_depth
 
     if k is None:
         return False
     short = False
-    for name in suite(benchmark).benchmarks if benchmark in suite_ids() else (benchmark,):
+    for name in members_of(benchmark):
         wanted = board_depth(load(name)).required
         if 1 <= k < wanted:
             short = True

@@ -86,7 +86,7 @@ def rank_command(options: RankOptions) -> None:
             --images G.txt --method Ours --out run.json
         cir rank --benchmark shapes/val --lists rankings.json --method Ours --out run.json
     """
-    from submissions.rank_file.benchmarks import find_suite
+    from cir_datasets.registry.suites import find_suite
     from submissions.rank_file.model import RankBundle, write
     from submissions.running.own_embeddings import ranked_by_embeddings
     from submissions.running.own_ids import from_own
@@ -247,8 +247,8 @@ def _next_step(benchmark: str, written: str) -> str:
     """What to do with the file: nobody here can score an answer to withheld queries."""
     from cir_datasets.registry import spec
     from cir_datasets.registry.challenges import is_challenge
+    from cir_datasets.registry.suites import find_suite
     from submissions.formats.reader import server_format
-    from submissions.rank_file.benchmarks import find_suite
 
     if is_challenge(benchmark):
         return f"Where it stands: cir submit {written} --to URL"

@@ -241,7 +241,7 @@ def run_command(
 def _one(
     benchmark: str, method: str, options: RunOptions
 ) -> Iterator[tuple[str, str, RankFile | RankBundle]]:
-    from cir_datasets.registry.suites import suite_ids
+    from cir_datasets.registry.suites import find_suite
     from submissions.running.make import prepare, prepare_bundle
 
     find_modules_here(method)
@@ -249,7 +249,7 @@ def _one(
     options = options.with_language()  # loaded here, so that what it cost can be printed
     make: Callable[[], RankFile | RankBundle]
     try:
-        if benchmark in suite_ids():
+        if find_suite(benchmark) is not None:
             make = prepare_bundle(benchmark, method, options, costs=costs)
         else:
             make = prepare(benchmark, method, options, costs=costs)
@@ -281,7 +281,7 @@ def _estimate(
 ) -> None:
     """Print what re-ranking would ask."""
     from cir_datasets.common.tables import render
-    from cir_datasets.registry.suites import suite, suite_ids
+    from cir_datasets.registry import members_of
     from cir_metrics.errors import CallError
     from submissions.running.rerank_estimate import estimate_table, estimate_values, estimated
 
@@ -292,8 +292,7 @@ def _estimate(
             "--dry-run estimates one method. Fix: name it by --method in the place of --all-baselines."
         )
     find_modules_here(method)
-    names = suite(benchmark).benchmarks if benchmark in suite_ids() else (benchmark,)
-    found = {name: estimated(name, method, options, picture_tokens) for name in names}
+    found = {name: estimated(name, method, options, picture_tokens) for name in members_of(benchmark)}
     if as_json:
         rows = (estimate_values(name, own, options, call_seconds) for name, own in found.items())
         echo(as_text([row for own in rows for row in own]))

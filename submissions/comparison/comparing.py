@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from cir_datasets.registry.suites import member_metric
 from cir_metrics.catalogue import parse_metric
 from cir_metrics.errors import CallError, UnknownNameError, did_you_mean
 from cir_metrics.resampling import ALPHA, DRAWS, SEED, check_alpha, percentile_interval
@@ -25,7 +26,7 @@ from submissions.scoring.further_metrics import metric_names
 from submissions.scoring.intervals import Interval
 from submissions.scoring.reference_use import reference_warnings
 from submissions.scoring.samples import NO_MEANS, Sample, is_better, resampled_metrics
-from submissions.scoring.score_report import ScoreReport, member_metric
+from submissions.scoring.score_report import ScoreReport
 
 if TYPE_CHECKING:
     from cir_metrics.significance import PValue

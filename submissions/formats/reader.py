@@ -18,7 +18,7 @@ from submissions.formats.containers import JSON, Unpacked, label_of, unpack
 from submissions.formats.json_reader import collector_paused, parse_json, read_bytes
 from submissions.formats.kinds import means_transcript
 from submissions.formats.unchecked import ReaderContext, UncheckedFile, read_rankings
-from submissions.rank_file.benchmarks import Benchmarks, find_suite
+from submissions.rank_file.benchmarks import Benchmarks
 from submissions.rank_file.columns import Columns
 from submissions.rank_file.findings import MAX_EXAMPLES, Findings, json_type, shown
 from submissions.rank_file.model import BUNDLE, LINES, PARQUET, TREC, RankBundle, RankFile
@@ -260,7 +260,7 @@ def _parse_bundle(document: dict[str, Any], benchmarks: Benchmarks, parsed: Pars
 
 
 def _suite(suite_id: str, benchmarks: Benchmarks, findings: Findings) -> Suite | None:
-    from cir_datasets.registry.suites import suite_ids
+    from cir_datasets.registry.suites import find_suite, suite_ids
 
     suite = find_suite(suite_id)
     if suite is None:
@@ -290,36 +290,22 @@ def _members_fit(members: list[Any], suite: Suite, findings: Findings) -> bool:
             fix=_ONE_EACH,
         )
         return False
-    fit = True
-    named = [member for member in members if isinstance(member, str)]
-    for place, member in enumerate(members):
-        if not isinstance(member, str):
-            message = f"runs[{place}] names no benchmark; it must be a rank file."
-            findings.add("wrong-benchmark", message, cause="nameless", fix=_ONE_EACH)
-            fit = False
-    for member in dict.fromkeys(named):
-        if named.count(member) > 1:
-            message = f"{shown(member)} is answered {named.count(member)} times."
-            findings.add("wrong-benchmark", message, cause="twice", value=member, fix=_ONE_EACH)
-            fit = False
-        if member not in suite.benchmarks:
-            message = (
-                f"{shown(member)} is not a member of {suite.id}.{did_you_mean(member, suite.benchmarks)}"
-            )
-            findings.add("wrong-benchmark", message, cause="alien", value=member, fix=_ONE_EACH)
-            fit = False
-    if not fit:
-        return False
-    for member in suite.benchmarks:
-        if member not in named:
-            findings.add(
-                "wrong-benchmark",
-                f"the suite's member {shown(member)} has no run.",
-                cause="missing",
-                value=member,
-                fix="add one rank file for each member, then run  cir validate {file}",
-            )
-    return True
+    misfits = suite.fit(members)
+    for misfit in misfits:
+        if misfit.cause == "nameless":
+            message = f"runs[{misfit.number}] names no benchmark; it must be a rank file."
+            findings.add("wrong-benchmark", message, cause=misfit.cause, fix=_ONE_EACH)
+            continue
+        name, fix = str(misfit.name), _ONE_EACH
+        if misfit.cause == "twice":
+            message = f"{shown(name)} is answered {misfit.number} times."
+        elif misfit.cause == "alien":
+            message = f"{shown(name)} is not a member of {suite.id}.{did_you_mean(name, suite.benchmarks)}"
+        else:
+            message = f"the suite's member {shown(name)} has no run."
+            fix = "add one rank file for each member, then run  cir validate {file}"
+        findings.add("wrong-benchmark", message, cause=misfit.cause, value=name, fix=fix)
+    return all(misfit.cause == "missing" for misfit in misfits)
 
 
 def _check_one_method(parsed: Parsed) -> None:

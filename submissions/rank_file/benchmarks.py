@@ -38,6 +38,7 @@ class Benchmarks:
 
     def __init__(self, given: str | Benchmark | Mapping[str, Benchmark] | None) -> None:
         """See the class."""
+        from cir_datasets.registry.suites import find_suite
         from cir_datasets.rows.benchmark import Benchmark
 
         self._own: dict[str, Benchmark] = {}
@@ -110,13 +111,6 @@ def is_here(spec: BenchmarkSpec) -> bool:
     from cir_datasets.sources import at_hand
 
     return at_hand(spec) or last_prepared(spec) is not None
-
-
-def find_suite(suite_id: str) -> Suite | None:
-    """The suite of that id, or None."""
-    from cir_datasets.registry.suites import suite, suite_ids
-
-    return suite(suite_id) if suite_id in suite_ids() else None
 
 
 MAX_DEPTH = 1000

@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
-from cir_datasets.registry.suites import MICRO_SUFFIX, suite
+from cir_datasets.registry.suites import is_micro, member_metric, suite
 from cir_datasets.rows.columns import list_lengths
 from cir_metrics.catalogue import check_variant, metric, parse_metric
 from cir_metrics.sums import FloatArray, exact_mean
@@ -26,7 +26,7 @@ from submissions.report.floors import (
 from submissions.report.grouping import Group, Grouping, Values, by_aspect, by_length, by_turn
 from submissions.scoring.further_metrics import card_values
 from submissions.scoring.reference_use import reference_notes
-from submissions.scoring.score_report import Evidence, ScoreReport, member_metric
+from submissions.scoring.score_report import Evidence, ScoreReport
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
@@ -105,44 +105,26 @@ def _of_suite(score: ScoreReport, intervals: Intervals | None) -> Report:
 
 
 def _means(suite_id: str, members: Sequence[Report], values: Sequence[Values]) -> dict[str, float]:
-    """Macro and micro means, whichever of them the suite's own numbers are.
-
-    Args:
-        suite_id: id of the suite.
-        members: in the suite's order.
-        values: of each member the numbers by metric.
-
-    Returns:
-        By metric the macro mean, and as `<metric>@micro` the micro mean of those that are means over queries;
-        a metric that is not known of a member has neither.
-    """
-    both = suite(suite_id).model_copy(update={"averages": ("macro", "micro")})
-    ids = [member.score.benchmark for member in members]
-    known = [{name: value for name, value in own.items() if value is not None} for own in values]
-    queries = {member.score.benchmark: member.score.n for member in members}
-    return both.mean_of(dict(zip(ids, known, strict=True)), queries)
+    """Macro and micro means of what is known of every member, whichever the suite's own numbers are."""
+    sizes = [member.score.n for member in members]
+    return suite(suite_id).reduce(values, sizes, averages=("macro", "micro"))
 
 
 def _mean_groups(suite_id: str, members: Sequence[Report]) -> tuple[Group, ...]:
-    """The rows of the macro and the micro mean below the members' rows.
-
-    Args:
-        suite_id: id of the suite.
-        members: in the suite's order.
-    """
+    """The rows of the macro and the micro mean below the members' rows."""
     found = _means(suite_id, members, [member.values() for member in members])
     random = _means(suite_id, members, [member.floors.get("random", {}) for member in members])
     n = sum(member.score.n for member in members)
     return tuple(
-        Group(key, f"{key} mean", n, _ending(found, suffix), _ending(random, suffix))
-        for key, suffix in (("macro", ""), ("micro", MICRO_SUFFIX))
+        Group(key, f"{key} mean", n, _of_average(found, key), _of_average(random, key))
+        for key in ("macro", "micro")
     )
 
 
-def _ending(values: dict[str, float], suffix: str) -> dict[str, float | None]:
-    """Those with the suffix, or with none, under the members' names."""
+def _of_average(values: Mapping[str, float], average: str) -> dict[str, float | None]:
+    """The numbers of one average, under the members' names."""
     return {
-        member_metric(name): value for name, value in values.items() if name == member_metric(name) + suffix
+        member_metric(name): value for name, value in values.items() if is_micro(name) == (average == "micro")
     }
 
 

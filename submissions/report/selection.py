@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
+from cir_datasets.registry.suites import member_metric
 from cir_metrics.errors import CallError
 from submissions.report.document import Report
 from submissions.report.grouping import Group
@@ -14,7 +15,6 @@ from submissions.scoring.further_metrics import Further, metric_names, parse_fur
 
 Value = TypeVar("Value")
 Shown = TypeVar("Shown", bound=ReportValues)
-_MICRO = "@micro"
 
 
 def selected(report: Report, metrics: Sequence[str]) -> Report:
@@ -48,7 +48,7 @@ def selected(report: Report, metrics: Sequence[str]) -> Report:
 
 
 def _is_of(name: str, wanted: Further) -> bool:
-    own = name.removesuffix(_MICRO)
+    own = member_metric(name)
     turns = wanted.turn is None and own.startswith(f"{wanted.printed}@turn") and own.endswith(wanted.suffix)
     return own == wanted.name or turns
 

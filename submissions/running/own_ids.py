@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from cir_datasets.registry.suites import find_suite
 from cir_datasets.rows.hashing import gallery_hash
 from cir_metrics.errors import did_you_mean
 from cir_metrics.ids import answered_once, as_list, is_frame, order_fault, plain_id, warn_of_padding
 from submissions.errors import MethodError
 from submissions.methods.turns import Candidates, Turn, turns_of
-from submissions.rank_file.benchmarks import MAX_DEPTH, board_depth, find_suite, needs_subset
+from submissions.rank_file.benchmarks import MAX_DEPTH, board_depth, needs_subset
 from submissions.rank_file.image_ids import Spelling, image_family, well_formed
 from submissions.rank_file.model import Method, RankBundle, RankFile
 from submissions.rank_file.owners import owner_of, owners_of_images
@@ -477,36 +478,16 @@ def by_member(suite: Suite, argument: str, value: Any, names: Names) -> dict[str
             f"{called} is of type {type(value).__name__}; {suite.id} is a suite. "
             f"Fix: give one for each member: {', '.join(short)}."
         )
-    found: dict[str, Any] = {}
-    for name, own in value.items():
-        member = member_of(suite, name)
-        if member is None:
+    named = {name: suite.member(name) for name in value}
+    for misfit in suite.fit(list(named.values())):
+        if misfit.cause == "nameless":
             raise MethodError(
-                f"{called}[{name!r:.100}]: {suite.id} has no such member. "
+                f"{called}[{list(named)[misfit.number]!r:.100}]: {suite.id} has no such member. "
                 f"Fix: name its members: {', '.join(short)}."
             )
-        if member in found:
-            raise MethodError(f"{called}: {member} is named twice. Fix: name each member once.")
-        found[member] = own
-    gone = [member for member in suite.benchmarks if member not in found]
-    if gone:
+        if misfit.cause == "twice":
+            raise MethodError(f"{called}: {misfit.name} is named twice. Fix: name each member once.")
         raise MethodError(
-            f"{called}: {gone[0]} is missing. Fix: give one for each member: {', '.join(short)}."
+            f"{called}: {misfit.name} is missing. Fix: give one for each member: {', '.join(short)}."
         )
-    return found
-
-
-def member_of(suite: Suite, name: object) -> str | None:
-    """The member that a name means: its id, its configuration, or how that begins where only one does.
-
-    Example:
-        >>> from cir_datasets.registry.suites import suite
-        >>> member_of(suite("fashioniq/val"), "dress")
-        'fashioniq/dress_val'
-        >>> member_of(suite("fisd"), "change"), member_of(suite("fisd"), "c")
-        ('fisd/change', None)
-    """
-    exact = [each for each in suite.benchmarks if name in (each, each.partition("/")[2])]
-    begun = [each for each in suite.benchmarks if each.partition("/")[2].startswith(f"{name}_")]
-    found = exact or begun
-    return found[0] if len(found) == 1 else None
+    return {member: value[name] for name, member in named.items() if member is not None}

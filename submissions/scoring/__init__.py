@@ -16,14 +16,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from cir_datasets.registry.suites import suite
+from cir_datasets.registry.suites import find_suite, member_metric, suite
 from cir_metrics.catalogue import METRICS
 from cir_metrics.evaluation import evaluate_coded, parse_wanted
 from cir_metrics.signature import Signature
 from submissions.errors import WithheldError
 from submissions.formats.budget import MAX_BYTES
 from submissions.formats.reader import server_format
-from submissions.rank_file.benchmarks import Benchmarks, board_depth, find_suite, is_subset_metric
+from submissions.rank_file.benchmarks import Benchmarks, board_depth, is_subset_metric
 from submissions.rank_file.findings import Finding, RefusedError, ValidationReport, evident_gallery
 from submissions.rank_file.model import CIRR_SERVER, RankBundle
 from submissions.rank_file.words import is_oracle
@@ -35,7 +35,8 @@ from submissions.scoring.further_metrics import (
     metric_names,
     parse_further,
 )
-from submissions.scoring.score_report import Evidence, ScoreReport, main_value, member_metric
+from submissions.scoring.score_report import Evidence, ScoreReport, main_value
+from submissions.scoring.suite_signature import signature_over
 from submissions.validation import validate_with
 
 if TYPE_CHECKING:
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
     from cir_metrics.sums import FloatArray
     from submissions.rank_file.benchmarks import BenchmarkLike, FileLike
     from submissions.rank_file.model import Method, RankFile
-    from submissions.scoring.suite_signature import SuiteSignature
 
 _FORGIVEN = frozenset({"missing-query", "missing-turn"})
 INCOMPLETE = "complete"
@@ -294,14 +294,15 @@ def suite_report(
         per_query: whether to return one row a query as well.
     """
     declared = suite(suite_id)
-    metrics = declared.mean(
-        {run.benchmark: run.metrics for run in runs}, {run.benchmark: run.n for run in runs}
-    )
-    extra = declared.mean_of(
-        {run.benchmark: run.extra for run in runs}, {run.benchmark: run.n for run in runs}
-    )
-    versions = (declared.id, declared.version)
-    signatures = {name: _suite_signature(*versions, name, runs) for name in (*metrics, *extra)}
+    sizes = [run.n for run in runs]
+    metrics = declared.reduce([run.metrics for run in runs], sizes, metrics=declared.metrics)
+    extra = declared.reduce([run.extra for run in runs], sizes)
+    signatures = {
+        name: signature_over(
+            suite_id, name, [cast(Signature, run.signatures[member_metric(name)]) for run in runs]
+        )
+        for name in (*metrics, *extra)
+    }
     rows = [{"benchmark": run.benchmark, **row} for run in runs for row in run.per_query or []]
     return ScoreReport(
         file=file,
@@ -312,7 +313,7 @@ def suite_report(
         main=main_value(declared.main_metric, metrics),
         metrics=metrics,
         signatures=signatures,
-        n=sum(run.n for run in runs),
+        n=sum(sizes),
         answered=sum(run.answered for run in runs),
         missing=sum(run.missing for run in runs),
         warnings=tuple(warnings),
@@ -321,13 +322,6 @@ def suite_report(
         extra=extra,
         oracle=any(run.oracle for run in runs),
     )
-
-
-def _suite_signature(suite_id: str, version: int, metric: str, runs: Sequence[ScoreReport]) -> SuiteSignature:
-    from submissions.scoring.suite_signature import SuiteSignature
-
-    members = [cast(Signature, run.signatures[member_metric(metric)]) for run in runs]
-    return SuiteSignature.of(suite_id, version, metric, members)
 
 
 def _computable(rank_file: RankFile, benchmark: Benchmark) -> tuple[list[str], tuple[str, ...]]:

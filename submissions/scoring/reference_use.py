@@ -52,7 +52,7 @@ def reference_warnings(scores: Sequence[ScoreReport], names: Sequence[str] = ())
         lines += _unverified(score, name)
         lines += _differing(score.runs, [f"{name} on {run.benchmark}" for run in score.runs])
     apart: list[str] = []
-    for runs in zip(*(score.runs or (score,) for score in scores), strict=True):
+    for runs in zip(*(score.parts for score in scores), strict=True):
         where = f" on {runs[0].benchmark}" if scores[0].runs else ""
         apart += _differing(runs, [f"{name}{where}" for name in names])
     if apart:
@@ -73,7 +73,7 @@ def reference_blocks(scores: Sequence[ScoreReport]) -> dict[str, list[int]]:
     """
     blocks: dict[str, list[int]] = {}
     for place, score in enumerate(scores):
-        signatures = [_signature(run) for run in score.runs or (score,)]
+        signatures = [_signature(run) for run in score.parts]
         uses = " and ".join(dict.fromkeys(each.reference for each in signatures))
         others = dict.fromkeys(each.ranked for each in signatures if each.ranked)
         label = f"{uses}, ranked over {' and '.join(others)}" if others else uses
@@ -104,7 +104,7 @@ def block_notes(
 
 def _unverified(score: ScoreReport, name: str) -> Iterator[str]:
     """A sentence where the protocol keeps the reference, no list shows it, and nothing is declared."""
-    unverified = [run.benchmark for run in score.runs or (score,) if _signature(run).unverified]
+    unverified = [run.benchmark for run in score.parts if _signature(run).unverified]
     if unverified:
         members = f" ({', '.join(unverified)})" if score.runs else ""
         yield (

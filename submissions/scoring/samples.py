@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cir_datasets.registry.schema import main_metric_terms
+from cir_datasets.registry.suites import member_metric, member_shares
 from cir_metrics.errors import CallError
 from cir_metrics.resampling import bootstrap_means, check_draws
 from cir_metrics.significance import NEAR
-from cir_metrics.sums import FloatArray, exact_means, exact_sums
+from cir_metrics.sums import FloatArray, exact_means
 
 if TYPE_CHECKING:
     from submissions.scoring.score_report import Evidence, ScoreReport
@@ -45,8 +47,8 @@ class Sample:
         Raises:
             CallError: the report does not hold the values per query.
         """
-        parts = tuple(run.evidence for run in report.runs or (report,) if run.evidence is not None)
-        if len(parts) != len(report.runs or (report,)):
+        parts = tuple(run.evidence for run in report.parts if run.evidence is not None)
+        if len(parts) != len(report.parts):
             raise CallError(
                 f"{report.file}: the report holds no values per query. Fix: take it from submissions.score."
             )
@@ -67,9 +69,6 @@ class Sample:
         Args:
             metric: a printed name, that with `@micro`, or `mean(a, b)`.
         """
-        from cir_datasets.registry.schema import main_metric_terms
-        from submissions.scoring.score_report import member_metric
-
         terms = [member_metric(term) for term in main_metric_terms(metric)]
         return [exact_means([part.values[term] for term in terms]) for part in self.parts]
 
@@ -85,12 +84,10 @@ class Sample:
         Returns:
             Shape (N,).
         """
-        from cir_datasets.registry.schema import main_metric_terms
-
         sizes = [len(part.query_ids) for part in self.parts]
         by_term = []
         for term in main_metric_terms(metric):
-            factors = self.weights(term) * sum(sizes) / sizes
+            factors = _factors(term, sizes)
             by_term.append(
                 np.concatenate([each * part for each, part in zip(factors, self.values(term), strict=True)])
             )
@@ -102,7 +99,7 @@ class Sample:
         Returns:
             Shape (parts,), adding up to 1.
         """
-        return member_shares(metric, [len(part.query_ids) for part in self.parts])
+        return np.array(member_shares(metric, [len(part.query_ids) for part in self.parts]))
 
     def bootstrap(
         self, columns: Sequence[FloatArray], weights: FloatArray, *, draws: int, seed: int
@@ -127,26 +124,22 @@ class Sample:
         return total
 
 
-def member_shares(metric: str, sizes: Sequence[int]) -> FloatArray:
-    """Share of each of a suite's members in a number: equal shares, or (`@micro`) by the number of queries.
+def parted_values(metric: str, joined: FloatArray, sizes: Sequence[int]) -> list[FloatArray]:
+    """The parts' values behind those that `Sample.joined` gives.
 
     Args:
         metric: printed name of the number.
-        sizes: queries or sessions of each member; one member alone has the whole.
-
-    Returns:
-        Shape (members,), adding up to 1.
-
-    Example:
-        >>> member_shares("recall@10", [30, 10]), member_shares("recall@10@micro", [30, 10])
-        (array([0.5, 0.5]), array([0.75, 0.25]))
+        joined: what each query adds to the number.
+        sizes: queries or sessions of each part.
     """
-    from submissions.scoring.score_report import member_metric
+    parts = np.split(joined, np.cumsum(sizes)[:-1])
+    return [part / factor for part, factor in zip(parts, _factors(metric, sizes), strict=True)]
 
-    counted = np.array(sizes, dtype=np.float64)
-    shares = counted if member_metric(metric) != metric else np.ones(len(counted))
-    share: FloatArray = shares / exact_sums(shares)
-    return share
+
+def _factors(metric: str, sizes: Sequence[int]) -> list[float]:
+    """w_j * N / n_j."""
+    shares = member_shares(metric, sizes)
+    return [share * sum(sizes) / size for share, size in zip(shares, sizes, strict=True)]
 
 
 def resampled_metrics(report: ScoreReport) -> list[str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from cir_datasets.registry.schema import main_metric_terms
+from cir_datasets.registry.suites import is_micro
 from cir_metrics.errors import CallError
 from cir_metrics.sums import exact_mean
 from submissions.rank_file.findings import Finding
@@ -139,7 +140,7 @@ class ScoreReport:
         reports = (*self.runs, self) if self.runs else (self,)
         if per_query:
             rows = []
-            for each in self.runs or (self,):
+            for each in self.parts:
                 if each.per_query is None:
                     raise CallError(
                         f"{self.file}: the values per query were not kept. "
@@ -163,6 +164,11 @@ class ScoreReport:
                 for name, value in {**each.metrics, **each.extra}.items()
             ]
         )
+
+    @property
+    def parts(self) -> tuple[ScoreReport, ...]:
+        """The scores on one benchmark each that it is made of: those of a suite's members, else itself."""
+        return self.runs or (self,)
 
     @property
     def reference_held(self) -> tuple[int, int] | None:
@@ -242,7 +248,7 @@ class ScoreReport:
         for run in self.runs:
             lines += [run.text(), ""]
         if self.runs:
-            micro = any(name != member_metric(name) for name in self.metrics)
+            micro = any(map(is_micro, self.metrics))
             note = "; @micro: every query weighs the same, else every benchmark does" if micro else ""
             lines.append(f"{self.benchmark}: mean of {len(self.runs)} benchmarks{note}, {answered}")
         shown = {**self.metrics, **self.extra}
@@ -281,13 +287,6 @@ class Evidence:
     def query_ids(self) -> list[str]:
         """Ids of the queries or sessions, in the order of the arrays."""
         return self.benchmark.query_ids if self.sessions is None else list(self.sessions)
-
-
-def member_metric(metric: str) -> str:
-    """The members' metric behind a metric of the suite."""
-    from cir_datasets.registry.suites import MICRO_SUFFIX
-
-    return metric.removesuffix(MICRO_SUFFIX)
 
 
 def shown_value(metric: str, value: float | None) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Literal
 
+from cir_datasets.registry.suites import find_suite, is_micro
 from cir_metrics.errors import InputError
 from cir_metrics.signature import Signature, shares_differ
 
@@ -43,10 +44,7 @@ class SuiteSignature:
             metric: `recall@10`, or `recall@10@micro`.
             members: the members' signatures, in the suite's order.
         """
-        from cir_datasets.registry.suites import MICRO_SUFFIX
-
-        average: Literal["macro", "micro"] = "micro" if metric.endswith(MICRO_SUFFIX) else "macro"
-        return cls(suite, version, metric, average, tuple(members))
+        return cls(suite, version, metric, "micro" if is_micro(metric) else "macro", tuple(members))
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> SuiteSignature:
@@ -146,3 +144,24 @@ class SuiteSignature:
 
     def _keys(self) -> list[str]:
         return [member.key for member in self.members]
+
+
+def signature_over(benchmark: str, metric: str, members: Sequence[Signature]) -> Signature | SuiteSignature:
+    """The signature of a number: over a suite's members, or of the one benchmark.
+
+    Args:
+        benchmark: id of the benchmark or suite.
+        metric: printed name of the number.
+        members: the signature of each member's metric, in the suite's order.
+    """
+    suite = find_suite(benchmark)
+    return members[0] if suite is None else SuiteSignature.of(suite.id, suite.version, metric, members)
+
+
+def read_signature(stored: Mapping[str, Any]) -> Signature | SuiteSignature:
+    """The signature that `to_dict` of either wrote.
+
+    Raises:
+        InputError: a field is missing, or a member is not a signature.
+    """
+    return SuiteSignature.from_dict(stored) if "members" in stored else Signature.from_dict(stored)

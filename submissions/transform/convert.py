@@ -17,12 +17,12 @@ import numpy as np
 import orjson
 
 from cir_datasets.common.counts import counted_rows
+from cir_datasets.registry.suites import find_suite
 from cir_metrics.errors import CallError, UnknownNameError, did_you_mean
 from submissions.errors import ConversionError
 from submissions.formats import circo_server, cirr_server, fashioniq, lines, parquet, trec, zerosight
 from submissions.formats.budget import MAX_BYTES
 from submissions.formats.containers import limit_of_kind
-from submissions.rank_file.benchmarks import find_suite
 from submissions.rank_file.columns import Columns
 from submissions.rank_file.findings import Findings, RefusedError, ValidationReport, shown
 from submissions.rank_file.model import (
@@ -324,30 +324,31 @@ def _bundled(found: Sequence[RankFile | RankBundle], suite_id: str, name: str | 
     from cir_datasets.registry.suites import suite
     from submissions.rank_file.model import RankBundle, RankFile
 
-    members, by_member = suite(suite_id).benchmarks, dict[str, RankFile]()
-    for file in found:
-        if isinstance(file, RankBundle):
-            raise ConversionError("a bundle is converted alone. Fix: name one bundle, or rank files only.")
-        if file.benchmark not in members:
-            raise ConversionError(
-                f"a file answers {file.benchmark}, which is not a member of {suite_id}. "
-                f"Fix: name one file for each of {', '.join(members)}."
-            )
-        if file.benchmark in by_member:
-            raise ConversionError(f"two files answer {file.benchmark}. Fix: name one of them.")
-        by_member[file.benchmark] = file
-    missing = [member for member in members if member not in by_member]
-    if missing:
-        raise ConversionError(
-            f"no file answers {', '.join(missing)}. Fix: name one file for each member of {suite_id}."
+    files = [file for file in found if isinstance(file, RankFile)]
+    if len(files) < len(found):
+        raise ConversionError("a bundle is converted alone. Fix: name one bundle, or rank files only.")
+    declared, by_member = suite(suite_id), {file.benchmark: file for file in files}
+    misfits = declared.fit([file.benchmark for file in files])
+    if misfits:
+        benchmark, one_each = (
+            misfits[0].name,
+            f"Fix: name one file for each of {', '.join(declared.benchmarks)}.",
         )
+        if misfits[0].cause == "alien":
+            raise ConversionError(
+                f"a file answers {benchmark}, which is not a member of {suite_id}. {one_each}"
+            )
+        if misfits[0].cause == "twice":
+            raise ConversionError(f"two files answer {benchmark}. Fix: name one of them.")
+        missing = ", ".join(str(misfit.name) for misfit in misfits)
+        raise ConversionError(f"no file answers {missing}. Fix: name one file for each member of {suite_id}.")
     names = dict.fromkeys(file.method.name for file in by_member.values())
     if name is None and len(names) > 1:
         raise ConversionError(
             f"the files name {len(names)} methods: {', '.join(map(shown, names))}. A bundle is one method's "
             "answer. Fix: give its name with --name."
         )
-    return RankBundle(suite_id, tuple(by_member[member] for member in members))
+    return RankBundle(suite_id, tuple(by_member[member] for member in declared.benchmarks))
 
 
 def _join(runs: Sequence[RankFile]) -> RankFile:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-from cir_datasets.registry.suites import suite as suite_of
-from cir_datasets.registry.suites import suite_ids
+from cir_datasets.registry import members_of
+from cir_datasets.registry.suites import member_metric, suite_ids
 from cir_metrics.catalogue import parse_metric
 from leaderboard.boards import Board
 from leaderboard.pages.board.head import dialogue_user, phase_words
@@ -17,7 +17,6 @@ from leaderboard.pages.site import Page, Site
 from leaderboard.views import ranked_rows
 from submissions.comparison.keys import shared_text
 from submissions.report.floors import FLOOR_NAMES
-from submissions.scoring.score_report import member_metric
 
 _ORDER = "A rank file has no ties: its order is final. "
 
@@ -102,8 +101,7 @@ def _others(board: Board) -> list[str]:
     suites = [
         name
         for name in suite_ids()
-        if name != board.benchmark
-        and any(member.startswith(f"{card.name}/") for member in suite_of(name).benchmarks)
+        if name != board.benchmark and any(member.startswith(f"{card.name}/") for member in members_of(name))
     ]
     own = set(board.benchmarks)
     configs = [f"{card.name}/{config}" for config in card.configs if f"{card.name}/{config}" not in own]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cir_datasets import registry
-from cir_datasets.registry.suites import MICRO_SUFFIX
+from cir_datasets.registry.suites import is_micro, mean_over_members, member_metric
 from cir_datasets.rows.right import counts_all_positives
 from cir_metrics.catalogue import parse_metric
 from cir_metrics.sums import FloatArray, exact_mean
@@ -48,15 +48,12 @@ def chance_level(board: Board) -> float | None:
 
 def _over_members(board: Board, term: str) -> float | None:
     """One term: the mean over the members, in which a micro mean weighs each query the same."""
-    metric = term.removesuffix(MICRO_SUFFIX)
-    values = [_of(board, spec, metric) for spec in board.specs]
-    weights = [spec.config.queries if metric != term else 1 for spec in board.specs]
-    parts = [
-        value * weight
-        for value, weight in zip(values, weights, strict=True)
-        if value is not None and weight is not None
-    ]
-    return math.fsum(parts) / sum(filter(None, weights)) if len(parts) == len(values) else None
+    values = [_of(board, spec, member_metric(term)) for spec in board.specs]
+    known = [value for value in values if value is not None]
+    sizes = [spec.config.queries or 0 for spec in board.specs]
+    if len(known) < len(values) or (is_micro(term) and 0 in sizes):
+        return None
+    return mean_over_members(term, known, sizes)
 
 
 def _of(board: Board, spec: BenchmarkSpec, metric: str) -> float | None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from cir_datasets.common.counts import counted, counted_rows
 from cir_datasets.prepared.folder import last_prepared
+from cir_datasets.registry.suites import member_metric
 from cir_metrics.catalogue import METRICS, parse_metric
 from leaderboard.boards import Board, Phase
 from leaderboard.pages.board.chance_level import chance_level
@@ -16,7 +17,6 @@ from leaderboard.pages.board.rows import Line
 from leaderboard.pages.figures import chance
 from leaderboard.pages.labels import ranked_by
 from leaderboard.views import takes_files
-from submissions.scoring.score_report import member_metric
 
 _NUMBERS = ("", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _BESIDE = (

@@ -17,13 +17,8 @@ def declared(**changes: Any) -> Suite:
 
 def test_macro_and_micro_part_where_members_differ_in_size() -> None:
     # dress 2 of 10, shirt 9 of 30, toptee 48 of 60: macro (0.2 + 0.3 + 0.8) / 3, micro 59 of 100.
-    values = {
-        "fashioniq/dress_val": dict.fromkeys(suite("fashioniq/val").metrics, 0.2),
-        "fashioniq/shirt_val": dict.fromkeys(suite("fashioniq/val").metrics, 0.3),
-        "fashioniq/toptee_val": dict.fromkeys(suite("fashioniq/val").metrics, 0.8),
-    }
-    queries = {"fashioniq/dress_val": 10, "fashioniq/shirt_val": 30, "fashioniq/toptee_val": 60}
-    found = suite("fashioniq/val").mean(values, queries)
+    values = [dict.fromkeys(suite("fashioniq/val").metrics, value) for value in (0.2, 0.3, 0.8)]
+    found = suite("fashioniq/val").reduce(values, [10, 30, 60])
     assert list(found) == [
         *("recall@1", "recall@5", "recall@10", "recall@50"),
         *("recall@1@micro", "recall@5@micro", "recall@10@micro", "recall@50@micro"),
@@ -33,9 +28,35 @@ def test_macro_and_micro_part_where_members_differ_in_size() -> None:
 
 
 def test_macro_alone_is_what_a_suite_without_micro_gives() -> None:
-    values = {member: {"recall@1": 0.5, "recall@10": 1.0} for member in suite("fashioniq/val").benchmarks}
+    values = [{"recall@1": 0.5, "recall@10": 1.0}] * 3
     small = declared(averages=["macro"], metrics=["recall@1", "recall@10"], main_metric="recall@10")
-    assert small.mean(values, dict.fromkeys(values, 1)) == {"recall@1": 0.5, "recall@10": 1.0}
+    assert small.reduce(values, [1, 1, 1]) == {"recall@1": 0.5, "recall@10": 1.0}
+
+
+def test_what_a_member_lacks_has_no_mean() -> None:
+    values = [{"recall@1": 0.5, "mean_rank": 4.0}, {"recall@1": 0.5, "mean_rank": None}, {"recall@1": 0.5}]
+    assert suite("fashioniq/val").reduce(values, [1, 1, 1]) == {"recall@1": 0.5, "recall@1@micro": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("answered", "misfits"),
+    [
+        (["dress_val", "shirt_val", "toptee_val"], []),
+        (["toptee_val", "dress_val"], [("missing", "fashioniq/shirt_val", 0)]),
+        (
+            ["dress_val", "dress_val", "other"],
+            [("twice", "fashioniq/dress_val", 2), ("alien", "fashioniq/other", 0)],
+        ),
+        (["dress_val", None], [("nameless", None, 1)]),
+    ],
+    ids=["whole", "one missing", "one twice and a stranger", "one without a name"],
+)
+def test_what_does_not_fit_is_named(
+    answered: list[str | None], misfits: list[tuple[str, str | None, int]]
+) -> None:
+    ids = [None if config is None else f"fashioniq/{config}" for config in answered]
+    found = [(each.cause, each.name, each.number) for each in suite("fashioniq/val").fit(ids)]
+    assert found == misfits
 
 
 def test_suites_list_the_members_that_their_papers_average() -> None:
