@@ -1,11 +1,11 @@
-"""Two to four entries of a board side by side: which differences are more than chance, and on which queries.
+"""Two to four entries of a board side by side: the comparison that `cir compare` makes of the same files.
 
-The numbers are those of `cir compare` on the same files: the scores are put together from what the store
-keeps, and `submissions.compare` does the rest.
+The scores are put together from what the store keeps, and `submissions.compare` does the rest.
 """
 
 from __future__ import annotations
 
+import functools
 import gzip
 import hashlib
 import json
@@ -13,13 +13,14 @@ import logging
 import threading
 import time
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYetError
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
+from pydantic import TypeAdapter
 
 from cir_metrics.errors import CallError
 from cir_metrics.signature import package_version
@@ -34,9 +35,12 @@ from leaderboard.submission import Submission
 from submissions.errors import ComparisonError
 from submissions.scoring.score_report import ScoreReport
 
+if TYPE_CHECKING:
+    from submissions.comparison.result import Comparison
+
 log = logging.getLogger("leaderboard.inspection")
 
-_VERSION = 3
+_VERSION = 4
 """Goes up whenever a comparison of the same entries would give another result."""
 MOST = 4
 """Entries that are compared at once."""
@@ -47,85 +51,6 @@ _AT_ONCE = 16
 _KEPT = 1000
 """Comparisons that the store keeps, those made last."""
 _PREFIX = "compare:"
-
-
-@dataclass(frozen=True)
-class MetricDifference:
-    """One metric of two entries: the first one's number minus the second's.
-
-    Args:
-        metric: its printed name.
-        first: the first entry's number, a fraction (a rank where the metric is one).
-        second: the second's.
-        difference: first minus second.
-        low: lower end of its 95 % interval, paired bootstrap.
-        high: its upper end.
-        p: of a two-sided paired randomisation test.
-        adjusted: the same by Holm's correction over all tests of the comparison.
-        significant: whether that is at most 0.05.
-        wins: queries on which the first is better.
-        ties: queries on which both have the same value.
-        losses: queries on which the second is better.
-    """
-
-    metric: str
-    first: float
-    second: float
-    difference: float
-    low: float
-    high: float
-    p: float
-    adjusted: float
-    significant: bool
-    wins: int
-    ties: int
-    losses: int
-
-
-@dataclass(frozen=True)
-class PairDifferences:
-    """Two entries.
-
-    Args:
-        first: place of the one among the compared entries, from 0.
-        second: place of the other.
-        metrics: the metrics in the board's order.
-    """
-
-    first: int
-    second: int
-    metrics: tuple[MetricDifference, ...]
-
-
-@dataclass(frozen=True)
-class Differences:
-    """Two to four entries side by side.
-
-    Args:
-        submissions: their ids, in the order in which they were given.
-        names: names of their methods; the id is added where two are the same.
-        groups: the rank group of each within this comparison, from 1; None of an oracle.
-        leading: the metric that groups are made by.
-        unit: what was resampled, `queries` or `sessions`.
-        n: their number.
-        draws: draws of the bootstrap, and changes of sign of tests that are not exact.
-        seed: their seed.
-        tests: number of tests that Holm's correction covers.
-        pairs: each entry with each later one.
-        notes: sentences on what is not compared.
-    """
-
-    submissions: tuple[str, ...]
-    names: tuple[str, ...]
-    groups: tuple[int | None, ...]
-    leading: str
-    unit: str
-    n: int
-    draws: int
-    seed: int
-    tests: int
-    pairs: tuple[PairDifferences, ...]
-    notes: tuple[str, ...] = ()
 
 
 class Compared:
@@ -140,14 +65,14 @@ class Compared:
         """Nothing is compared before it is asked for."""
         self._store, self._numbers = store, numbers
         self._lane = ThreadPoolExecutor(max_workers=1, thread_name_prefix="compare")
-        self._running: dict[str, Future[Differences | None]] = {}
+        self._running: dict[str, Future[Comparison | None]] = {}
         self._lock = threading.Lock()
 
     def close(self) -> None:
         """End the work in the background."""
         self._lane.shutdown(cancel_futures=True)
 
-    def of(self, submissions: Sequence[Submission], seconds: float = _WAIT_SECONDS) -> Differences | None:
+    def of(self, submissions: Sequence[Submission], seconds: float = _WAIT_SECONDS) -> Comparison | None:
         """The differences of some entries, or None where they are not known after some seconds.
 
         Args:
@@ -178,7 +103,7 @@ class Compared:
         except NotYetError:
             return None
 
-    def make(self, submissions: Sequence[Submission]) -> Differences | None:
+    def make(self, submissions: Sequence[Submission]) -> Comparison | None:
         """The differences, made now; None where lists or values of an entry are not available.
 
         Raises:
@@ -189,14 +114,14 @@ class Compared:
         etag = _etag(submissions)
         return self._kept(submissions, etag) or self._made(submissions, etag)
 
-    def _make_later(self, submissions: Sequence[Submission], etag: str) -> Differences | None:
+    def _make_later(self, submissions: Sequence[Submission], etag: str) -> Comparison | None:
         try:
             return self._made(submissions, etag)
         finally:
             with self._lock:
                 self._running.pop(etag, None)
 
-    def _made(self, submissions: Sequence[Submission], etag: str) -> Differences | None:
+    def _made(self, submissions: Sequence[Submission], etag: str) -> Comparison | None:
         # The sessions of a dialogue are named by its lists; everything else is in the values.
         make = boards.board(submissions[0].board).dialogue is not None
         reports = [self._numbers.report(each, make=make) for each in submissions]
@@ -206,7 +131,9 @@ class Compared:
         from submissions.comparison.comparing import compare
 
         found = compare(whole)
-        body = gzip.compress(json.dumps(found.to_dict()).encode(), mtime=0)
+        # Which queries flip is read from the lists of both, a page at a time.
+        found = replace(found, pairs=tuple(replace(pair, flips=()) for pair in found.pairs))
+        body = gzip.compress(_record().dump_json(found), mtime=0)
         row = {"changed": int(time.time()), "etag": etag, "body": body}
         with self._store.database.write() as connection:
             upsert(connection, views, {"name": _name(submissions), **row}, **row)
@@ -214,13 +141,13 @@ class Compared:
             latest = sa.select(views.c.name).where(mine).order_by(views.c.changed.desc(), views.c.name)
             names = connection.scalars(latest.offset(_KEPT)).all()
             connection.execute(views.delete().where(views.c.name.in_(names)))
-        return _read(submissions, body)
+        return found
 
-    def _kept(self, submissions: Sequence[Submission], etag: str) -> Differences | None:
+    def _kept(self, submissions: Sequence[Submission], etag: str) -> Comparison | None:
         query = sa.select(views.c.body).where(views.c.name == _name(submissions), views.c.etag == etag)
         with self._store.database.read() as connection:
             body = connection.execute(query).scalar()
-        return None if body is None else _read(submissions, body)
+        return None if body is None else _read(body)
 
 
 def _refuse(submissions: Sequence[Submission]) -> None:
@@ -270,50 +197,16 @@ def _etag(submissions: Sequence[Submission]) -> str:
     return hashlib.sha256(json.dumps(said).encode()).hexdigest()
 
 
-def _read(submissions: Sequence[Submission], body: bytes) -> Differences | None:
+def _read(body: bytes) -> Comparison | None:
     """What was kept, or None where it is damaged."""
     try:
-        return _differences(submissions, json.loads(gzip.decompress(body)))
-    except (ValueError, KeyError, TypeError, OSError, EOFError, zlib.error):
+        return _record().validate_json(gzip.decompress(body))
+    except (ValueError, OSError, EOFError, zlib.error):
         return None
 
 
-def _differences(submissions: Sequence[Submission], said: Mapping[str, Any]) -> Differences:
-    methods = said["methods"]
-    places = [(one, other) for one in range(len(methods)) for other in range(one + 1, len(methods))]
-    pairs = []
-    for (one, other), pair in zip(places, said["pairs"], strict=True):
-        values = methods[one]["metrics"], methods[other]["metrics"]
-        found = []
-        for name, each in pair["metrics"].items():
-            found.append(
-                MetricDifference(
-                    metric=name,
-                    first=values[0][name],
-                    second=values[1][name],
-                    difference=each["difference"],
-                    low=each["interval"][0],
-                    high=each["interval"][1],
-                    p=each["p"],
-                    adjusted=each["p_holm"],
-                    significant=each["significant"],
-                    wins=each["wins"],
-                    ties=each["ties"],
-                    losses=each["losses"],
-                )
-            )
-        pairs.append(PairDifferences(one, other, tuple(found)))
-    unit = said["interval"]["resampled"]
-    return Differences(
-        submissions=tuple(each.id for each in submissions),
-        names=tuple(method["name"] for method in methods),
-        groups=tuple(method["group"] for method in methods),
-        leading=said["leading_metric"],
-        unit=unit,
-        n=said[unit],
-        draws=said["interval"]["draws"],
-        seed=said["interval"]["seed"],
-        tests=said["test"]["tests"],
-        pairs=tuple(pairs),
-        notes=tuple(said["notes"]),
-    )
+@functools.cache
+def _record() -> TypeAdapter[Comparison]:
+    from submissions.comparison.result import Comparison
+
+    return TypeAdapter(Comparison)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
 
 from cir_datasets.common.counts import counted
 from cir_metrics.errors import CirError, UnknownNameError
@@ -12,7 +13,7 @@ from leaderboard.boards import Board
 from leaderboard.callers import readable
 from leaderboard.errors import PassingError, UploadRefusedError
 from leaderboard.identity import NOBODY
-from leaderboard.inspection.differences import MOST, Differences, MetricDifference, PairDifferences
+from leaderboard.inspection.differences import MOST
 from leaderboard.inspection.hits import (
     LAST,
     SUBSET,
@@ -24,7 +25,7 @@ from leaderboard.inspection.hits import (
     turn_word,
 )
 from leaderboard.inspection.lists import KeptLists
-from leaderboard.inspection.numbers import EntryNumbers, TurnPoint
+from leaderboard.inspection.numbers import MemberNumbers, TurnPoint
 from leaderboard.pages.board.groups import leading_metric
 from leaderboard.pages.figures import with_interval
 from leaderboard.pages.findings import sentence
@@ -36,6 +37,9 @@ from leaderboard.views import method_name
 from submissions.report.grouping import Grouping
 from submissions.scoring.samples import is_better
 from submissions.scoring.score_report import is_rank
+
+if TYPE_CHECKING:
+    from submissions.comparison.result import Comparison, Difference, Pair
 
 _FLIPS = 50
 """Queries of each pair that are listed; the query browser has all."""
@@ -148,39 +152,41 @@ def _compared(
     board: Board,
     submissions: Sequence[Submission],
     rows: Sequence[Mapping[str, Any]],
-    found: Differences,
+    found: Comparison,
 ) -> Page:
     """The page of a comparison that is made."""
     numbers = site.server.numbers.side_by_side(submissions)
-    names = " and ".join(found.names)
-    pairs = [_pair(site, board, submissions, found, each) for each in found.pairs]
+    names = [method.name for method in found.methods]
+    pairs = [
+        _pair(site, board, both, found, pair)
+        for both, pair in zip(combinations(submissions, 2), found.pairs, strict=True)
+    ]
+    # A member of a suite each, or the only benchmark; shown once all entries have their numbers.
+    whole = len(numbers) == len(submissions)
+    members = list(zip(*(numbers[each.id].members for each in submissions), strict=True)) if whole else []
     values = {
         "board": board,
-        "entries": [
-            {"id": row["submission"], "name": name, "group": group, "row": row}
-            for row, name, group in zip(rows, found.names, found.groups, strict=True)
-        ],
+        "ids": [each.id for each in submissions],
         "found": found,
         "pairs": pairs,
-        "columns": _columns(board, rows, found.names),
-        "turns": _turns(board, submissions, found, numbers),
-        "aspects": _aspects(board, submissions, found, numbers),
+        "columns": _columns(board, rows, names),
+        "turns": [_turns(board, each, names) for each in members if all(one.curve for one in each)],
+        "aspects": [_aspects(board, each, names) for each in members if all(one.aspects for one in each)],
         "waits": any(map(site.server.lists.waits, submissions)),
-        "unread": _unread(site, submissions, found.names),
+        "unread": _unread(site, submissions, names),
         "unread_words": UNREAD,
         "turn": turn_word(board),
         "hit": _hit(board),
         "subset_hit": SUBSET_HIT,
         "by": _by(board, board.primary),
     }
-    first = pairs[0]
-    return Page(
-        "compare.html",
-        f"{names} on {board.title}",
-        f"{first['difference']} {board.primary_label} on {board.title}; {first['words']}",
-        values,
-        data=_data(board, found, pairs),
-    )
+    title = f"{' and '.join(names)} on {board.title}"
+    about = f"{pairs[0]['difference']} {board.primary_label} on {board.title}; {pairs[0]['words']}"
+    document = {"board": board.id, "entries": values["ids"], **found.to_dict()}
+    for said, pair in zip(document["pairs"], pairs, strict=True):
+        flips = pair["flips"] or {}
+        said |= {"won": flips.get("won"), "lost": flips.get("lost")}
+    return Page("compare.html", title, about, values, data=document)
 
 
 def _unread(site: Site, submissions: Sequence[Submission], names: Sequence[str]) -> list[str]:
@@ -203,45 +209,40 @@ def _hit(board: Board) -> str:
 
 
 def _pair(
-    site: Site,
-    board: Board,
-    submissions: Sequence[Submission],
-    found: Differences,
-    pair: PairDifferences,
+    site: Site, board: Board, submissions: tuple[Submission, Submission], found: Comparison, pair: Pair
 ) -> dict[str, Any]:
     """Two entries in words and numbers."""
-    one, other = submissions[pair.first], submissions[pair.second]
-    names = found.names[pair.first], found.names[pair.second]
-    main = next((each for each in pair.metrics if each.metric == board.primary), pair.metrics[0])
-    lists = site.server.lists.of(one), site.server.lists.of(other)
+    names = pair.first, pair.second
+    main = pair.differences.get(board.primary) or next(iter(pair.differences.values()))
+    values = {method.name: method.values for method in found.methods}
+    lists = [site.server.lists.of(each) for each in submissions]
+    ids = [each.id for each in submissions]
+    differences = sorted(pair.differences.values(), key=lambda each: each is not main)
+    rows = [_row(board, each, *(values[name][each.metric] for name in names)) for each in differences]
     return {
-        "ids": f"{one.id},{other.id}",
+        "ids": ",".join(ids),
+        "entries": list(zip(ids, names, strict=True)),
         "names": names,
-        "places": (pair.first, pair.second),
         "words": _words(board, names, main, found.tests),
         "verdict": _verdict(main),
-        "adjusted": p_value(main.adjusted),
         "significant": main.significant,
-        "main": main,
-        "difference": signed(board, main.metric, main.difference),
-        "low": signed(board, main.metric, main.low),
-        "high": signed(board, main.metric, main.high),
         "flips": _flips(board, *lists),
         "subset_flips": _flips(board, *lists, by=SUBSET) if ranks_by_subset(board) else None,
-        "rows": [_row(board, each) for each in sorted(pair.metrics, key=lambda each: each is not main)],
+        **rows[0],
+        "rows": rows,
     }
 
 
-def _words(board: Board, names: tuple[str, str], main: MetricDifference, tests: int) -> str:
+def _words(board: Board, names: tuple[str, str], main: Difference, tests: int) -> str:
     """A sentence on a difference."""
     by = f"by {_by(board, main.metric)}"
-    chance = f"p {_p_words(main.p)}"
+    chance = f"p {_p_words(main.test.p)}"
     if tests > 1:
         adjusted = _p_words(main.adjusted)
         chance += f" (after Holm's correction over the {tests} tests of this page p {adjusted})"
     if not main.significant:
         said = f"{chance}: no significant difference between {names[0]} and {names[1]} {by}."
-        if tests > 1 and (main.low > 0 or main.high < 0):
+        if tests > 1 and (main.interval.low > 0 or main.interval.high < 0):
             said += " The interval excludes 0, but is not corrected for the number of tests."
         return said
     ahead, behind = names if is_better(main.metric, main.difference, 0.0) else names[::-1]
@@ -254,22 +255,23 @@ def _by(board: Board, metric: str) -> str:
     return f"the {ranked_by(board)}" if several else metric_label(board, metric)
 
 
-def _verdict(main: MetricDifference) -> str:
+def _verdict(main: Difference) -> str:
     """Who is better, in the words of a table's cell."""
     if not main.significant:
         return "not significant"
     return "first better" if is_better(main.metric, main.difference, 0.0) else "second better"
 
 
-def _row(board: Board, each: MetricDifference) -> dict[str, Any]:
+def _row(board: Board, each: Difference, first: float, second: float) -> dict[str, Any]:
+    low, high = (signed(board, each.metric, end) for end in (each.interval.low, each.interval.high))
     return {
         "metric": each.metric,
         "label": metric_label(board, each.metric),
-        "first": metric_value(board, each.metric, each.first),
-        "second": metric_value(board, each.metric, each.second),
+        "first": metric_value(board, each.metric, first),
+        "second": metric_value(board, each.metric, second),
         "difference": signed(board, each.metric, each.difference),
-        "interval": f"[{signed(board, each.metric, each.low)}, {signed(board, each.metric, each.high)}]",
-        "p": p_value(each.p),
+        "interval": f"[{low}, {high}]",
+        "p": p_value(each.test.p),
         "adjusted": p_value(each.adjusted),
         "significant": each.significant,
         "counts": f"{each.wins:,} / {each.ties:,} / {each.losses:,}",
@@ -351,76 +353,48 @@ def _columns(board: Board, rows: Sequence[Mapping[str, Any]], names: Sequence[st
     }
 
 
-def _turns(
-    board: Board, submissions: Sequence[Submission], found: Differences, numbers: Mapping[str, EntryNumbers]
-) -> list[dict[str, Any]]:
-    """Hits by turn of each entry with intervals, a table a benchmark."""
-    if len(numbers) < len(submissions):
-        return []
-    tables = []
-    for place, member in enumerate(numbers[submissions[0].id].members):
-        curves = [numbers[each.id].members[place].curve for each in submissions]
-        if not all(curves):
-            continue
-        longest = max(map(len, curves))
-        rows = [
-            (
-                turn + 1,
-                [_hits(curve[turn]) if turn < len(curve) else "–" for curve in curves],
-            )
-            for turn in range(longest)
-        ]
-        tables.append(
-            {
-                "benchmark": member.benchmark,
-                "k": member.k,
-                "rows": rows,
-                "heads": found.names,
-                "plot": hits_svg(list(zip(found.names, curves, strict=True)), member.k, turn_word(board)),
-            }
-        )
-    return tables
+def _turns(board: Board, members: Sequence[MemberNumbers], names: Sequence[str]) -> dict[str, Any]:
+    """Hits by turn of each entry with intervals, on one benchmark."""
+    curves = [member.curve for member in members]
+    k = members[0].k
+    return {
+        "benchmark": members[0].benchmark,
+        "k": k,
+        "rows": [
+            (turn + 1, [_hits(curve[turn]) if turn < len(curve) else "–" for curve in curves])
+            for turn in range(max(map(len, curves)))
+        ],
+        "heads": names,
+        "plot": hits_svg(list(zip(names, curves, strict=True)), k, turn_word(board)),
+    }
 
 
 def _hits(point: TurnPoint) -> str:
     return with_interval(point.value, (point.low, point.high), "percent")
 
 
-def _aspects(
-    board: Board, submissions: Sequence[Submission], found: Differences, numbers: Mapping[str, EntryNumbers]
-) -> list[dict[str, Any]]:
-    """The number of each entry by aspect, a table a benchmark."""
-    if len(numbers) < len(submissions):
-        return []
-    tables = []
-    for place, member in enumerate(numbers[submissions[0].id].members):
-        groupings = [numbers[each.id].members[place].aspects for each in submissions]
-        if member.aspects is None or any(each is None for each in groupings):
-            continue
-        values = [
-            {group.key: group.values for group in each.groups} for each in groupings if each is not None
-        ]
-        known = member.aspects.groups[0].values if member.aspects.groups else {}
-        metric = leading_metric(board, known)
-        rows = [
+def _aspects(board: Board, members: Sequence[MemberNumbers], names: Sequence[str]) -> dict[str, Any]:
+    """The number of each entry by aspect, on one benchmark."""
+    groupings = [member.aspects for member in members if member.aspects is not None]
+    first = groupings[0]
+    values = [{group.key: group.values for group in each.groups} for each in groupings]
+    metric = leading_metric(board, first.groups[0].values if first.groups else {})
+    label = metric_label(board, metric)
+    return {
+        "benchmark": members[0].benchmark,
+        "metric": label,
+        "rows": [
             (
                 group.name,
                 group.n,
                 [metric_value(board, metric, each[group.key].get(metric)) for each in values],
             )
-            for group in member.aspects.groups
-        ]
-        tables.append(
-            {
-                "benchmark": member.benchmark,
-                "metric": metric_label(board, metric),
-                "rows": rows,
-                "heads": found.names,
-                "notes": member.aspects.notes[1:],
-                "plot": _bars(member.aspects, found.names, values, metric, metric_label(board, metric)),
-            }
-        )
-    return tables
+            for group in first.groups
+        ],
+        "heads": names,
+        "notes": first.notes[1:],
+        "plot": _bars(first, names, values, metric, label),
+    }
 
 
 def _bars(
@@ -443,35 +417,3 @@ def _bars(
         title=f"{label} by aspect",
         description="The table below has the numbers.",
     )
-
-
-def _data(board: Board, found: Differences, pairs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The comparison as JSON values; numbers are fractions, those of ranks are ranks."""
-    said = []
-    for pair, words in zip(found.pairs, pairs, strict=True):
-        metrics = [
-            {name: getattr(each, name) for name in MetricDifference.__dataclass_fields__}
-            for each in pair.metrics
-        ]
-        flips = words["flips"]
-        said.append(
-            {
-                "first": found.submissions[pair.first],
-                "second": found.submissions[pair.second],
-                "metrics": metrics,
-                "won": None if flips is None else flips["won"],
-                "lost": None if flips is None else flips["lost"],
-            }
-        )
-    return {
-        "board": board.id,
-        "entries": list(found.submissions),
-        "leading_metric": found.leading,
-        "unit": found.unit,
-        "n": found.n,
-        "draws": found.draws,
-        "seed": found.seed,
-        "tests": found.tests,
-        "pairs": said,
-        "notes": list(found.notes),
-    }

@@ -12,14 +12,16 @@ from full_boards import add_entry
 from inspected_entries import FILES, handed_in
 
 import submissions
+from cir_metrics.significance import PValue
 from leaderboard import boards
-from leaderboard.inspection.differences import Differences, MetricDifference, PairDifferences
 from leaderboard.pages.addresses import page_at
 from leaderboard.pages.compare_page import p_value, signed
 from leaderboard.pages.site import Links, Page, Site
 from leaderboard.server import Server
 from leaderboard.settings import Settings
 from leaderboard.submission import Submission
+from submissions.comparison.result import ComparedMethod, Comparison, Difference, Pair
+from submissions.scoring.intervals import Interval
 
 OTHER = FILES["sum"].with_name("text_only-shapes.shapes-val.json.gz")
 
@@ -57,12 +59,7 @@ def test_numbers_are_those_of_cir_compare(shown_site: Site, pair: list[Submissio
     assert page.data is not None
     (said,) = page.data["pairs"]
     (wanted,) = found.pairs
-    assert [each["metric"] for each in said["metrics"]] == list(wanted.differences)
-    for each in said["metrics"]:
-        other = wanted.differences[each["metric"]]
-        assert each["difference"] == pytest.approx(other.difference, abs=1e-12)
-        assert (each["low"], each["high"]) == pytest.approx((other.interval.low, other.interval.high))
-        assert (each["p"], each["adjusted"]) == pytest.approx((other.test.p, other.adjusted))
+    assert said["metrics"] == found.to_dict()["pairs"][0]["metrics"]
     (flips,) = wanted.flips
     assert (said["won"], said["lost"]) == (len(flips.hit_to_miss), len(flips.miss_to_hit))
     main = wanted.differences["recall@10"]
@@ -106,12 +103,13 @@ def test_more_than_two_entries_are_a_table_of_pairs(
     told = [[re.sub("<[^>]*>", "", cell) for cell in row] for row in rows]
     assert len(told) == len(page.data["pairs"]) == 3
     for cells, said in zip(told, page.data["pairs"], strict=True):
-        main = next(each for each in said["metrics"] if each["metric"] == "recall@10")
+        main = said["metrics"]["recall@10"]
+        low, high = (signed(board, "recall@10", end) for end in main["interval"])
         better = "first better" if main["difference"] > 0 else "second better"
         assert cells[2:] == [
             signed(board, "recall@10", main["difference"]),
-            f"[{signed(board, 'recall@10', main['low'])}, {signed(board, 'recall@10', main['high'])}]",
-            p_value(main["adjusted"]).replace("<", "&lt;"),
+            f"[{low}, {high}]",
+            p_value(main["p_holm"]).replace("<", "&lt;"),
             better if main["significant"] else "not significant",
             str(said["won"]),
             str(said["lost"]),
@@ -139,10 +137,10 @@ def test_queries_that_flip_in_the_subset_are_counted_where_that_ranks(tmp_path: 
         page, html = opened(Site(server), e=",".join(each.id for each in sent))
         assert page.data is not None
         (said,) = page.data["pairs"]
-        rs1 = next(each for each in said["metrics"] if each["metric"] == "recall_subset@1")
+        rs1 = said["metrics"]["recall_subset@1"]
         words = re.sub("<[^>]*>", "", html)
         assert f"In the subset: {rs1['wins']} won, {rs1['losses']} lost, {rs1['ties']} same" in words
-        r10 = next(each for each in said["metrics"] if each["metric"] == "recall@10")
+        r10 = said["metrics"]["recall@10"]
         assert f"{r10['wins']} won, {r10['losses']} lost, {r10['ties']} same: a hit has the target" in words
         path, asked = re.findall(r'href="\./(b/[^"?]+)\?([^"]*outcome=won[^"]*by=subset)"', html)[0]
         there = page_at(
@@ -219,7 +217,7 @@ def test_a_comparison_that_takes_long_says_so_and_looks_again(
 ) -> None:
     ids = ",".join(add_entry(few.server.store, number).id for number in (1, 2))
 
-    def not_yet(*_: object) -> Differences | None:
+    def not_yet(*_: object) -> Comparison | None:
         return None
 
     monkeypatch.setattr(few.server.compared, "of", not_yet)
@@ -233,22 +231,28 @@ def test_what_sets_two_entries_apart_stands_before_their_numbers(
     few: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     entries = tuple(add_entry(few.server.store, seed).id for seed in (80, 81))
-    one = MetricDifference("recall@10", 0.5, 0.4, 0.1, 0.0, 0.2, 0.04, 0.04, True, 30, 270, 0)
+    test = PValue(0.04, "binomial", 30)
+    one = Difference("recall@10", 300, 0.1, Interval(0.0, 0.2), test, 0.04, True, 30, 270, 0)
     warning, other = (
         "reference: one ranks it in 2,017 of 2,017 lists, the other in 0",
         "sessions are left out",
     )
-    made = Differences(
-        submissions=entries,
-        names=("one", "other"),
-        groups=(1, 2),
-        leading="recall@10",
+    methods = [
+        ComparedMethod(name, entry, letter, 1, {"recall@10": value}, {})
+        for name, entry, letter, value in zip(("one", "other"), entries, "ab", (0.5, 0.4), strict=True)
+    ]
+    made = Comparison(
+        benchmark="shapes/val",
+        benchmark_version=2,
         unit="queries",
         n=300,
+        leading="recall@10",
+        metrics=("recall@10",),
+        methods=tuple(methods),
+        pairs=(Pair("one", "other", {"recall@10": one}, ()),),
+        signatures={},
         draws=10_000,
         seed=2026,
-        tests=1,
-        pairs=(PairDifferences(0, 1, (one,)),),
         notes=(warning, other),
     )
     monkeypatch.setattr(few.server.compared, "of", lambda *_: made)
