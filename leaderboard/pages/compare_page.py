@@ -215,7 +215,7 @@ def _pair(
     names = pair.first, pair.second
     main = pair.differences.get(board.primary) or next(iter(pair.differences.values()))
     values = {method.name: method.values for method in found.methods}
-    lists = [site.server.lists.of(each) for each in submissions]
+    lists = site.server.lists.of(submissions[0]), site.server.lists.of(submissions[1])
     ids = [each.id for each in submissions]
     differences = sorted(pair.differences.values(), key=lambda each: each is not main)
     rows = [_row(board, each, *(values[name][each.metric] for name in names)) for each in differences]
