@@ -14,40 +14,10 @@ imported) and loads nothing else; what is named below is imported when first use
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cir_metrics.errors import CirError, InputError, MetricError, UnknownNameError
 from cir_metrics.hook import install_hook
-
-if TYPE_CHECKING:
-    from cir_metrics.catalogue import METRICS, parse_metric
-    from cir_metrics.coding import UNLISTED
-    from cir_metrics.evaluation import Results, evaluate_multi_turn, evaluate_single_turn
-    from cir_metrics.gallery import Found, Gallery
-    from cir_metrics.ground_truth import references
-    from cir_metrics.ranking import best_target_ranks, target_ranks, top_k
-    from cir_metrics.signature import Signature, differences
-
-__all__ = [
-    "METRICS",
-    "UNLISTED",
-    "CirError",
-    "Found",
-    "Gallery",
-    "InputError",
-    "MetricError",
-    "Results",
-    "Signature",
-    "UnknownNameError",
-    "best_target_ranks",
-    "differences",
-    "evaluate_multi_turn",
-    "evaluate_single_turn",
-    "parse_metric",
-    "references",
-    "target_ranks",
-    "top_k",
-]
 
 # Not lazy_loader, as in the other packages: this one imports numpy and nothing else.
 _HOMES = {
@@ -67,6 +37,8 @@ _HOMES = {
     "top_k": "ranking",
 }
 _MODULES = ("catalogue", "coding", "evaluation", "gallery", "measures", "ranking", "signature", "ties")
+
+__all__ = ["CirError", "InputError", "MetricError", "UnknownNameError", *_HOMES]
 
 
 def __getattr__(name: str) -> Any:

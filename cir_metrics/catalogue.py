@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
 from typing import Any
@@ -78,23 +78,7 @@ def _entry(name: str, **fields: Any) -> MetricEntry:
     return MetricEntry(name=name, **frozen)
 
 
-class _Entries(Mapping[str, MetricEntry]):
-    """Entries that nobody changes and, unlike a mapping proxy, can be pickled."""
-
-    def __init__(self, entries: dict[str, MetricEntry]) -> None:
-        self._entries = entries
-
-    def __getitem__(self, name: str) -> MetricEntry:
-        return self._entries[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._entries)
-
-    def __len__(self) -> int:
-        return len(self._entries)
-
-
-METRICS: Mapping[str, MetricEntry] = _Entries(_read())
+METRICS: Mapping[str, MetricEntry] = _read()
 """Module name -> entry, in the order in which they are listed everywhere."""
 
 _BY_PRINTED = {entry.printed: entry for entry in METRICS.values()}

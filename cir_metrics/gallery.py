@@ -20,7 +20,7 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 from cir_metrics.coding import IntArray
 from cir_metrics.errors import InputError
 from cir_metrics.inputs import as_array, check_cutoff, check_ids, is_whole
-from cir_metrics.ranking import check_excluded, check_targets
+from cir_metrics.ranking import RowsT, check_excluded, check_targets
 from cir_metrics.sums import FloatArray
 from cir_metrics.ties import Ties, check_query_ids
 
@@ -101,27 +101,9 @@ class Gallery:
         """Number of images."""
         return len(self._vectors)
 
-    @overload
     def target_ranks(
-        self,
-        queries: ArrayLike,
-        targets: list[IntArray],
-        *,
-        excluded: ArrayLike | None = None,
-        block: int = BLOCK,
-    ) -> list[IntArray]: ...
-    @overload
-    def target_ranks(
-        self, queries: ArrayLike, targets: IntArray, *, excluded: ArrayLike | None = None, block: int = BLOCK
-    ) -> IntArray: ...
-    def target_ranks(
-        self,
-        queries: ArrayLike,
-        targets: IntArray | list[IntArray],
-        *,
-        excluded: ArrayLike | None = None,
-        block: int = BLOCK,
-    ) -> IntArray | list[IntArray]:
+        self, queries: ArrayLike, targets: RowsT, *, excluded: ArrayLike | None = None, block: int = BLOCK
+    ) -> RowsT:
         """Rank of each target, ties counted against it: `ranking.target_ranks` of the scores.
 
         rank = 1 + |{other ranked images whose score >= the target's}|
@@ -144,9 +126,8 @@ class Gallery:
             >>> Gallery([[0.9], [0.5], [0.5]]).target_ranks([[1.0]], np.array([1]), excluded=[0])
             array([2])
         """
-        found = self.search(queries, targets=targets, excluded=excluded, block=block).ranks
-        # Targets were given, so there are ranks.
-        return found if found is not None else []
+        found = self.search(queries, targets=targets, excluded=excluded, block=block)
+        return cast(RowsT, found.ranks)
 
     def best_target_ranks(
         self,
@@ -174,10 +155,8 @@ class Gallery:
             >>> Gallery([[0.9], [0.9], [0.1]]).best_target_ranks([[1.0]], np.array([[0, 1]]))
             array([1])
         """
-        best = self.search(
-            queries, targets=targets, best_only=True, excluded=excluded, block=block
-        ).best_ranks
-        return best if best is not None else np.empty(0, dtype=np.int64)
+        found = self.search(queries, targets=targets, best_only=True, excluded=excluded, block=block)
+        return cast(IntArray, found.best_ranks)
 
     def top_k(
         self,

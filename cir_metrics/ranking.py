@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,17 +24,11 @@ from cir_metrics.inputs import as_array, check_cutoff, check_ids
 from cir_metrics.ties import Ties, check_query_ids, tie_keys
 
 Scores = NDArray[Any]
+RowsT = TypeVar("RowsT", bound=IntArray | list[IntArray])
+"""An array of as many for each query, or a list of an array for each."""
 
 
-@overload
-def target_ranks(
-    scores: ArrayLike, targets: list[IntArray], *, excluded: ArrayLike | None = None
-) -> list[IntArray]: ...
-@overload
-def target_ranks(scores: ArrayLike, targets: IntArray, *, excluded: ArrayLike | None = None) -> IntArray: ...
-def target_ranks(
-    scores: ArrayLike, targets: IntArray | list[IntArray], *, excluded: ArrayLike | None = None
-) -> IntArray | list[IntArray]:
+def target_ranks(scores: ArrayLike, targets: RowsT, *, excluded: ArrayLike | None = None) -> RowsT:
     """Rank of each target among the gallery, ties counted against it.
 
     rank = 1 + |{other ranked images whose score >= the target's}|
@@ -196,7 +190,7 @@ def _check_scores(scores: ArrayLike) -> Scores:
 
 
 @dataclass(frozen=True, eq=False)
-class TargetColumns:
+class TargetColumns(Generic[RowsT]):
     """The targets of all queries in one list, query by query.
 
     Args:
@@ -209,13 +203,14 @@ class TargetColumns:
     columns: IntArray
     owners: IntArray
     starts: IntArray
-    form: IntArray | list[IntArray]
+    form: RowsT
 
-    def shaped(self, ranks: IntArray) -> IntArray | list[IntArray]:
+    def shaped(self, ranks: IntArray) -> RowsT:
         """A rank for each target, in the form in which the targets were given."""
-        if isinstance(self.form, list):
-            return np.split(ranks, self.starts[1:])
-        return ranks.reshape(np.shape(self.form))
+        several = isinstance(self.form, list)
+        return cast(
+            RowsT, np.split(ranks, self.starts[1:]) if several else ranks.reshape(np.shape(self.form))
+        )
 
     def best(self, scores: Scores) -> tuple[Scores, IntArray]:
         """The best score of each query's targets, and how many of them have it.
@@ -227,7 +222,7 @@ class TargetColumns:
         return best, np.add.reduceat(scores == best[self.owners], self.starts, dtype=np.int64)
 
 
-def check_targets(targets: IntArray | list[IntArray], shape: tuple[int, ...]) -> TargetColumns:
+def check_targets(targets: RowsT, shape: tuple[int, ...]) -> TargetColumns[RowsT]:
     """The targets of each query.
 
     Args:
@@ -275,7 +270,7 @@ def check_targets(targets: IntArray | list[IntArray], shape: tuple[int, ...]) ->
 
 
 def check_excluded(
-    excluded: ArrayLike | None, shape: tuple[int, ...], targets: TargetColumns | None
+    excluded: ArrayLike | None, shape: tuple[int, ...], targets: TargetColumns[Any] | None
 ) -> IntArray:
     """The column that each query leaves out, -1 for none.
 

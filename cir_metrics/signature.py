@@ -78,7 +78,7 @@ def package_version() -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Signature:
-    """One number's signature; build it with `Signature.of`, which looks up versions.
+    """One number's signature; variant and versions that are not given are looked up.
 
     Args:
         benchmark: benchmark id, `name/config`.
@@ -89,11 +89,11 @@ class Signature:
         reference: what became of the reference image, `kept`, `removed`, `outside` (no query's reference is
             in its gallery) or `none` (no query has a reference).
         metric: printed name, such as `recall@5`.
-        variant: how the metric was computed.
-        metric_version: the catalogue's version of the metric.
+        variant: how the metric was computed; empty for the default.
+        metric_version: the catalogue's version of the metric; 0 for that of today.
         checks_skipped: names of checks that were not made, such as `counts`.
         n: number of queries or sessions.
-        package_version: version of this package.
+        package_version: version of this package; empty for that which runs.
         ties: the tie rule. `last`: ranks were computed from scores, and equal scores count against the
             target. `listed`: ranks are places in a list, and whoever wrote the list broke the ties.
         search: how the method searched the gallery, with its measured recall; empty where that was exact or
@@ -132,11 +132,11 @@ class Signature:
     gallery_size: int | None
     reference: ReferenceUse
     metric: str
-    variant: str
-    metric_version: int
+    variant: str = ""
+    metric_version: int = 0
     checks_skipped: tuple[str, ...] = ()
     n: int
-    package_version: str
+    package_version: str = ""
     ties: Literal["last", "listed"] = "last"
     search: str = ""
     reranking: str = ""
@@ -150,7 +150,14 @@ class Signature:
     format: int = FORMAT
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be compared."""
+        """Look up what is not given, and refuse what cannot be compared."""
+        name, _ = parse_metric(self.metric)
+        for field, looked_up in (
+            ("variant", metric(name).default_variant),
+            ("metric_version", metric(name).version),
+            ("package_version", package_version()),
+        ):
+            object.__setattr__(self, field, getattr(self, field) or looked_up)
         if self.format not in range(1, FORMAT + 1):
             raise InputError(
                 f"a signature of format {self.format!r}; this version reads 1 to {FORMAT}. "
@@ -176,61 +183,14 @@ class Signature:
             object.__setattr__(self, name, tuple(sorted(getattr(self, name))))
 
     @classmethod
-    def of(
-        cls,
-        printed: str,
-        *,
-        benchmark: str,
-        benchmark_version: int,
-        data_hash: str,
-        gallery_hash: str | None,
-        gallery_size: int | None,
-        reference: ReferenceUse,
-        n: int,
-        variant: str | None = None,
-        checks_skipped: tuple[str, ...] = (),
-        ties: Literal["last", "listed"] = "last",
-        search: str = "",
-        reranking: str = "",
-        dialogue: str = "",
-        gallery_kind: Literal["shared", "per-query"] = "shared",
-        ranked: str = "",
-        repaired: tuple[str, ...] = (),
-        reference_held: tuple[int, int] | None = None,
-        reference_declared: Declared = "",
-        missing_aspects: tuple[str, ...] = (),
-    ) -> Signature:
-        """The signature of a score named `printed`; metric version and package version are looked up.
+    def of(cls, printed: str, *, variant: str | None = None, **parts: Any) -> Signature:
+        """The signature of a score named `printed`: `variant` may be None, `parts` are the other fields.
 
         Raises:
             UnknownNameError: no metric has that printed name.
             InputError: the metric has no such variant, or see the class.
         """
-        name, _ = parse_metric(printed)
-        return cls(
-            benchmark=benchmark,
-            benchmark_version=benchmark_version,
-            data_hash=data_hash,
-            gallery_hash=gallery_hash,
-            gallery_size=gallery_size,
-            reference=reference,
-            metric=printed,
-            variant=check_variant(name, variant),
-            metric_version=metric(name).version,
-            checks_skipped=checks_skipped,
-            n=n,
-            package_version=package_version(),
-            ties=ties,
-            search=search,
-            reranking=reranking,
-            dialogue=dialogue,
-            gallery_kind=gallery_kind,
-            ranked=ranked,
-            repaired=repaired,
-            reference_held=reference_held,
-            reference_declared=reference_declared,
-            missing_aspects=missing_aspects,
-        )
+        return cls(metric=printed, variant=check_variant(parse_metric(printed)[0], variant), **parts)
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Signature:
@@ -254,7 +214,6 @@ class Signature:
             raise InputError(
                 f"not a signature: {absent[0]!r} is missing. Fix: pass one that Signature.to_dict wrote."
             )
-        parse_metric(known["metric"])
         return cls(**{each.name: known[each.name] for each in fields(cls)})
 
     @property
