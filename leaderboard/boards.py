@@ -397,7 +397,7 @@ def _known_metrics(board: Board, where: str) -> tuple[str, ...]:
         return (*board.suite.numbers, *members)
     if board.dialogue is None:
         return board.spec.metrics
-    from submissions.transcripts.scoring import metric_names
+    from submissions.scoring.rounds import round_metrics
 
     if (
         board.suite is not None
@@ -408,7 +408,8 @@ def _known_metrics(board: Board, where: str) -> tuple[str, ...]:
             f"{where}: {board.benchmark} cannot be played as a dialogue, which goes on from single queries "
             "with public ground truth. Fix: name such a benchmark."
         )
-    return tuple(metric_names(board.dialogue.choices, several_targets=True))
+    choices = board.dialogue.choices
+    return tuple(round_metrics(choices.k, choices.max_rounds, several_targets=True))
 
 
 def _is_computed(name: str, known: tuple[str, ...]) -> bool:

@@ -137,9 +137,8 @@ def _checked_transcript(
     """
     from submissions.rank_file.contradictions import check_reference_of_form
     from submissions.rank_file.findings import Findings
-    from submissions.rank_file.model import RankFile
     from submissions.transcripts.checking import check_transcript
-    from submissions.transcripts.scoring import references_held
+    from submissions.transcripts.sessions import references_in_lists, session_rankings
 
     checked = check_transcript(path, benchmark, max_bytes=MAX_BYTES, name=file_name)
     transcript = checked.transcript
@@ -149,12 +148,11 @@ def _checked_transcript(
     for line in dialogue.differences(transcript.choices, transcript.user, checked.limit):
         found.add("wrong-settings", f"{line}.", cause=line)
     check_reference_of_form(transcript.method.reference, form.get("reference", ""), found)
-    held, all_lists = references_held(transcript.sessions().values()) or (0, 0)
+    held, all_lists = references_in_lists(transcript.rounds) or (0, 0)
     if form.get("reference") == "removed" and not transcript.method.reference and held:
         said = f"{held:,} of {all_lists:,} lists hold the reference, which the form says to be removed."
         found.add("reference-contradiction", said, fix="leave it out, or say that it was kept")
-    lists = {name: [each.top for each in rounds] for name, rounds in transcript.sessions().items()}
-    rank_file = RankFile(benchmark.id, benchmark.version, transcript.method, lists)
+    rank_file = session_rankings(transcript)
     findings = (*found.listed(), *checked.report.findings)
     return replace(checked, report=replace(checked.report, findings=findings, rank_file=rank_file))
 
@@ -180,7 +178,7 @@ def score_file(judged: Validated, benchmark: Benchmark | Benchmarks) -> ScoreRep
     if judged.transcript is not None and judged.transcript.transcript is not None:
         # With the form's words of the method, as a rank file: what it skipped stands in the signature.
         named = judged.transcript.transcript.model_copy(update={"method": Method(**judged.method)})
-        return replace(judged.transcript, transcript=named).score().report
+        return replace(judged.transcript, transcript=named).score()
     from submissions.scoring import score_checked
 
     return score_checked(judged.checked, _resolved(benchmark))

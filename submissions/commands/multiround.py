@@ -279,9 +279,9 @@ def _write_others(
 def _report(made: Transcript, benchmark: Benchmark, files: dict[str, str], *, as_json: bool) -> None:
     """The files, how the sessions ended, and the numbers by round."""
     from cir_datasets.common.tables import render
+    from submissions.report import full_report
     from submissions.transcripts.checking import check_transcript
-    from submissions.transcripts.report import transcript_report
-    from submissions.transcripts.scoring import ends
+    from submissions.transcripts.sessions import ends
 
     ended = ends(made)
     if as_json:
@@ -289,7 +289,7 @@ def _report(made: Transcript, benchmark: Benchmark, files: dict[str, str], *, as
         return
     for path in files.values():
         echo(path)
-    *_, by_round = transcript_report(check_transcript(files["transcript"], benchmark).score()).tables()
+    *_, by_round = full_report(check_transcript(files["transcript"], benchmark).score()).tables()
     echo(render([by_round], "table"), err=True)
     listed = "; ".join(f"{end} {count:,}" for end, count in ended.items())
     echo(f"{counted(sum(ended.values()), 'session')} ended: {listed}.", err=True)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cir_datasets.commands.options import PrintsTables, metric_values
 from cir_datasets.common.counts import counted
@@ -11,6 +13,12 @@ from cir_datasets.common.options import argument, command, option
 from cir_datasets.common.terminal import echo
 from submissions.commands.options import Benchmark, Resamples, plot_file
 from submissions.commands.words import FILE_HELP, as_text
+
+if TYPE_CHECKING:
+    from submissions.report.document import Report
+    from submissions.report.side_by_side import SideBySide
+    from submissions.scoring.intervals import Intervals
+    from submissions.scoring.score_report import ScoreReport
 
 
 class ScoreOptions(Resamples, PrintsTables):
@@ -58,56 +66,76 @@ def score_command(options: ScoreOptions) -> None:
         cir score run.json --metric recall@20 --format latex --plot run.svg
         cir score average.jsonl latest.jsonl --intervals --plot rounds.svg
     """
-    from cir_metrics.errors import CallError
-    from submissions.formats.kinds import are_transcripts
     from submissions.rank_file.findings import RefusedError
-    from submissions.rank_file.model import write_bytes
     from submissions.report import full_report
-    from submissions.scoring import score
 
-    if are_transcripts(options.files):
-        from submissions.commands.score_transcripts import score_transcripts
-
-        if options.per_query is not None:
-            raise CallError("--per-query is for rank files. Fix: leave it out.")
-        resampled = (options.draws, options.seed) if options.intervals else None
-        score_transcripts(
-            options.files,
-            options.benchmark,
-            options.printed,
-            resampled,
-            options.plot,
-            allow_missing=options.allow_missing,
-            metrics=options.metrics or (),
-        )
-        return
-    if len(options.files) > 1:
-        raise CallError("several rank files are put side by side by cir compare. Fix: call that.")
-    (file,) = options.files
     try:
-        scored = options.call(
-            score, file=file, per_query=options.per_query is not None, metrics=options.metrics or ()
-        )
+        scores = _scored(options)
     except RefusedError as error:
         if options.printed == "json":
             echo(as_text(error.report.to_dict()))
         raise
-    bands = None
-    if options.intervals:
-        from submissions.scoring.intervals import intervals
-
-        bands = options.call(intervals, report=scored)
-    report = full_report(scored, bands)
+    reports = [full_report(each, _intervals(options, each)) for each in scores]
     if options.metrics:
         from submissions.report.selection import selected
 
-        report = selected(report, options.metrics)
-    for note in scored.notes():
-        echo(note, err=True)
+        reports = [selected(report, options.metrics) for report in reports]
+    for each in scores:
+        for note in each.notes():
+            echo(note, err=True)
     if options.per_query is not None:
-        lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in report.score.per_query or []]
-        written = write_bytes("".join(lines).encode(), options.per_query)
-        echo(f"{written}: {counted(len(lines), 'line')}", err=True)
+        _write_rows(reports, options.per_query)
+    shown: Report | SideBySide = reports[0]
+    if len(reports) > 1:
+        from submissions.report.side_by_side import SideBySide
+
+        shown = SideBySide(reports)
     if options.plot is not None:
-        echo(f"{report.plot(options.plot)}: drawn", err=True)
-    echo(report.render(options.printed))
+        echo(f"{shown.plot(options.plot)}: drawn", err=True)
+    echo(shown.render(options.printed))
+
+
+def _scored(options: ScoreOptions) -> list[ScoreReport]:
+    """The score of a rank file, or those of transcripts on one benchmark."""
+    from cir_metrics.errors import CallError
+    from submissions.formats.kinds import are_transcripts
+    from submissions.scoring import score
+
+    rows = options.per_query is not None
+    if not are_transcripts(options.files):
+        if len(options.files) > 1:
+            raise CallError("several rank files are put side by side by cir compare. Fix: call that.")
+        (file,) = options.files
+        return [options.call(score, file=file, per_query=rows, metrics=options.metrics or ())]
+    from submissions.transcripts.checking import check_transcript
+
+    checked = (options.call(check_transcript, file=file) for file in options.files)
+    scores = [options.call(each.score, per_query=rows) for each in checked]
+    played = list(dict.fromkeys(each.benchmark for each in scores))
+    if len(played) > 1:
+        raise CallError(
+            f"the transcripts were played on {' and '.join(played)}. Fix: put those of one side by side."
+        )
+    return scores
+
+
+def _intervals(options: ScoreOptions, score: ScoreReport) -> Intervals | None:
+    if not options.intervals:
+        return None
+    from submissions.scoring.intervals import intervals
+
+    found: Intervals = options.call(intervals, report=score)
+    return found
+
+
+def _write_rows(reports: Sequence[Report], path: Path) -> None:
+    """One JSON object a query or session; of several transcripts with the file's name."""
+    from submissions.rank_file.model import write_bytes
+
+    rows = [
+        {"file": report.score.file, **row} if len(reports) > 1 else row
+        for report in reports
+        for row in report.score.per_query or []
+    ]
+    lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
+    echo(f"{write_bytes(''.join(lines).encode(), path)}: {counted(len(lines), 'line')}", err=True)

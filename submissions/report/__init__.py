@@ -23,15 +23,17 @@ from submissions.report.floors import (
     random_floor,
     recorded_floors,
 )
-from submissions.report.grouping import Group, Grouping, Values, by_aspect, by_length, by_turn
+from submissions.report.grouping import Group, Grouping, Values, by_aspect, by_length, by_round, by_turn
 from submissions.scoring.further_metrics import card_values
 from submissions.scoring.reference_use import reference_notes
 from submissions.scoring.score_report import Evidence, ScoreReport
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
+    from cir_metrics.coding import IntArray
     from cir_metrics.signature import Signature
     from submissions.scoring.intervals import Intervals
+    from submissions.scoring.rounds import Rounds
     from submissions.scoring.suite_signature import SuiteSignature
 
 
@@ -56,6 +58,8 @@ def full_report(score: ScoreReport, intervals: Intervals | None = None) -> Repor
     """
     if score.evidence is None:
         return _of_suite(score, intervals)
+    if score.evidence.rounds is not None:
+        return _of_dialogue(score, score.evidence, score.evidence.rounds, intervals)
     evidence, benchmark = score.evidence, score.evidence.benchmark
     random = chance(benchmark)
     further, absent = card_values(evidence, {**score.metrics, **score.extra})
@@ -79,6 +83,30 @@ def full_report(score: ScoreReport, intervals: Intervals | None = None) -> Repor
         groupings=_groupings(score, evidence, further, random),
         intervals=intervals,
         notes=notes,
+    )
+
+
+def _of_dialogue(
+    score: ScoreReport, evidence: Evidence, rounds: Rounds, intervals: Intervals | None
+) -> Report:
+    """Of dialogues: how their sessions ended, and all by round; chance and baselines have none."""
+    solved = evidence.values[f"hits@{rounds.k}@turn{rounds.last}"] > 0
+    ranks = cast("IntArray", evidence.ranks)
+    return Report(
+        score=score,
+        extra={},
+        signatures=score.signatures,
+        floors={},
+        counts={
+            "sessions": score.n,
+            "rounds_played": int(rounds.played.sum()),
+            "solved": int(solved.sum()),
+            "silent": int(rounds.silent[:, -1].sum()),
+            "missing": score.missing,
+        },
+        groupings={"by_turn": by_round(evidence.values, ranks, rounds)},
+        intervals=intervals,
+        notes=(rounds.silence_note(), *reference_notes(score)),
     )
 
 

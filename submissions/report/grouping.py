@@ -23,6 +23,7 @@ from cir_metrics.sums import FloatArray, exact_mean, exact_means, exact_sums
 
 if TYPE_CHECKING:
     from submissions.report.floors import Chance
+    from submissions.scoring.rounds import Rounds
     from submissions.scoring.score_report import Evidence
 
 Values = Mapping[str, float | None]
@@ -33,6 +34,15 @@ _OVER_TURNS = (
 _AT_TURN = (
     "recall and ranks: at that turn itself, over the sessions that still run; an unlisted target has list "
     "length + 1 and is counted as censored."
+)
+_PLAYED = (
+    "sessions: those that play the round. One that has ended keeps its last rank and list, so that every "
+    "number is over all sessions."
+)
+_AT_ROUND = "hits: a target within K in that round or before; recall, map and ranks: in that round itself."
+_SHARES = (
+    "solved, silent: ended so in that round or before. unlisted: the best target lies behind the list that "
+    "the file holds, so that its rank is the file's word."
 )
 _LENGTHS = (
     "hits: a target within K at some turn.",
@@ -232,6 +242,35 @@ def by_turn(
         values |= _ranks(ranks[running, turn - 1], list_lengths[running, turn - 1], longest)
         groups.append(Group(turn, str(turn), n, values, floors))
     return Grouping("By turn", "turn", "sessions", tuple(groups), notes=(_OVER_TURNS, _AT_TURN))
+
+
+def by_round(values: Mapping[str, FloatArray], ranks: IntArray, rounds: Rounds) -> Grouping:
+    """The numbers of dialogues by round, with how many sessions have ended so far, and how.
+
+    Args:
+        values: by name `NAME@turnL` one value a session, shape (n_sessions,).
+        ranks: best rank of a target in each round, shape (n_sessions, rounds).
+        rounds: what stands beside these.
+    """
+    groups = []
+    for number in range(1, rounds.last + 1):
+        ending, column = f"@turn{number}", number - 1
+        shown: dict[str, float | None] = {
+            name.removesuffix(ending): exact_mean(each)
+            for name, each in values.items()
+            if name.endswith(ending)
+        }
+        shown["median_rank"] = median_rank(ranks[:, column])
+        shown["solved"] = exact_mean((values[f"hits@{rounds.k}{ending}"] > 0).astype(float))
+        shown["silent"] = exact_mean(rounds.silent[:, column].astype(float))
+        shown["unlisted"] = exact_mean(rounds.unlisted[:, column].astype(float))
+        groups.append(Group(number, str(number), int(rounds.played[:, column].sum()), shown, {}))
+    notes = [_PLAYED, _AT_ROUND, _SHARES]
+    if rounds.choices["after_success"] == "stop":
+        notes.append(
+            f"after_success=stop: a session stops at rank {rounds.k} and keeps its rank, for all cutoffs."
+        )
+    return Grouping("By round", "round", "sessions", tuple(groups), notes=tuple(notes))
 
 
 def by_length(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 from cir_datasets.common.plots import DPI, INK, QUIET, empty_figure, percent_axes, quiet_axes
 from cir_metrics.errors import CallError
 from submissions.errors import SubmissionError
+from submissions.scoring.score_report import is_rank, rounds_of
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -52,6 +53,36 @@ def write_plot(report: ReportValues, path: str | Path) -> Path:
     return save_plot(_drawn(report), path)
 
 
+def write_rounds(labels: Sequence[str], reports: Sequence[ReportValues], path: str | Path) -> Path:
+    """Draw Hits@k by round, a line a dialogue, with bands where there are intervals (FISD, figure 4).
+
+    Args:
+        labels: what the legend calls each.
+        reports: of dialogues on one benchmark.
+        path: the file, `.png` or `.svg`.
+
+    Raises:
+        CallError: the name ends in neither, or the reports lack Hits@k.
+        MissingExtraError: matplotlib is not installed.
+        SubmissionError: the file cannot be written.
+    """
+    path = plot_path(path)
+    figure = empty_figure(*_TURN_INCHES, pads=PADS)
+    axes = figure.add_subplot()
+    dialogues = [rounds_of(report.score) for report in reports]
+    for number, (label, report, rounds) in enumerate(zip(labels, reports, dialogues, strict=True)):
+        shown = report.groupings["by_turn"].groups[0].values if "by_turn" in report.groupings else ()
+        if f"hits@{rounds.k}" not in shown:
+            raise CallError(f"the plot shows Hits@{rounds.k} by round. Fix: ask for hits@{rounds.k}, too.")
+        _draw_hits(axes, number, report, rounds.k, label, None)
+    axes.set_xticks(range(1, max(rounds.last for rounds in dialogues) + 1))
+    percent_axes(axes, "round")
+    legend_below(axes, 1)
+    names = ", ".join(f"Hits@{k}" for k in sorted({rounds.k for rounds in dialogues}))
+    figure.suptitle(f"{names} by round on {reports[0].score.benchmark}", size=10, color=INK)
+    return save_plot(figure, path)
+
+
 def plot_path(path: str | Path, called: str = "the plot") -> Path:
     """Where a picture is written, as an absolute path.
 
@@ -93,11 +124,14 @@ def save_plot(figure: Figure, path: Path) -> Path:
 def _drawn(report: ReportValues) -> Figure:
     score = report.score
     title = f"{score.method} on {score.benchmark}"
-    if "by_turn" in report.groupings:
+    if "by_turn" in report.groupings and _cutoffs(report.groupings["by_turn"].groups):
         figure = empty_figure(*_TURN_INCHES, pads=PADS)
         _draw_turns(figure.add_subplot(), report, report.groupings["by_turn"])
     else:
         names, metrics, bars, floors = _bars(report)
+        if not names or not metrics:
+            listed = ", ".join(report.values())
+            raise CallError(f"a plot shows shares, and there are none: {listed}. Fix: choose another metric.")
         figure = empty_figure(6.2, 1.3 + len(names) * (0.16 + 0.17 * len(metrics)), pads=PADS)
         _draw_bars(figure.add_subplot(), names, metrics, bars, floors)
     drawn = figure.suptitle(title, size=10, color=INK)
@@ -122,26 +156,20 @@ def _draw_turns(axes: Axes, report: ReportValues, grouping: Grouping) -> None:
     cutoffs = _cutoffs(groups)
     for number, k in enumerate(cutoffs):
         colour, place = style(number)
-        marker = MARKERS[place]
-        hits = _percent([group.values[f"hits@{k}"] for group in groups])
-        axes.plot(turns, hits, color=colour, marker=marker, markersize=5, label=f"Hits@{k}")
-        ends = _band(report, k, turns)
-        if ends is not None:
-            level = 0.0 if report.intervals is None else 100 * report.intervals.level
-            axes.fill_between(
-                turns, *ends, color=colour, alpha=0.18, linewidth=0, label=f"{level:g} % interval of Hits@{k}"
+        level = 0.0 if report.intervals is None else 100 * report.intervals.level
+        if f"hits@{k}" in groups[0].values:
+            _draw_hits(axes, number, report, k, f"Hits@{k}", f"{level:g} % interval of Hits@{k}")
+        if f"recall@{k}" in groups[0].values:
+            axes.plot(
+                turns,
+                _percent([group.values[f"recall@{k}"] for group in groups]),
+                color=colour,
+                marker=MARKERS[place],
+                markersize=5,
+                markerfacecolor="white",
+                linestyle=(0, (4, 2)),
+                label=f"Recall@{k} at the turn",
             )
-        recall = _percent([group.values[f"recall@{k}"] for group in groups])
-        axes.plot(
-            turns,
-            recall,
-            color=colour,
-            marker=marker,
-            markersize=5,
-            markerfacecolor="white",
-            linestyle=(0, (4, 2)),
-            label=f"Recall@{k} at the turn",
-        )
         if all(f"hits@{k}" in group.random for group in groups):
             floor = _percent([group.random[f"hits@{k}"] for group in groups])
             axes.plot(
@@ -157,8 +185,31 @@ def _draw_turns(axes: Axes, report: ReportValues, grouping: Grouping) -> None:
     legend_below(axes, 2)
 
 
+def _draw_hits(axes: Axes, number: int, report: ReportValues, k: int, label: str, band: str | None) -> None:
+    """A line of Hits@K by turn, and its intervals where there are some.
+
+    Args:
+        axes: where it is drawn.
+        number: of the line in the picture.
+        report: of sessions.
+        k: K.
+        label: of the line in the legend.
+        band: of the intervals in the legend; None for none.
+    """
+    groups = report.groupings["by_turn"].groups
+    turns = [int(group.key) for group in groups]
+    hits = _percent([group.values[f"hits@{k}"] for group in groups])
+    colour, place = style(number)
+    axes.plot(turns, hits, color=colour, marker=MARKERS[place], markersize=5, label=label)
+    ends = _band(report, k, turns)
+    if ends is not None:
+        axes.fill_between(turns, *ends, color=colour, alpha=0.18, linewidth=0, label=band)
+
+
 def _cutoffs(groups: Sequence[Group]) -> list[int]:
-    return [int(name.removeprefix("hits@")) for name in groups[0].values if name.startswith("hits@")]
+    """K of the Hits and Recall that there are: not all where some metrics are selected."""
+    names = (name.partition("@") for name in groups[0].values)
+    return list(dict.fromkeys(int(k) for metric, _, k in names if metric in ("hits", "recall")))
 
 
 def _band(report: ReportValues, k: int, turns: Sequence[int]) -> tuple[list[float], list[float]] | None:
@@ -199,7 +250,7 @@ def _bars(report: ReportValues) -> tuple[list[str], list[str], Lines, Lines]:
 
 def _shares(names: Iterable[str]) -> list[str]:
     """The metrics that a bar in per cent can show: no ranks and no counts."""
-    return [name for name in names if not name.endswith("_rank") and name != "censored"]
+    return [name for name in names if not is_rank(name)]
 
 
 def _draw_bars(axes: Axes, names: Sequence[str], metrics: Sequence[str], bars: Lines, floors: Lines) -> None:

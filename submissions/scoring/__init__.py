@@ -13,6 +13,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -41,9 +42,11 @@ from submissions.validation import validate_with
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
+    from cir_metrics.evaluation import Results
     from cir_metrics.sums import FloatArray
     from submissions.rank_file.benchmarks import BenchmarkLike, FileLike
     from submissions.rank_file.model import Method, RankFile
+    from submissions.scoring.rounds import Rounds
 
 _FORGIVEN = frozenset({"missing-query", "missing-turn"})
 INCOMPLETE = "complete"
@@ -148,39 +151,89 @@ def _score_run(
     # A further metric may bring numbers that the board shows: with median_rank comes mean_rank.
     extra = {name: value for name, value in others.values.items() if name not in results.values}
     values = {**results.per_query, **others.per_query}
+    results = dataclasses.replace(results, per_query=values)
+    return report_of(
+        results,
+        coding,
+        benchmark,
+        rank_file.method,
+        checked,
+        main_metric=benchmark.spec.main_metric,
+        extra=extra,
+        left_out=left_out,
+        per_query=per_query,
+    )
+
+
+def report_of(
+    results: Results,
+    coding: Coding,
+    benchmark: Benchmark,
+    method: Method,
+    checked: ValidationReport,
+    *,
+    main_metric: str,
+    extra: Mapping[str, float] | None = None,
+    left_out: tuple[str, ...] = (),
+    per_query: bool = False,
+    dialogue: str = "",
+    sessions: tuple[str, ...] | None = None,
+    rounds: Rounds | None = None,
+) -> ScoreReport:
+    """The score of rankings or of dialogues whose numbers are known.
+
+    Args:
+        results: the board's values, and those per query of the further metrics, too.
+        coding: the rankings that they were computed from.
+        benchmark: what was ranked.
+        method: who ranked it.
+        checked: what validation found.
+        main_metric: the metric that ranks.
+        extra: values of further metrics.
+        left_out: the board's metrics that could not be computed.
+        per_query: whether to keep one row a query as well.
+        dialogue: of a transcript, how it was made, for the signatures.
+        sessions: of a transcript, the ids of its sessions.
+        rounds: of a transcript, what stands beside its ranks.
+    """
+    extra = extra or {}
+    evidence = Evidence(
+        benchmark=benchmark,
+        values=results.per_query,
+        ranks=results.ranks,
+        list_lengths=results.list_lengths,
+        num_turns=results.num_turns,
+        subset_ranks=results.subset_ranks,
+        sessions=sessions,
+        rounds=rounds,
+    )
     return ScoreReport(
         file=checked.file,
-        method=rank_file.method.name,
+        method=method.name,
         benchmark=benchmark.id,
         benchmark_version=benchmark.version,
-        main_metric=benchmark.spec.main_metric,
-        main=main_value(benchmark.spec.main_metric, results.values),
+        main_metric=main_metric,
+        main=main_value(main_metric, results.values),
         metrics=results.values,
         signatures=signatures(
             [*results.values, *extra],
             benchmark,
-            rank_file.method,
+            method,
             n=results.n,
             missing=coding.missing,
-            ranked=evident_gallery(checked.warnings, benchmark.id),
             reference_held=coding.reference_held,
+            dialogue=dialogue,
+            ranked=evident_gallery(checked.warnings, benchmark.id),
         ),
         n=results.n,
         answered=coding.answered,
         missing=coding.missing,
         missing_metrics=left_out,
         warnings=tuple(f for f in checked.warnings if f.benchmark in (None, benchmark.id)),
-        per_query=_rows(benchmark.query_ids, values) if per_query else None,
+        per_query=_rows(evidence.query_ids, results.per_query) if per_query else None,
         extra=extra,
-        oracle=is_oracle(rank_file.method.to_dict()),
-        evidence=Evidence(
-            benchmark=benchmark,
-            values=values,
-            ranks=results.ranks,
-            list_lengths=results.list_lengths,
-            num_turns=results.num_turns,
-            subset_ranks=results.subset_ranks,
-        ),
+        oracle=is_oracle(method.to_dict()),
+        evidence=evidence,
     )
 
 

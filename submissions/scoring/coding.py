@@ -87,7 +87,7 @@ def code_queries(rank_file: RankFile, benchmark: Benchmark, fields: Collection[s
         subset_ranks=subset_ranks,
         **{_MASKS[each]: mask for each, mask in masks.items()},
     )
-    return Coding(coded, missing, answered, references_held(columns, found, benchmark))
+    return Coding(coded, missing, answered, references_held(columns, found, benchmark.references))
 
 
 def code_sessions(rank_file: RankFile, benchmark: Benchmark, depth: int) -> Coding:
@@ -122,25 +122,23 @@ def code_sessions(rank_file: RankFile, benchmark: Benchmark, depth: int) -> Codi
     # An empty ranking is refused but where it stands for a turn that a TREC run leaves out.
     gone = (here & (list_lengths == 0)).sum(axis=1)
     coded = CodedSessions(ranks, list_lengths, num_turns)
-    held = references_held(columns, rankings[here], benchmark)
+    held = references_held(columns, rankings[here], benchmark.references)
     return Coding(coded, int(gone.sum()), int((gone == 0).sum()), held)
 
 
 def references_held(
-    columns: Columns, rankings: NDArray[np.int64], benchmark: Benchmark
+    columns: Columns, rankings: NDArray[np.int64], references: pa.Array | pa.ChunkedArray
 ) -> tuple[int, int] | None:
     """How many lists hold the reference of their query or turn, over the whole lists as they stand.
 
     Args:
         columns: the lists.
-        rankings: the number of the list that answers each query or turn, -1 for none, in the order of
-            `Benchmark.references`.
-        benchmark: what they answer.
+        rankings: the number of the list that answers each query or turn, -1 for none.
+        references: of each query or turn, as `Benchmark.references` has them.
 
     Returns:
         That number and how many lists were looked at; None where there were none.
     """
-    references = benchmark.references
     answered = np.flatnonzero((rankings >= 0) & (numbers(references.is_valid().cast("uint8")) > 0))
     answered = answered[columns.lengths[rankings[answered]] > 0]
     if not len(answered):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from cir_metrics.coding import IntArray
     from cir_metrics.signature import Signature
     from cir_metrics.sums import FloatArray
+    from submissions.scoring.rounds import Rounds
 
 
 @dataclass(frozen=True)
@@ -171,6 +173,14 @@ class ScoreReport:
         return self.runs or (self,)
 
     @property
+    def report(self) -> ScoreReport:
+        """The score itself, under the name that a transcript's score had."""
+        warnings.warn(
+            "a transcript's score is its report. Fix: leave .report out.", DeprecationWarning, stacklevel=2
+        )
+        return self
+
+    @property
     def reference_held(self) -> tuple[int, int] | None:
         """How many lists hold their reference, of how many; None of a suite, whose members have theirs."""
         first = next(iter(self.signatures.values()))
@@ -273,6 +283,7 @@ class Evidence:
         num_turns: turns of each session, shape (n,); None for queries.
         subset_ranks: rank of the target in its subset, shape (n,), or None.
         sessions: ids of a dialogue's sessions, which need not be all of the benchmark's queries; else None.
+        rounds: what stands beside a dialogue's ranks: rounds, ends, user; else None.
     """
 
     benchmark: Benchmark
@@ -282,11 +293,23 @@ class Evidence:
     num_turns: IntArray | None
     subset_ranks: IntArray | None
     sessions: tuple[str, ...] | None = None
+    rounds: Rounds | None = None
 
     @property
     def query_ids(self) -> list[str]:
         """Ids of the queries or sessions, in the order of the arrays."""
         return self.benchmark.query_ids if self.sessions is None else list(self.sessions)
+
+
+def rounds_of(score: ScoreReport) -> Rounds:
+    """What stands beside the ranks of a dialogue.
+
+    Raises:
+        CallError: the score is of rankings.
+    """
+    if score.evidence is None or score.evidence.rounds is None:
+        raise CallError(f"{score.file}: rankings have no rounds. Fix: hand in the score of a transcript.")
+    return score.evidence.rounds
 
 
 def shown_value(metric: str, value: float | None) -> str:

@@ -30,7 +30,7 @@ from submissions.transcripts.openings import (
     published_openings,
 )
 from submissions.transcripts.reading import parse_transcript
-from submissions.transcripts.scoring import TranscriptScore, score_sessions
+from submissions.transcripts.sessions import score_dialogue
 from submissions.transcripts.settings import DEPTH, RoundSettings
 from submissions.transcripts.transcript import LAST, SILENT, SOLVED, Round, Transcript
 
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
     from submissions.formats.json_reader import Source
     from submissions.rank_file.benchmarks import BenchmarkLike
+    from submissions.scoring.score_report import ScoreReport
 
 MISSING = "missing-query"
 """The finding that --allow-missing forgives."""
@@ -63,12 +64,15 @@ class CheckedTranscript:
     openings: tuple[Opening, ...] = ()
     limit: int | None = None
 
-    def score(self, *, allow_missing: bool = False, only: Collection[str] | None = None) -> TranscriptScore:
+    def score(
+        self, *, allow_missing: bool = False, only: Collection[str] | None = None, per_query: bool = False
+    ) -> ScoreReport:
         """Its numbers.
 
         Args:
             allow_missing: leave out sessions that are missing, instead of refusing the file.
             only: sessions to score, where not all are wanted.
+            per_query: whether to keep one row a session as well.
 
         Raises:
             RefusedError: something is wrong with it.
@@ -79,14 +83,17 @@ class CheckedTranscript:
             codes = {finding.code for finding in self.report.errors}
             hint = " --allow-missing leaves out what is missing." if codes == {MISSING} else ""
             raise RefusedError(f"{self.report.file} cannot be scored.{hint}", self.report)
-        return score_sessions(
+        held = set(self.transcript.sessions())
+        held = held if only is None else held.intersection(only)
+        there = [each for each in self.openings if each.session in held]
+        return score_dialogue(
             self.transcript,
+            there,
             self.benchmark,
-            self.openings,
-            file=self.report.file,
-            warnings=self.report.warnings,
+            self.report,
+            missing=len(self.openings) - len(there) if only is None else 0,
             limit=self.limit,
-            only=only,
+            per_query=per_query,
         )
 
 

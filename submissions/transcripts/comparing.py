@@ -15,15 +15,15 @@ from cir_metrics.resampling import ALPHA, DRAWS, SEED
 from cir_metrics.significance import kendall_tau
 from submissions.comparison.comparing import compare
 from submissions.errors import ComparisonError
-from submissions.scoring.score_report import shown_value
+from submissions.report.side_by_side import dialogue_labels, differing_choices
+from submissions.scoring.score_report import rounds_of, shown_value
 from submissions.transcripts.checking import check_transcript
-from submissions.transcripts.report import differing_settings, row_labels
-from submissions.transcripts.scoring import TranscriptScore, user_text
 
 if TYPE_CHECKING:
     from submissions.comparison.result import Comparison
     from submissions.formats.json_reader import Source
     from submissions.rank_file.benchmarks import BenchmarkLike
+    from submissions.scoring.score_report import ScoreReport
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class TranscriptComparison:
 
     comparison: Comparison
     labels: list[str]
-    scores: list[TranscriptScore]
+    scores: list[ScoreReport]
     cutoff: int
     agreements: dict[tuple[str, str], list[Agreement]]
 
@@ -98,7 +98,7 @@ class TranscriptComparison:
             first, last = _ends(score)
             values = (first, last, last - first)
             cells = [Cell(shown_value("mean_rank", value).strip(), value) for value in values]
-            rows.append((Cell(label), Cell(user_text(score.transcript)), *cells))
+            rows.append((Cell(label), Cell(rounds_of(score).user), *cells))
         columns = ("transcript", "user", "initial rank", "final rank", "change")
         return Table("Mean rank of the target, first and last round", columns, tuple(rows))
 
@@ -152,18 +152,18 @@ def compare_transcripts(
     checked = [check_transcript(file, benchmark) for file in files]
     everyone = [each.score(allow_missing=True) for each in checked]
     _check_alike(everyone)
-    held = [set(each.report.evidence.query_ids) if each.report.evidence else set() for each in everyone]
+    held = [set(each.evidence.query_ids) if each.evidence else set() for each in everyone]
     shared = set.intersection(*held)
     if not shared:
         raise ComparisonError("the transcripts share no session. Fix: play the same sessions in both.")
     scores = [each.score(only=shared) for each in checked]
-    labels = row_labels(scores)
+    labels = dialogue_labels(scores)
     cutoff = _cutoff(scores)
-    last = min(score.settings.max_rounds for score in scores)
+    last = min(rounds_of(score).last for score in scores)
     numbers = range(1, last + 1)
     usual = [f"{name}@turn{number}" for name in (f"hits@{cutoff}", "mean_rank") for number in numbers]
     found = compare(
-        [replace(score.report, method=label) for score, label in zip(scores, labels, strict=True)],
+        [replace(score, method=label) for score, label in zip(scores, labels, strict=True)],
         metrics=metrics or usual,
         draws=draws,
         seed=seed,
@@ -176,12 +176,11 @@ def compare_transcripts(
     return TranscriptComparison(replace(found, notes=tuple(notes)), labels, scores, cutoff, pairs)
 
 
-def _check_alike(scores: Sequence[TranscriptScore]) -> None:
+def _check_alike(scores: Sequence[ScoreReport]) -> None:
     """Refuse transcripts whose sessions are not the same questions."""
     for name in ("benchmark", "start"):
         values = [
-            score.report.benchmark if name == "benchmark" else getattr(score.settings, name)
-            for score in scores
+            score.benchmark if name == "benchmark" else rounds_of(score).choices[name] for score in scores
         ]
         if len(set(values)) > 1:
             raise ComparisonError(
@@ -190,18 +189,18 @@ def _check_alike(scores: Sequence[TranscriptScore]) -> None:
             )
 
 
-def _cutoff(scores: Sequence[TranscriptScore]) -> int:
+def _cutoff(scores: Sequence[ScoreReport]) -> int:
     """The cutoff at which sessions are solved, or 10 where that differs."""
-    cutoffs = {score.settings.k for score in scores}
+    cutoffs = {rounds_of(score).k for score in scores}
     return cutoffs.pop() if len(cutoffs) == 1 else 10
 
 
-def _ends(score: TranscriptScore) -> tuple[float, float]:
-    metrics = score.report.metrics
-    return metrics["mean_rank@turn1"], metrics[f"mean_rank@turn{score.settings.max_rounds}"]
+def _ends(score: ScoreReport) -> tuple[float, float]:
+    metrics = score.metrics
+    return metrics["mean_rank@turn1"], metrics[f"mean_rank@turn{rounds_of(score).last}"]
 
 
-def _agreement(first: TranscriptScore, second: TranscriptScore, number: int, cutoff: int) -> Agreement:
+def _agreement(first: ScoreReport, second: ScoreReport, number: int, cutoff: int) -> Agreement:
     name, rank = f"hits@{cutoff}@turn{number}", f"mean_rank@turn{number}"
     one, other = (_values(score, name) > 0 for score in (first, second))
     return Agreement(
@@ -214,18 +213,18 @@ def _agreement(first: TranscriptScore, second: TranscriptScore, number: int, cut
     )
 
 
-def _values(score: TranscriptScore, name: str) -> Any:
-    return np.zeros(0) if score.report.evidence is None else score.report.evidence.values[name]
+def _values(score: ScoreReport, name: str) -> Any:
+    return np.zeros(0) if score.evidence is None else score.evidence.values[name]
 
 
 def _differences(
-    scores: Sequence[TranscriptScore], labels: Sequence[str], held: Sequence[int], shared: int
+    scores: Sequence[ScoreReport], labels: Sequence[str], held: Sequence[int], shared: int
 ) -> list[str]:
     notes = []
-    for name in differing_settings(scores):
-        values = [str(score.settings.to_dict()[name]) for score in scores]
+    for name in differing_choices(scores):
+        values = [str(rounds_of(score).choices[name]) for score in scores]
         notes.append(f"The transcripts differ in {name}: {' against '.join(values)}.")
-    users = list(dict.fromkeys(user_text(score.transcript) for score in scores))
+    users = list(dict.fromkeys(rounds_of(score).user for score in scores))
     if len(users) > 1:
         notes.append(f"The transcripts differ in their user: {' against '.join(users)}.")
     for label, n in zip(labels, held, strict=True):

@@ -6,7 +6,6 @@ numbers are computed from it and from the benchmark's ground truth.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -145,23 +144,3 @@ def _parquet(transcript: Transcript) -> bytes:
     pq.write_table(table, sink)
     content: bytes = sink.getvalue().to_pybytes()
     return content
-
-
-def ended(rounds: Sequence[Round]) -> str:
-    """Why a session has no further round."""
-    return rounds[-1].end
-
-
-def silent_reasons(transcript: Transcript) -> Mapping[str, int]:
-    """How many sessions ended since the user said nothing of use, by reason."""
-    found: dict[str, int] = {}
-    for each in _last(transcript):
-        if each.end.startswith(SILENT):
-            why = each.end.removeprefix(SILENT)
-            found[why] = found.get(why, 0) + 1
-    return dict(sorted(found.items(), key=lambda one: (-one[1], one[0])))
-
-
-def _last(transcript: Transcript) -> Iterator[Round]:
-    for rounds in transcript.sessions().values():
-        yield rounds[-1]

@@ -142,7 +142,7 @@ def test_a_person_plays_sessions_in_a_browser_and_the_transcript_is_scored(page:
         "a red square",
         "no triangle",
     ]
-    numbers = check_transcript(out).score().report.metrics
+    numbers = check_transcript(out).score().metrics
     first, last = numbers["mean_rank@turn1"], numbers["mean_rank@turn5"]
     assert f"{first:.1f} in the first round, {last:.1f} in the last" in summary
     assert played_again(transcript).rounds == transcript.rounds

@@ -70,21 +70,29 @@ def test_compare_takes_transcripts(transcript: Transcript, tmp_path: Path) -> No
     assert "Agreement of" in done.stdout
 
 
-def test_options_of_rank_files_are_refused(transcript: Transcript, tmp_path: Path) -> None:
-    path = write_transcript(transcript, tmp_path / "talk.jsonl")
-    assert call("score", path, "--per-query", tmp_path / "each.jsonl").returncode == 2
-    assert call("compare", path, path, "--flips", tmp_path / "flips.jsonl").returncode == 2
+def test_options_of_rank_files_are_those_of_transcripts(transcript: Transcript, tmp_path: Path) -> None:
+    one, other = (write_transcript(transcript, tmp_path / f"{name}.jsonl") for name in "ab")
+    rows = tmp_path / "each.jsonl"
+    for files, named in (([one], []), ([one, other], ["file"])):
+        assert call("score", *files, "--per-query", rows, "--metric", "recall@5").returncode == 0
+        values = [json.loads(line) for line in rows.read_text(encoding="utf-8").splitlines()]
+        assert len(values) == 3 * len(files)
+        assert {*values[0]} == {*named, "query_id", "recall@5@turn1", "recall@5@turn2"}
+    assert call("compare", one, one, "--flips", tmp_path / "flips.jsonl").returncode == 2
 
 
-def test_metric_selects_of_one_transcript_and_is_refused_for_several(
-    transcript: Transcript, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("count", [1, 2])
+def test_metric_selects(transcript: Transcript, tmp_path: Path, count: int) -> None:
     path = write_transcript(transcript, tmp_path / "talk.jsonl")
-    shown = json.loads(call("score", path, "--json", "--metric", "recall@5").stdout)
-    assert {name.partition("@turn")[0] for name in shown["metrics"]} == {"recall@5"}
-    assert {*shown["by_turn"][0]} == {"round", "name", "sessions", "recall@5", "random"}
-    several = call("score", path, path, "--metric", "recall@5")
-    assert (several.returncode, "cir compare, which takes it too" in several.stderr) == (2, True)
+    shown = json.loads(call("score", *[path] * count, "--json", "--metric", "recall@5").stdout)
+    for each in shown.get("transcripts", [shown]):
+        assert {name.partition("@turn")[0] for name in each["metrics"]} == {"recall@5"}
+        assert {*each["by_turn"][0]} == {"round", "name", "sessions", "recall@5", "random"}
+    for metric in ("recall@5", "hits@5", "map@5", "mean_rank"):
+        drawn = call("score", *[path] * count, "--metric", metric, "--plot", tmp_path / "plot.svg")
+        # Side by side the plot is of the Hits that end a session.
+        expected = 0 if metric == "hits@5" or (count == 1 and metric != "mean_rank") else 2
+        assert drawn.returncode == expected, drawn.stderr
 
 
 def test_words_of_a_file_cannot_steer_a_terminal(transcript: Transcript, tmp_path: Path) -> None:

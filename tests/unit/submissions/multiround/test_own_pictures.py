@@ -52,7 +52,7 @@ def test_sessions_between_own_pictures_are_played_and_scored(folder: Path, tmp_p
     checked = check_transcript(out, benchmark)
     assert checked.report.errors == ()
     ranks = [rounds[0].rank for rounds in dialogue.transcript.sessions().values()]
-    assert checked.score().report.metrics["mean_rank@turn1"] == sum(ranks) / len(ranks)
+    assert checked.score().metrics["mean_rank@turn1"] == sum(ranks) / len(ranks)
     simulated = make_transcript(
         own_pictures(folder), world.Degrees(), world.ScriptedUser(), SETTINGS, options, limit=4
     )

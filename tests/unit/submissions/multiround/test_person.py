@@ -92,7 +92,7 @@ def test_who_leaves_early_without_a_limit_has_a_transcript_that_scores(tmp_path:
         dialogue.say(SKIPPED)
     left = check_transcript(tmp_path / "human.jsonl", world.small_benchmark())
     assert left.report.ok, left.report.text()
-    assert (left.limit, left.score().report.n) == (1, 1)
+    assert (left.limit, left.score().n) == (1, 1)
     other = simulated(tmp_path, settings, 1).sessions()
     assert list(read_transcript(tmp_path / "human.jsonl").sessions()) == list(other)
 

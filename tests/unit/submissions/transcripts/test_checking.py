@@ -155,7 +155,7 @@ def test_missing_sessions_are_forgiven_only_if_asked() -> None:
     del rows[3:6]
     with pytest.raises(RefusedError, match="--allow-missing"):
         checked(rows).score()
-    report = checked(rows).score(allow_missing=True).report
+    report = checked(rows).score(allow_missing=True)
     assert (report.n, report.missing, report.submittable) == (2, 1, False)
     assert "skipped:complete" in report.signature_text(report.main_metric)
 
@@ -167,7 +167,7 @@ def test_a_limit_leaves_the_first_sessions_of_the_draw_and_no_others() -> None:
         rows = [row for row in lines() if row.get("session") in (None, *order[:number])]
         report = checked(rows)
         assert report.report.ok, report.report.text()
-        signature = report.score().report.signature_text("hits@1@turn1")
+        signature = report.score().signature_text("hits@1@turn1")
         assert f"sessions:{number} seed:0 " in signature
     rows = [row for row in lines() if row.get("session") in (None, order[1])]
     assert found(checked(rows).report) == ["missing-query"]

@@ -1,0 +1,144 @@
+"""Dialogues side by side, a row each: methods (FISD's tables 2 and 8), users (3, 4), settings (6)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import accumulate, chain
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any
+
+from cir_datasets.common.tables import Cell, Table, render_or_json
+from submissions.scoring.reference_use import block_notes, reference_blocks
+from submissions.scoring.rounds import MAP
+from submissions.scoring.score_report import rounds_of, shown_value
+
+if TYPE_CHECKING:
+    from submissions.report.document import Report
+    from submissions.scoring.score_report import ScoreReport
+
+
+class SideBySide:
+    """Reports of dialogues on one benchmark, a row each.
+
+    Args:
+        reports: from `full_report`; with intervals of all or of none.
+    """
+
+    def __init__(self, reports: Sequence[Report]) -> None:
+        """See the class."""
+        self._reports = reports
+        self._scores = [report.score for report in reports]
+        self.labels = dialogue_labels(self._scores)
+        self._blocks = reference_blocks(self._scores)
+
+    def tables(self) -> tuple[Table, ...]:
+        """What differs, then a table a metric with a column a round."""
+        return (self._files(), *(self._metric(name) for name in self._names()))
+
+    def render(self, format: str = "table") -> str:
+        """The tables in one of `cir_datasets.common.tables.FORMATS`.
+
+        Raises:
+            UnknownNameError: there is no such format.
+        """
+        return render_or_json(format, self.tables, self.to_dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every transcript by itself, as JSON values."""
+        labelled = zip(self.labels, self._reports, strict=True)
+        return {"transcripts": [{"label": label, **report.to_dict()} for label, report in labelled]}
+
+    def plot(self, path: str | Path) -> Path:
+        """Draw Hits@k by round into a .png or .svg file; see `submissions.report.plots.write_rounds`."""
+        from submissions.report.plots import write_rounds
+
+        return write_rounds(self.labels, self._reports, path)
+
+    def _names(self) -> list[str]:
+        """Metrics without their turn, that all have."""
+        by_score = [
+            dict.fromkeys(name.partition("@turn")[0] for name in score.metrics if "@turn" in name)
+            for score in self._scores
+        ]
+        return [name for name in by_score[0] if all(name in each for each in by_score)]
+
+    def _files(self) -> Table:
+        differing = differing_choices(self._scores)
+        first = self._scores[0]
+        alike = [f"{name}:{value}" for name, value in _choices(first).items() if name not in differing]
+        rows = []
+        notes = [f"The same in all: {' '.join(alike)}."]
+        for label, score in zip(self.labels, self._scores, strict=True):
+            texts = (label, PurePath(score.file).name, score.method, rounds_of(score).user)
+            choices = [_choices(score)[name] for name in differing]
+            said = ["-" if value is None else str(value) for value in choices]
+            rows.append((*map(Cell, texts), Cell(f"{score.n:,}", score.n), *map(Cell, said)))
+            notes.append(f"{label}: {score.signature_text(next(iter(score.signatures)))}")
+            notes.append(f"{label}: {rounds_of(score).silence_note()}")
+        notes += block_notes(self._scores, self.labels, self._blocks)
+        return Table(
+            f"Transcripts on {first.benchmark}#{first.benchmark_version}",
+            ("transcript", "file", "method", "user", "sessions", *differing),
+            tuple(rows),
+            tuple(notes),
+        )
+
+    def _metric(self, name: str) -> Table:
+        """One metric by round; a block of rows by what was ranked."""
+        rounds = range(1, max(rounds_of(score).last for score in self._scores) + 1)
+        with_intervals = self._reports[0].intervals is not None
+        rows = []
+        for place in chain.from_iterable(self._blocks.values()):
+            cells = [Cell(self.labels[place])]
+            for number in rounds:
+                cells += _cells(self._reports[place], f"{name}@turn{number}")
+            rows.append(tuple(cells))
+        heads = [
+            head
+            for number in rounds
+            for head in (f"round {number}", *((f"low {number}", f"high {number}") if with_intervals else ()))
+        ]
+        title = f"mAP@{MAP}" if name.startswith("map@") else name.replace("_", " ").capitalize()
+        rules = tuple(accumulate(map(len, self._blocks.values())))[:-1]
+        return Table(f"{title} by round", ("transcript", *heads), tuple(rows), rules=rules)
+
+
+def _cells(report: Report, metric: str) -> Iterable[Cell]:
+    """A value and, where there are intervals, both ends of its own."""
+    values = [report.score.metrics.get(metric)]
+    if report.intervals is not None:
+        interval = report.intervals.values.get(metric)
+        values += [None, None] if interval is None else [interval.low, interval.high]
+    return [Cell(shown_value(metric, value).strip(), value) for value in values]
+
+
+def _choices(score: ScoreReport) -> dict[str, Any]:
+    return dict(rounds_of(score).choices)
+
+
+def dialogue_labels(scores: Sequence[ScoreReport]) -> list[str]:
+    """Names that tell dialogues apart: by what differs of method, user and settings, else by the file.
+
+    Of settings that differ, those are named that are not as they are by themselves.
+    """
+    differing = differing_choices(scores)
+    methods = [score.method for score in scores]
+    users = [rounds_of(score).user for score in scores]
+    labels = []
+    for method, user, score in zip(methods, users, scores, strict=True):
+        parts = [method] if len(set(methods)) > 1 else []
+        parts += [user] if len(set(users)) > 1 else []
+        unusual = rounds_of(score).unusual
+        parts += [f"{name}={_choices(score)[name]}" for name in differing if name in unusual]
+        labels.append(", ".join(parts) or method)
+    named: list[str] = []
+    for number, (label, score) in enumerate(zip(labels, scores, strict=True), start=1):
+        name = f"{label} ({PurePath(score.file).name})" if labels.count(label) > 1 else label
+        named.append(f"{name} #{number}" if name in named else name)
+    return named
+
+
+def differing_choices(scores: Sequence[ScoreReport]) -> list[str]:
+    """Names of the settings in which dialogues differ."""
+    listed = [_choices(score) for score in scores]
+    return [name for name in listed[0] if any(each[name] != listed[0][name] for each in listed)]

@@ -1,0 +1,151 @@
+"""A dialogue as what boards of sessions read: a ranking a turn, and ranks; rounds, ends, user beside them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import orjson
+
+from cir_metrics.evaluation import CodedSessions
+from submissions.rank_file.columns import Columns
+from submissions.rank_file.model import RankFile
+from submissions.scoring import report_of
+from submissions.scoring.coding import Coding, references_held
+from submissions.scoring.rounds import Rounds, evaluate_rounds
+from submissions.transcripts.settings import USER, RoundSettings
+from submissions.transcripts.transcript import SILENT, Round, Transcript
+
+if TYPE_CHECKING:
+    from cir_datasets.rows.benchmark import Benchmark
+    from submissions.rank_file.findings import ValidationReport
+    from submissions.scoring.score_report import ScoreReport
+    from submissions.transcripts.openings import Opening
+
+_NAME = 160
+"""Characters of a user's description in a signature."""
+
+
+def session_rankings(transcript: Transcript) -> RankFile:
+    """The lists of a transcript as rankings by turn."""
+    lists = {name: [each.top for each in rounds] for name, rounds in transcript.sessions().items()}
+    return RankFile(transcript.benchmark, transcript.benchmark_version, transcript.method, lists)
+
+
+def score_dialogue(
+    transcript: Transcript,
+    openings: Sequence[Opening],
+    benchmark: Benchmark,
+    checked: ValidationReport,
+    *,
+    missing: int = 0,
+    limit: int | None = None,
+    per_query: bool = False,
+) -> ScoreReport:
+    """Score a transcript in which nothing contradicts itself.
+
+    Ranks are the file's own words, since they may lie behind its lists.
+
+    Args:
+        transcript: the file.
+        openings: the sessions that are scored, all of which it holds.
+        benchmark: what was played.
+        checked: what was found in it.
+        missing: how many sessions are left out, which the signature says.
+        limit: how many sessions were drawn, where not all were wanted.
+        per_query: whether to keep one row a session as well.
+    """
+    settings, by_id = transcript.choices, transcript.sessions()
+    sessions = [by_id[each.session] for each in openings]
+    rounds, choices, usual = settings.max_rounds, settings.to_dict(), RoundSettings().to_dict()
+    padded = [[*session, *([session[-1]] * (rounds - len(session)))] for session in sessions]
+    ranks = np.array([[each.rank for each in session] for session in padded], dtype=np.int64)
+    lengths = np.array([[len(each.top) for each in session] for session in padded], dtype=np.int64)
+    coded = CodedSessions(ranks, lengths, np.full(len(sessions), rounds, dtype=np.int64))
+    lists = [[each.top for each in session] for session in padded]
+    numbers = np.arange(1, rounds + 1)
+    last = np.array([len(session) for session in sessions])[:, None]
+    silent = np.array([session[-1].end.startswith(SILENT) for session in sessions])[:, None]
+    return report_of(
+        evaluate_rounds(settings.k, coded, lists, [each.targets for each in openings]),
+        Coding(coded, missing, len(sessions), references_in_lists(list(chain.from_iterable(sessions)))),
+        benchmark,
+        transcript.method,
+        checked,
+        main_metric=f"hits@{settings.k}@turn{rounds}",
+        per_query=per_query,
+        dialogue=f"{settings.text_of(limit)}{USER}{user_text(transcript)}",
+        sessions=tuple(each.session for each in openings),
+        rounds=Rounds(
+            played=numbers <= last,
+            silent=silent & (numbers >= last),
+            unlisted=ranks > lengths,
+            silences=_silences(transcript),
+            choices=choices,
+            unusual=frozenset(name for name in choices if choices[name] != usual[name]),
+            user=user_text(transcript),
+        ),
+    )
+
+
+def references_in_lists(rounds: Sequence[Round]) -> tuple[int, int] | None:
+    """In how many rounds the list holds the reference, and how many have one; None where none has.
+
+    A round that a silent user ends ranks nothing, and is left out.
+    """
+    import pyarrow as pa
+
+    columns = Columns.of_lists({str(place): each.top for place, each in enumerate(rounds)}, by_turn=False)
+    ranked = [None if each.end.startswith(SILENT) else each.reference for each in rounds]
+    return references_held(columns, np.arange(len(rounds)), pa.array(ranked, pa.string()))
+
+
+def ends(transcript: Transcript) -> dict[str, int]:
+    """How many sessions ended in which way, in the file's words: `solved`, `last round`, `silent: ...`."""
+    counts: dict[str, int] = {}
+    for session in transcript.sessions().values():
+        counts[session[-1].end] = counts.get(session[-1].end, 0) + 1
+    return dict(sorted(counts.items(), key=lambda one: (-one[1], one[0])))
+
+
+def _silences(transcript: Transcript) -> dict[str, int]:
+    return {
+        end.removeprefix(SILENT): count for end, count in ends(transcript).items() if end.startswith(SILENT)
+    }
+
+
+def user_text(transcript: Transcript) -> str:
+    """Who spoke, and by which prompts, in one line.
+
+    Example:
+        >>> from submissions.transcripts.transcript import Transcript
+        >>> said = {"benchmark": "shapes/val", "benchmark_version": 2, "method": {"name": "m"}, "rounds": [],
+        ...     "user": {"kind": "simulated", "way": "captions", "language": {"backend": "oracle"}},
+        ...     "prompts": {"feedback": "1 (ab12)"}, "settings": {}}
+        >>> user_text(Transcript.model_validate(said))
+        'simulated, captions, oracle; feedback 1 (ab12)'
+    """
+    words = ", ".join(_leaves(transcript.user)) or "not said"
+    prompts = ", ".join(f"{name} {label}" for name, label in sorted(transcript.prompts.items()))
+    said = f"{words}; {prompts}" if prompts else words
+    if len(said) > _NAME:
+        # Who differs behind the cut is somebody else.
+        whole = orjson.dumps([transcript.user, transcript.prompts], option=orjson.OPT_SORT_KEYS)
+        said = f"{said[: _NAME - 15]}... {hashlib.sha256(whole).hexdigest()[:8]}"
+    # The words are the file's own, and go into lines and tables.
+    return "".join(each if each.isprintable() and each != "|" else " " for each in said)
+
+
+def _leaves(value: Any) -> list[str]:
+    if isinstance(value, Mapping):
+        # A backend whose model has its own name ("oracle") is named once.
+        own = {name: each for name, each in value.items() if name != "model" or each != value.get("backend")}
+        return [leaf for each in own.values() for leaf in _leaves(each)]
+    if value in (None, "", "none"):
+        return []
+    said = str(value)
+    # Of a hash its beginning is enough.
+    return [said[:12] if len(said) == 64 and said.isalnum() else said]
