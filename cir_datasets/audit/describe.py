@@ -16,6 +16,7 @@ from cir_datasets.huggingface.hook import first_lines
 from cir_datasets.prepared.folder import last_prepared, read_table
 from cir_datasets.registry.schema import main_metric_terms
 from cir_datasets.registry.suites import MICRO_SUFFIX, Suite, find_suite, suites_of
+from cir_datasets.rows.candidates import GALLERY
 
 if TYPE_CHECKING:
     from cir_datasets.registry.cards import BenchmarkSpec
@@ -175,7 +176,9 @@ def _row_here(spec: BenchmarkSpec) -> _ExampleRow | None:
     references = list(_references(row))
     removed = references if spec.config.reference == "removed" else []
     images: list[str] = []
-    for image in gallery or (image for each in chain([row], rows) for image in _references(each)):
+    for image in (
+        row.get(GALLERY) or gallery or (image for each in chain([row], rows) for image in _references(each))
+    ):
         if image not in removed and image not in images:
             images.append(image)
         if len(images) == _SHOWN_IMAGES:
@@ -254,6 +257,7 @@ def _protocol(spec: BenchmarkSpec) -> dict[str, Any]:
         "split": config.split,
         "queries": config.queries,
         "gallery": config.gallery,
+        "gallery_kind": spec.card.gallery,
         "gallery_from": config.gallery_from,
         "gallery_optional": config.gallery_optional,
         "reference": config.reference,

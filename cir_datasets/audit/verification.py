@@ -20,8 +20,9 @@ from cir_datasets.common.counts import counted
 from cir_datasets.errors import CountError, DamagedError, DatasetError, RecordError, UnpinnedDataWarning
 from cir_datasets.prepared import load
 from cir_datasets.prepared.folder import last_prepared
+from cir_datasets.rows.candidates import GALLERY
 from cir_datasets.rows.checks import Tally, check_counts, checked_rows
-from cir_datasets.rows.hashing import data_hash, gallery_hash
+from cir_datasets.rows.hashing import data_hash, galleries_hash, gallery_hash
 
 if TYPE_CHECKING:
     from cir_datasets.registry.cards import BenchmarkSpec
@@ -200,11 +201,18 @@ def _counts(benchmark: Benchmark) -> Result:
     return Result("counts", "ok", f"{counted(tally.rows, 'row')} and {gallery}, as the card says")
 
 
+def _gallery_hash(benchmark: Benchmark) -> str:
+    if benchmark.per_query:
+        lists = zip(benchmark.query_ids, benchmark.column(GALLERY), strict=True)
+        return galleries_hash(dict(lists))
+    return gallery_hash(benchmark.gallery or ())
+
+
 def _hashes(benchmark: Benchmark) -> Result:
     wrong = []
     if data_hash(benchmark.rows()) != benchmark.data_hash:
         wrong.append("rows")
-    if benchmark.gallery is not None and gallery_hash(benchmark.gallery) != benchmark.gallery_hash:
+    if benchmark.gallery is not None and _gallery_hash(benchmark) != benchmark.gallery_hash:
         wrong.append("gallery")
     details = {"data_hash": benchmark.data_hash, "gallery_hash": benchmark.gallery_hash}
     if wrong:

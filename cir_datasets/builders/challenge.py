@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from cir_datasets.builders.base import BenchmarkBuilder
 from cir_datasets.builders.reading import Record, read_records
-from cir_datasets.rows.records import Row, image_row, query_row, query_schema, session_schema
+from cir_datasets.rows.records import GALLERY_FIELD, Row, image_row, query_row, query_schema, session_schema
 
 _CAPTIONS = pa.field("captions", pa.list_(pa.string()))
 
@@ -20,7 +20,7 @@ class Challenge(BenchmarkBuilder):
     def schema(self) -> pa.Schema:
         """A query, or a session."""
         if self.spec.kind != "multi_turn":
-            return query_schema()
+            return query_schema(*(GALLERY_FIELD,) if self.spec.card.gallery == "per_query" else ())
         return session_schema(*(_CAPTIONS,) if self.spec.card.own_fields else ())
 
     def rows(self) -> Iterator[Row]:
@@ -47,6 +47,11 @@ def _query(record: Record) -> Row:
         captions=record.texts("captions"),
         relative_caption=_caption(record),
         subset_image_ids=record.ids("subset_image_ids", may_be_empty=True),
+        **(
+            {GALLERY_FIELD.name: record.ids(GALLERY_FIELD.name)}
+            if GALLERY_FIELD.name in record.fields
+            else {}
+        ),
     )
 
 

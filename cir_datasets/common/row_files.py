@@ -28,13 +28,14 @@ LISTS = frozenset(
         "positive_image_ids",
         "negative_image_ids",
         "subset_image_ids",
+        "gallery_image_ids",
         "aspects",
         "ground_truth_ids",
         "auxiliary_captions",
     )
 )
 """Fields whose cells in CSV hold several items."""
-OWN_OF_QUERIES = ("subset_id", "auxiliary_captions", "target_soft")
+OWN_OF_QUERIES = ("gallery_image_ids", "subset_id", "auxiliary_captions", "target_soft")
 OWN_OF_TURNS = ("captions",)
 """Fields that a benchmark has where its first row has them, and else not."""
 _NUMBERS = frozenset(("turn", "num_turns", "subset_id"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,6 +17,7 @@ from cir_datasets.errors import CardError, DatasetError, RecordError
 from cir_datasets.publishing.card_draft import README, drafted, is_draft
 from cir_datasets.registry.folder_card import IMAGES_FILE, PICTURES, FolderCard, files_of
 from cir_datasets.registry.folders import CARD_FILE, read_folder_card
+from cir_datasets.rows.candidates import GALLERY
 from cir_metrics.errors import CallError
 
 if TYPE_CHECKING:
@@ -62,7 +64,8 @@ def write_benchmark(
         name: the benchmark's name, small letters, digits and `_`.
         title: how people call it.
         configs: by configuration (`test`, `train`) its queries, or its sessions, as
-            `cir_datasets.rows.records` has them; fields that are null or empty may be left out.
+            `cir_datasets.rows.records` has them; fields that are null or empty may be left out. With
+            `gallery_image_ids` each query ranks those, and the card says `gallery: per_query`.
         galleries: image ids, for all configurations or by configuration.
         summary: what it asks, in a paragraph.
         version: +1 whenever a published number can move.
@@ -111,6 +114,7 @@ def write_benchmark(
         "version": version,
         "private": private,
         "reference": reference,
+        "gallery": "per_query" if any(map(_has_gallery, chain(*configs.values()))) else "common",
         "configs": {
             config: {
                 "queries": _rows_file(config, configs),
@@ -149,6 +153,10 @@ def write_benchmark(
         except OSError as error:
             raise DatasetError(f"{root}: cannot be written: {error.strerror}. Fix: {fix}") from error
     return root
+
+
+def _has_gallery(row: Row) -> bool:
+    return bool(row.get(GALLERY))
 
 
 def _portable(value: Any) -> Any:

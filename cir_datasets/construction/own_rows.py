@@ -18,6 +18,7 @@ from cir_datasets.construction.names import check_name
 from cir_datasets.errors import RecordError, SourceError
 from cir_datasets.prepared import load
 from cir_datasets.registry.folders import VARIABLE, folders
+from cir_datasets.rows.candidates import GALLERY, union_of
 from cir_datasets.rows.written import id_fault, named_images, typed
 from cir_metrics.catalogue import METRICS, parse_metric
 from cir_metrics.errors import CallError, CirError
@@ -100,6 +101,9 @@ def own_benchmark(
     paths: dict[str, str] = {}
     if images is not None:
         paths = _pictures(Path(images).expanduser().absolute(), listed, gallery)
+    lists = [row[GALLERY] for row in listed if isinstance(row.get(GALLERY), list)]
+    if lists and gallery is None:
+        gallery = union_of(lists)
     if gallery is None and images is None:
         raise CallError(
             "neither gallery nor images is given. Fix: name the folder of the pictures with images=, or the "

@@ -21,6 +21,7 @@ from cir_datasets.common.staging import staging_folder
 from cir_datasets.errors import FIX, DatasetError, RecordError
 from cir_datasets.prepared.folder import FORMAT, META_FILE, meta_hash
 from cir_datasets.rows.benchmark import Benchmark
+from cir_datasets.rows.candidates import GALLERY
 from cir_datasets.rows.checks import Tally, check_counts, checked_images, checked_rows
 from cir_datasets.rows.columns import StoredRows
 from cir_datasets.rows.hashing import DataHasher, gallery_hash
@@ -55,7 +56,7 @@ def make_prepared(
     spec = builder.spec
     with new_folder(folder) as made:
         gallery = _write_images(builder, files, made / "images.parquet")
-        tally, data_hash = _write_rows(builder, gallery, made / "rows.parquet")
+        tally, data_hash, lists_hash = _write_rows(builder, gallery, made / "rows.parquet")
         if gallery is not None:
             write_places(made)
         origin = files[spec.config.files[0]].path if spec.config.files else spec.id
@@ -64,7 +65,7 @@ def make_prepared(
         if "counts" not in skipped:
             size = None if gallery is None else len(gallery)
             check_counts(spec, tally, size, origin, _gallery_origin(builder, files))
-        hashed = None if gallery is None else gallery_hash(gallery)
+        hashed = lists_hash or (None if gallery is None else gallery_hash(gallery))
         made_of = Benchmark(spec, StoredRows(made / "rows.parquet"), gallery, data_hash, hashed)
         meta = {
             "format": FORMAT,
@@ -127,13 +128,18 @@ def _write_images(builder: BenchmarkBuilder, files: Mapping[str, SourceFile], pa
     return ids
 
 
-def _write_rows(builder: BenchmarkBuilder, gallery: list[str] | None, path: Path) -> tuple[Tally, str]:
-    """Write the rows; how many there are, and the data hash."""
+def _write_rows(
+    builder: BenchmarkBuilder, gallery: list[str] | None, path: Path
+) -> tuple[Tally, str, str | None]:
+    """Write the rows; how many there are, the data hash, and that of galleries per query, if any."""
     tally = Tally()
     spec = builder.spec
+    per_query = spec.card.gallery == "per_query"
+    unlisted = set(gallery or ()) if per_query else set()
     rows = checked_rows(spec, builder.rows(), gallery, builder.row_origin)
     with (
         DataHasher(path.parent) as hasher,
+        DataHasher(path.parent, galleries=True) as of_lists,
         step_progress(f"preparing {spec.id}", spec.config.queries) as advance,
     ):
 
@@ -141,6 +147,9 @@ def _write_rows(builder: BenchmarkBuilder, gallery: list[str] | None, path: Path
             for row in rows:
                 try:
                     hasher.add(row)
+                    if per_query:
+                        of_lists.add(row)
+                        unlisted.difference_update(row[GALLERY])
                 except TypeError as error:
                     raise RecordError(f"{builder.row_origin(tally.rows + 1)}: {error}. {FIX}") from error
                 tally.add(row)
@@ -148,7 +157,12 @@ def _write_rows(builder: BenchmarkBuilder, gallery: list[str] | None, path: Path
                 yield row
 
         _write_table(path, builder.schema(), noted(), builder.row_origin)
-        return tally, hasher.hexdigest()
+        if unlisted:
+            raise RecordError(
+                f"{spec.id}: the image {min(unlisted)!r} of its gallery is in no query's {GALLERY}. "
+                "Fix: list it with a query, or leave it out."
+            )
+        return tally, hasher.hexdigest(), of_lists.hexdigest() if per_query else None
 
 
 _DICTIONARY = 2**24

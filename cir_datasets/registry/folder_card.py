@@ -81,6 +81,8 @@ class FolderCard(StrictModel):
     """By name; without it one, `test`, of `queries.jsonl` (or .parquet, .csv)."""
     reference: Literal["kept", "removed"] = "removed"
     """Whether the reference image stays in the ranking."""
+    gallery: Literal["common", "per_query"] = "common"
+    """`per_query` where each query ranks the images of its own `gallery_image_ids`."""
     metrics: tuple[MetricName, ...] = ()
     """Empty takes those that are usual for such rows."""
     main_metric: str | None = None
@@ -217,6 +219,7 @@ def expanded(folder: Path, short: FolderCard, states: tuple[tuple[int, int, int]
         "kind": "multi_turn" if first.multi_turn else "single_turn",
         "status": "folder",
         "summary": short.summary or short.title,
+        "gallery": short.gallery,
         "paper": paper,
         "license": {
             "annotations": short.license,

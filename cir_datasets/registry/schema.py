@@ -258,6 +258,9 @@ class Card(StrictModel):
     """`mixed` where some configurations hold queries and some sessions (shapes)."""
     status: Literal["published", "embedded", "pending_publication", "challenge", "folder"]
     summary: str
+    gallery: Literal["common", "per_query"] = "common"
+    """`per_query` where each query ranks the images of its own list, the rows' field `gallery_image_ids`;
+    each configuration's `gallery` then counts their union."""
     paper: Paper
     license: Licence
     source: Source
@@ -325,6 +328,19 @@ class Card(StrictModel):
                 raise ValueError(f"the configuration {name!r} must not end in _images, as its gallery does")
             if not config.files and self.source.publisher != "embedded":
                 raise ValueError(f"configs.{name} names no `files`")
+        return self
+
+    @model_validator(mode="after")
+    def _galleries_fit(self) -> Card:
+        if self.gallery == "common":
+            return self
+        if self.kind != "single_turn":
+            raise ValueError("`gallery: per_query` is for queries; sessions rank a common gallery")
+        other = [
+            name for name, config in self.configs.items() if config.gallery_from or config.gallery_optional
+        ]
+        if other:
+            raise ValueError(f"configs.{other[0]}: with `gallery: per_query` the rows hold the gallery")
         return self
 
     @model_validator(mode="after")

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from cir_datasets.common.tables import Table
     from cir_datasets.registry.cards import BenchmarkSpec
+    from cir_datasets.rows.candidates import AskedRanking, OwnLists
     from cir_datasets.rows.columns import StoredRows
     from cir_datasets.rows.notebook import NotebookRows
     from cir_datasets.rows.records import Row
@@ -37,9 +38,11 @@ class Benchmark:
     Args:
         spec: card and configuration.
         table: the rows, in the publisher's order; of a prepared benchmark read a column at a time.
-        gallery: image ids of the gallery in the manifest's order, or None where the list is not available.
+        gallery: image ids of the gallery in the manifest's order, or None where the list is not available; of
+            galleries per query their union.
         data_hash: sha256 (hex) over the rows.
-        gallery_hash: sha256 (hex) over the sorted image ids, or None.
+        gallery_hash: sha256 (hex) over the sorted image ids, or over the lists of all queries
+            (`galleries_hash`); or None.
         pinned: whether every source file has the sha256 that the card pins.
         checks_skipped: names of the checks that were not made (`counts`), sorted.
         source_hashes: sha256 (hex) of the publisher's files by name.
@@ -90,15 +93,20 @@ class Benchmark:
                 "benchmark of your own call cir_datasets.own_benchmark(name, rows, images=FOLDER); for "
                 'other rows of one that exists, such as cirr/val, give cir_datasets.spec("cirr/val").'
             )
-        from cir_datasets.rows.hashing import data_hash, gallery_hash
+        from cir_datasets.rows.hashing import data_hash, galleries_hash, gallery_hash
 
         ids = None if gallery is None else list(gallery)
+        hashed = None if ids is None else gallery_hash(ids)
+        if spec.card.gallery == "per_query":
+            lists = {row["query_id"]: row["gallery_image_ids"] for row in rows}
+            hashed = galleries_hash(lists)
+            ids = sorted({image for own in lists.values() for image in own}) if ids is None else ids
         return cls(
             spec=spec,
             table=pa.Table.from_pylist(list(rows), schema=schema),
             gallery=ids,
             data_hash=data_hash(rows),
-            gallery_hash=None if ids is None else gallery_hash(ids),
+            gallery_hash=hashed,
             pinned=pinned,
             checks_skipped=checks_skipped,
         )
@@ -117,6 +125,11 @@ class Benchmark:
     def multi_turn(self) -> bool:
         """Whether a row is a session."""
         return self.spec.kind == "multi_turn"
+
+    @property
+    def per_query(self) -> bool:
+        """Whether each query ranks a list of its own in place of a common gallery."""
+        return self.spec.card.gallery == "per_query"
 
     @property
     def excludes_reference(self) -> bool:
@@ -180,15 +193,29 @@ class Benchmark:
     @functools.cached_property
     def reference_use(self) -> ReferenceUse:
         """What the protocol says of references, unless there are `none`, or all are `outside` the gallery."""
+        import numpy as np
         import pyarrow.compute as pc
 
-        from cir_datasets.rows.columns import id_array
+        from cir_datasets.rows.candidates import GALLERY, OwnLists
+        from cir_datasets.rows.columns import id_array, numbers
 
         if self.references.null_count == len(self.references):
             return "none"
+        if self.per_query:
+            lists = OwnLists(self.query_ids, self.ids(GALLERY))
+            references = numbers(pc.index_in(self.references, value_set=lists.images), null=-1)
+            held = lists.holds(np.arange(len(references)), references).any()
+            return self.spec.config.reference if held else "outside"
         if self.gallery is None or pc.any(pc.is_in(self.references, id_array(self.gallery))).as_py():
             return self.spec.config.reference
         return "outside"
+
+    def own_lists(self, asked: AskedRanking) -> OwnLists:
+        """The images that each query ranks where a ranking is over lists of its own."""
+        from cir_datasets.rows.candidates import OwnLists
+
+        left_out = self.references if asked.removes_reference else None
+        return OwnLists(self.query_ids, self.ids(asked.column), left_out)
 
     def column(self, name: str) -> list[Any]:
         """A column as Python values."""
@@ -262,6 +289,8 @@ class Benchmark:
         gallery = "gallery not available"
         if self.gallery is not None:
             gallery = f"gallery of {counted(len(self.gallery), 'image')}"
+            if self.per_query:
+                gallery = f"a gallery a query, {counted(len(self.gallery), 'image')} together"
         return [
             counted_rows(len(self), self.multi_turn),
             gallery,

@@ -14,10 +14,14 @@ from typing import TYPE_CHECKING
 
 from cir_datasets.common.counts import counted
 from cir_datasets.errors import FIX, WITHOUT_CHECKS, CountError, RecordError
+from cir_datasets.rows.candidates import GALLERY, SUBSET
 from cir_datasets.rows.records import Row
 
 if TYPE_CHECKING:
     from cir_datasets.registry.cards import BenchmarkSpec
+
+_LEAST_RANKED = 2
+"""Images of a query's own list: one alone is always right."""
 
 
 @dataclass
@@ -155,11 +159,17 @@ def row_faults(spec: BenchmarkSpec, row: Row, members: frozenset[str] | None) ->
     if spec.kind == "multi_turn":
         faults = [_turns_fault(row)]
     else:
-        faults = [_truth_fault(spec, row), _aspects_fault(spec, row), _subset_fault(spec, row)]
+        faults = [
+            _truth_fault(spec, row),
+            _aspects_fault(spec, row),
+            _subset_fault(spec, row),
+            _own_gallery_fault(spec, row),
+        ]
     yield from filter(None, (*faults, _repeated(row)))
     if members is not None:
+        outside = "reference" if spec.card.gallery == "per_query" else None
         for role, image_id in _images_of(row):
-            if image_id not in members:
+            if image_id not in members and role != outside:
                 yield f"its {role} {image_id!r} is not in the gallery ({len(members):,} images)"
 
 
@@ -223,6 +233,26 @@ def _subset_fault(spec: BenchmarkSpec, row: Row) -> str | None:
     return None
 
 
+def _own_gallery_fault(spec: BenchmarkSpec, row: Row) -> str | None:
+    """Why the list of images that the query ranks cannot be, or None."""
+    own = row.get(GALLERY)
+    if spec.card.gallery != "per_query":
+        return f"it has {GALLERY}, and the card does not say `gallery: per_query`" if own else None
+    ranked = set(own or ())
+    if len(ranked) < len(own or ()):
+        twice = next(image for image, count in Counter(own or ()).items() if count > 1)
+        return f"its {GALLERY} name {twice!r} twice"
+    if spec.config.reference == "removed":
+        ranked.discard(row["reference_image_id"])
+    if len(ranked) < _LEAST_RANKED:
+        return f"its {GALLERY} must name {_LEAST_RANKED} images or more to rank, not {own}"
+    for role in ("positive", "negative"):
+        for image_id in row[f"{role}_image_ids"]:
+            if image_id not in ranked:
+                return f"its {role} {image_id!r} is not in its {GALLERY}"
+    return None
+
+
 def _images_of(row: Row) -> Iterator[tuple[str, str]]:
     """Every image that a row names, with its role."""
     if "session_id" in row:
@@ -234,7 +264,13 @@ def _images_of(row: Row) -> Iterator[tuple[str, str]]:
     for role in ("reference", "target"):
         if row[f"{role}_image_id"] is not None:
             yield role, row[f"{role}_image_id"]
-    for role, name in (("positive", "positive"), ("hard negative", "negative"), ("subset member", "subset")):
-        for image_id in row[f"{name}_image_ids"]:
+    lists = (
+        ("positive", "positive_image_ids"),
+        ("hard negative", "negative_image_ids"),
+        ("subset member", SUBSET),
+        ("gallery member", GALLERY),
+    )
+    for role, name in lists:
+        for image_id in row.get(name, ()):
             if role != "positive" or image_id != row["target_image_id"]:  # the target is said already
                 yield role, image_id

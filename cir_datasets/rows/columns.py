@@ -286,3 +286,25 @@ def list_lengths(column: pa.ChunkedArray) -> NDArray[np.int64]:
 
     lengths = [numbers(pc.list_value_length(chunk), null=0) for chunk in column.chunks]
     return np.concatenate([np.zeros(0, dtype=np.int64), *lengths])
+
+
+def distinct(parts: Sequence[pa.Array]) -> tuple[NDArray[Any], pa.Array]:
+    """Ids as places in the distinct ones, and those.
+
+    Args:
+        parts: ids, as texts or as dictionaries of texts.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> places, ids = distinct([pa.array(["b", "a"]), pa.array(["b"])])
+        >>> places.tolist(), ids.to_pylist()
+        ([0, 1, 0], ['b', 'a'])
+    """
+    import pyarrow as pa
+
+    if not any(map(len, parts)):
+        return np.zeros(0, dtype=np.int32), pa.array([], pa.string())
+    ids = pa.chunked_array(list(parts))
+    encoded = ids if pa.types.is_dictionary(ids.type) else ids.dictionary_encode()
+    encoded = encoded.unify_dictionaries()
+    return np.concatenate([numbers(chunk.indices) for chunk in encoded.chunks]), encoded.chunk(0).dictionary

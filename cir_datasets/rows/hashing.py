@@ -40,6 +40,8 @@ class DataHasher:
 
     Args:
         folder: where the unnamed temporary file lies; None takes the system's folder.
+        galleries: whether the queries' own galleries are hashed in place of what they are judged by
+            (`galleries_hash`).
 
     Example:
         >>> rows = [{"query_id": name, "reference_image_id": "a", "captions": ["red"], "positive_image_ids":
@@ -51,8 +53,9 @@ class DataHasher:
         True
     """
 
-    def __init__(self, folder: Path | None = None) -> None:
+    def __init__(self, folder: Path | None = None, *, galleries: bool = False) -> None:
         """Open the temporary file."""
+        self._item = _gallery if galleries else _item
         self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed by __exit__
         self._ids: list[str] = []
         self._ends = array("Q", [0])
@@ -71,7 +74,7 @@ class DataHasher:
         Raises:
             TypeError: a text in it is not UTF-8 (a lone surrogate).
         """
-        item = _item(row)
+        item = self._item(row)
         content = orjson.dumps(item)
         self._file.write(content)
         self._ids.append(item[0])
@@ -113,6 +116,10 @@ def galleries_hash(galleries: Mapping[str, Iterable[str]]) -> str:
     """
     items = [[query, sorted(galleries[query])] for query in sorted(galleries)]
     return hashlib.sha256(orjson.dumps(items)).hexdigest()
+
+
+def _gallery(row: Mapping[str, Any]) -> Sequence[Any]:
+    return [row["query_id"], sorted(row["gallery_image_ids"])]
 
 
 def _item(row: Mapping[str, Any]) -> Sequence[Any]:

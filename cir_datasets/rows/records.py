@@ -28,6 +28,9 @@ QUERY_FIELDS: tuple[pa.Field, ...] = (
 )
 """Fields of a query, in order; a benchmark appends what is its own."""
 
+GALLERY_FIELD = pa.field("gallery_image_ids", _ids)
+"""The images that a query ranks, where each has a list of its own; in an order that says nothing."""
+
 TURN_FIELDS: tuple[pa.Field, ...] = (
     pa.field("turn", pa.int32()),
     pa.field("reference_image_id", pa.string()),

@@ -42,8 +42,13 @@ QUERY = {
     "aspects": _IDS,
 }
 """Fields of a query and what each holds."""
-OWN_QUERY = {"subset_id": _WHOLE, "auxiliary_captions": _TEXTS, "target_soft": _ITEMS}
-"""Fields of a query that CIRR has and most have not: a column only where the first row has them."""
+OWN_QUERY = {
+    "gallery_image_ids": _IDS,
+    "subset_id": _WHOLE,
+    "auxiliary_captions": _TEXTS,
+    "target_soft": _ITEMS,
+}
+"""Fields of a query that most have not: a column only where the first row has them."""
 SESSION = {
     "session_id": _ID,
     "subset": _TEXT,
@@ -56,6 +61,7 @@ OWN_TURN = {"captions": _TEXTS}
 """Field of a turn that has several captions: a column only where the first row has it."""
 
 _OWN_TYPES = {
+    "gallery_image_ids": pa.list_(pa.string()),
     "subset_id": pa.int64(),
     "auxiliary_captions": pa.list_(pa.string()),
     "target_soft": pa.list_(pa.struct([("image_id", pa.string()), ("score", pa.float64())])),
@@ -67,6 +73,7 @@ _ROLES = {
     "positive_image_ids": "positive",
     "negative_image_ids": "hard negative",
     "subset_image_ids": "subset member",
+    "gallery_image_ids": "gallery member",
     "ground_truth_ids": "ground truth",
 }
 _KNOWN = {"query": QUERY | OWN_QUERY, "session": SESSION, "turn": TURN | OWN_TURN}

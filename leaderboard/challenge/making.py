@@ -14,7 +14,7 @@ import random
 import re
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -46,6 +46,7 @@ PUBLIC_FIELDS = (
     "captions",
     "relative_caption",
     "subset_image_ids",
+    "gallery_image_ids",
     "session_id",
     "turns",
 )
@@ -343,6 +344,8 @@ def _card(material: Material, rules: Rules) -> dict[str, Any]:
         "ids": f"An id of a query looks like `{first}`, that of an image like `{shown[0]}`.",
         "examples": {CONFIG: {"query": first, "images": shown}},
     }
+    if material.per_query:
+        card["gallery"] = "per_query"
     if any("captions" in turn for row in material.rows for turn in row.get("turns", ())):
         card["own_fields"] = ["captions"]
     if material.image_folder is not None:
@@ -383,9 +386,10 @@ def _write_public(material: Material, rules: Rules, public: Path) -> None:
 def public_row(row: Row) -> dict[str, Any]:
     """What the public part holds of a query or session."""
     found = {name: row[name] for name in PUBLIC_FIELDS if name in row}
-    if "subset_image_ids" in found:
-        # In the source's order the target may have a place of its own.
-        found["subset_image_ids"] = sorted(found["subset_image_ids"])
+    for name in ("subset_image_ids", "gallery_image_ids"):
+        if name in found:
+            # In the source's order the target may have a place of its own.
+            found[name] = sorted(found[name])
     if "turns" in found:
         names = ("turn", "reference_image_id", "relative_caption", "captions")
         found["turns"] = [{name: turn[name] for name in names if name in turn} for turn in found["turns"]]
@@ -401,8 +405,9 @@ def _write_sample(rules: Rules, public: Path) -> Path:
     depth, gallery = board_depth(benchmark).required, list(benchmark.gallery or ())
     draw = random.Random(0)
 
-    def ranking(without: str | None) -> list[str]:
-        drawn = draw.sample(gallery, min(len(gallery), depth + 1))
+    def ranking(without: str | None, own: Sequence[str] = ()) -> list[str]:
+        images = list(own) or gallery
+        drawn = draw.sample(images, min(len(images), depth + 1))
         return [image for image in drawn if image != without][:depth]
 
     rows = benchmark.rows()
@@ -416,7 +421,12 @@ def _write_sample(rules: Rules, public: Path) -> Path:
             for row in rows
         }
     else:
-        rankings = {row["query_id"]: ranking(row["reference_image_id"] if removed else None) for row in rows}
+        rankings = {
+            row["query_id"]: ranking(
+                row["reference_image_id"] if removed else None, row.get("gallery_image_ids", ())
+            )
+            for row in rows
+        }
         if benchmark.spec.config.subset is not None:
             subsets = {
                 row["query_id"]: [i for i in row["subset_image_ids"] if i != row["reference_image_id"]]

@@ -53,6 +53,11 @@ class Material:
     image_paths: tuple[str, ...] | None = None
 
     @property
+    def per_query(self) -> bool:
+        """Whether each query ranks a list of its own."""
+        return bool(self.rows) and bool(self.rows[0].get("gallery_image_ids"))
+
+    @property
     def multi_turn(self) -> bool:
         """Whether a row is a session."""
         return bool(self.rows) and "session_id" in self.rows[0]

@@ -142,8 +142,3 @@ def excluded_columns(turns: Sequence[Turn], gallery: Candidates) -> NDArray[np.i
 
     removed = [removed_reference(turn, gallery) for turn in turns]
     return np.array([gallery.place.get(image or "", -1) for image in removed], dtype=np.int64)
-
-
-def subset_members(row: dict[str, Any]) -> list[str]:
-    """The images of a query's subset that are ranked: all but the reference."""
-    return [image for image in row["subset_image_ids"] if image != row["reference_image_id"]]

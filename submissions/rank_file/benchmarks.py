@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cir_metrics.catalogue import METRICS, parse_metric, reads_subset
+from cir_datasets.rows.candidates import OwnLists, first_ranking, second_ranking
+from cir_metrics.catalogue import METRICS, parse_metric
 from cir_metrics.errors import CallError, CirError
 
 if TYPE_CHECKING:
@@ -126,16 +127,12 @@ class Depth:
 
     Args:
         used: images that the board's metrics use.
-        required: images that a ranking holds at least: `used`, or all there are where the gallery is smaller.
+        required: images that a ranking holds at least: `used`, or all there are where the gallery is smaller;
+            of galleries per query the longest, and each query asks for no more than its own holds.
     """
 
     used: int
     required: int
-
-
-def is_subset_metric(metric: str) -> bool:
-    """Whether a metric is computed from the ranking of the query's own subset."""
-    return reads_subset(metric)
 
 
 def largest_cutoff(metrics: Iterable[str]) -> int:
@@ -163,12 +160,10 @@ def board_depth(benchmark: Benchmark, *, removes: bool = False) -> Depth:
     used = min(largest_cutoff(benchmark.spec.metrics), MAX_DEPTH)
     if benchmark.gallery is None:
         return Depth(used, used)
+    if benchmark.per_query:
+        lists = benchmark.own_lists(first_ranking(benchmark.spec))
+        return Depth(used, min(used, int(lists.lengths.max(initial=0))))
     return Depth(used, min(used, len(benchmark.gallery) - (benchmark.excludes_reference or removes)))
-
-
-def needs_subset(benchmark: Benchmark) -> bool:
-    """Whether the benchmark's board shows a metric of the query's own subset."""
-    return any(is_subset_metric(metric) for metric in benchmark.spec.metrics)
 
 
 def warn_of_data(benchmark: Benchmark, findings: Findings) -> None:
@@ -197,7 +192,8 @@ class Queries:
         multi_turn: whether answers are lists of rankings.
         removed: by query id the reference of each turn, which the protocol removes or the file says to have
             removed; empty where it is kept.
-        subsets: by query id the members of the subset, reference left out; empty where there are none.
+        own: the images that each query ranks, where the gallery is not common; else None.
+        subsets: those of the second ranking, reference left out; None where none is asked.
         references: by query id the reference that a subset holds; empty where there are no subsets.
         gallery_ids: all image ids, or None where they are not available.
         depth: lengths of the rankings.
@@ -209,7 +205,8 @@ class Queries:
     num_turns: dict[str, int]
     multi_turn: bool
     removed: dict[str, list[str | None]]
-    subsets: dict[str, frozenset[str]]
+    own: OwnLists | None
+    subsets: OwnLists | None
     references: dict[str, str]
     gallery_ids: Sequence[str] | None
     depth: Depth
@@ -219,6 +216,10 @@ class Queries:
     def gallery(self) -> frozenset[str] | None:
         """The gallery as a set; what is only screened never needs it."""
         return None if self.gallery_ids is None else frozenset(self.gallery_ids)
+
+    def required(self, query: str) -> int:
+        """Images that the ranking of a query holds at least."""
+        return self.depth.required if self.own is None else min(self.depth.used, self.own.length(query))
 
 
 def queries(benchmark: Benchmark, declared: str = "") -> Queries:
@@ -230,7 +231,7 @@ def queries(benchmark: Benchmark, declared: str = "") -> Queries:
     """
     ids, removes = benchmark.query_ids, benchmark.excludes_reference or declared == "removed"
     removed: dict[str, list[str | None]] = {}
-    subsets: dict[str, frozenset[str]] = {}
+    first, second = first_ranking(benchmark.spec), second_ranking(benchmark.spec)
     references: dict[str, str] = {}
     if benchmark.multi_turn:
         num_turns = dict(zip(ids, benchmark.column("num_turns"), strict=True))
@@ -245,9 +246,7 @@ def queries(benchmark: Benchmark, declared: str = "") -> Queries:
         own = dict(zip(ids, benchmark.column("reference_image_id"), strict=True))
         if removes:
             removed = {query: [reference] for query, reference in own.items()}
-        if benchmark.spec.config.subset is not None:
-            members = zip(ids, benchmark.column("subset_image_ids"), strict=True)
-            subsets = {query: frozenset(subset) - {own[query]} for query, subset in members}
+        if second is not None:
             references = own
     return Queries(
         benchmark=benchmark.id,
@@ -255,9 +254,10 @@ def queries(benchmark: Benchmark, declared: str = "") -> Queries:
         num_turns=num_turns,
         multi_turn=benchmark.multi_turn,
         removed=removed,
-        subsets=subsets,
+        own=benchmark.own_lists(first) if first.column else None,
+        subsets=None if second is None else benchmark.own_lists(second),
         references=references,
         gallery_ids=benchmark.gallery,
         depth=board_depth(benchmark, removes=removes),
-        subset_wanted=needs_subset(benchmark),
+        subset_wanted=second is not None and second.on_board,
     )

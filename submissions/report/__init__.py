@@ -182,7 +182,10 @@ def _floors(
     else:
         floors["random"] = random_floor(random, [*score.metrics, *extra])
         source = " (the card's count)" if benchmark.gallery is None else ""
-        first = f"random: expected of a random order of {random.images:,} images{source}."
+        images = f"{random.images:,}"
+        if random.lengths is not None and (least := int(random.lengths.min())) < random.images:
+            images = f"{least:,} to {images}"
+        first = f"random: expected of a random order of {images} images{source}."
     return {**floors, **{name: {**values} for name, values in recorded.items()}}, (first, *notes)
 
 
@@ -197,7 +200,10 @@ def _counts(score: ScoreReport, evidence: Evidence, random: Chance | None) -> di
     if several:
         counts["turns"] = sum(benchmark.column("num_turns"))
     counts |= {"answered": score.answered, "missing": score.missing}
-    counts["gallery"] = None if random is None else random.images + benchmark.excludes_reference
+    if benchmark.gallery is not None:
+        counts["gallery"] = len(benchmark.gallery)
+    else:
+        counts["gallery"] = None if random is None else random.images + benchmark.excludes_reference
     counts["positives"] = total("ground_truth_ids" if several else "positive_image_ids")
     if not several:
         counts["hard_negatives"] = total("negative_image_ids")

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cir_datasets.rows.candidates import first_ranking
 from cir_datasets.rows.columns import list_lengths
 from cir_metrics.catalogue import parse_metric
 from cir_metrics.coding import IntArray
@@ -49,6 +50,8 @@ class Chance:
         negatives: hard negatives of each query, shape (n,); zeros for sessions.
         subset_others: the subset's images but the reference, shape (n,); zeros where there is no subset.
         num_turns: turns of each session, shape (n,); None for queries.
+        lengths: images that each query ranks where it has a gallery of its own, shape (n,); `images` is then
+            the most. None where the gallery is common.
     """
 
     images: int
@@ -57,6 +60,7 @@ class Chance:
     negatives: IntArray
     subset_others: IntArray
     num_turns: IntArray | None
+    lengths: IntArray | None = None
 
     def values(self, metric: str, variant: str = "equation") -> FloatArray | None:
         """The expected value of a metric for each query or session.
@@ -74,6 +78,8 @@ class Chance:
         Returns:
             Shape (n,), or None where there is no closed form (median_rank).
         """
+        if self.lengths is not None:
+            return self._by_length(metric, variant)
         name, k = parse_metric(metric)
         if name == "mean_rank":
             return self._rank_values(metric)
@@ -90,6 +96,26 @@ class Chance:
         if name in ("map_at_k", "pnr_map"):
             return self.average_precision(k, variant if name == "pnr_map" else None)
         return self._session_values(metric, name, k)
+
+    def _by_length(self, metric: str, variant: str) -> FloatArray | None:
+        """`values` where G differs from query to query: those of equal G together."""
+        lengths = np.zeros(0, dtype=np.int64) if self.lengths is None else self.lengths
+        found = np.zeros(len(lengths))
+        for images in np.unique(lengths).tolist():
+            of = lengths == images
+            part = Chance(
+                images,
+                min(self.depth, images),
+                self.positives[of],
+                self.negatives[of],
+                self.subset_others[of],
+                None,
+            )
+            values = part.values(metric, variant)
+            if values is None:
+                return None
+            found[of] = values
+        return found
 
     def average_precision(self, k: int, variant: str | None = None) -> FloatArray:
         """The expected AP@K, or PNR-AP@K of a variant, of each query.
@@ -192,6 +218,10 @@ def chance(benchmark: Benchmark) -> Chance | None:
     if gallery is None:
         return None
     images = gallery - (1 if benchmark.excludes_reference else 0)
+    own = None
+    if benchmark.per_query:
+        own = benchmark.own_lists(first_ranking(benchmark.spec)).lengths
+        images = int(own.max())
 
     def lengths(column: str) -> IntArray:
         return list_lengths(benchmark.ids(column))
@@ -205,6 +235,7 @@ def chance(benchmark: Benchmark) -> Chance | None:
         negatives=zeros if several else lengths("negative_image_ids"),
         subset_others=zeros if several else np.maximum(lengths("subset_image_ids") - 1, 0),
         num_turns=np.array(benchmark.column("num_turns"), dtype=np.int64) if several else None,
+        lengths=own,
     )
 
 

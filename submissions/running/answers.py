@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from submissions.rank_file.benchmarks import SUBSET_DEPTH, needs_subset
+from cir_datasets.rows.candidates import second_on_board
+from submissions.rank_file.benchmarks import SUBSET_DEPTH
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +29,7 @@ class Answers:
     @classmethod
     def of(cls, benchmark: Benchmark) -> Answers:
         """Empty answers to a benchmark."""
-        return cls(subset_rankings={} if needs_subset(benchmark) else None)
+        return cls(subset_rankings=None if second_on_board(benchmark.spec) is None else {})
 
     def add(self, rows: Sequence[dict[str, Any]], ranked: Sequence[list[str]]) -> None:
         """Take in the rankings of rows: one each, of a session one a turn, one after the other."""

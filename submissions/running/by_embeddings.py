@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cir_datasets.common.progress import step_progress
+from cir_datasets.rows.candidates import first_ranking, second_on_board
 from submissions.methods.composing import Composer, Context, Vectors, unit
 from submissions.methods.own import composed
 from submissions.methods.sc4cir import Firsts
-from submissions.methods.turns import Candidates, Turn, excluded_columns, subset_members
-from submissions.rank_file.benchmarks import SUBSET_DEPTH, needs_subset
+from submissions.methods.turns import Candidates, Turn, excluded_columns
+from submissions.rank_file.benchmarks import SUBSET_DEPTH
 from submissions.running.aggregation import (
     Aggregation,
     aggregate,
@@ -24,7 +25,7 @@ from submissions.running.aggregation import (
 )
 from submissions.running.answers import Answers
 from submissions.running.describing import describe
-from submissions.running.search import Searcher
+from submissions.running.search import Ranked, Searcher
 
 if TYPE_CHECKING:
     from submissions.rank_file.model import Method
@@ -61,18 +62,15 @@ def rank_by_embeddings(
     work = _Work(name, method, context, gallery, turns, how)
     searcher = Searcher(context.ranked, gallery.ids, search, missing=context.gallery.missing)
     queries = work.queries(searcher)
-    keys = [turn.key for turn in turns]
-    answers = Answers.of(benchmark)
+    answers, rows = Answers.of(benchmark), benchmark.rows()
     with step_progress(f"{name}: ranking {benchmark.id}", len(queries)) as advance:
-        found = searcher.search(
-            queries, k, query_ids=keys, excluded=excluded_columns(turns, gallery), advance=advance
-        )
-    rows = benchmark.rows()
+        found = best_by_vectors(searcher, queries, gallery, rows, turns, k, advance)
     answers.add(rows, found.rankings)
     asked, ranked = list(turns), found.rankings
-    if needs_subset(benchmark):
+    second = second_on_board(benchmark.spec)
+    if second is not None:
         for row, turn, query in zip(rows, turns, queries, strict=True):
-            members = subset_members(row)
+            members = second.images(row)
             best = searcher.order(query, members, SUBSET_DEPTH if firsts is None else len(members), turn.key)
             answers.add_subset(row, best)
             asked.append(turn)
@@ -81,6 +79,34 @@ def rank_by_embeddings(
         for turn, ranking, query in zip(asked, ranked, itertools.cycle(queries), strict=False):
             firsts.add(turn, ranking, functools.partial(searcher.scores, query))
     return _with_skipped(describe(method, context, turns, how, found.note(k)), context), answers
+
+
+def best_by_vectors(
+    searcher: Searcher,
+    queries: Vectors,
+    gallery: Candidates,
+    rows: Sequence[dict[str, Any]],
+    turns: Sequence[Turn],
+    k: int,
+    advance: Callable[[int], object],
+) -> Ranked:
+    """The first ranking of each turn: over the common gallery, or over the query's own list.
+
+    Args:
+        searcher: the vectors of the gallery.
+        queries: a vector a turn.
+        gallery: what is ranked.
+        rows: the queries or sessions of the turns.
+        turns: who asks.
+        k: images at most.
+        advance: called with the number of turns that were ranked, as it goes.
+    """
+    first, keys = first_ranking(gallery.benchmark.spec), [turn.key for turn in turns]
+    if first.column:
+        lists = [first.images(row) for row in rows]
+        return searcher.order_lists(queries, lists, k, query_ids=keys, advance=advance)
+    excluded = excluded_columns(turns, gallery)
+    return searcher.search(queries, k, query_ids=keys, excluded=excluded, advance=advance)
 
 
 @dataclass(frozen=True)

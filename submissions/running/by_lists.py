@@ -5,16 +5,21 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from cir_datasets.common.progress import step_progress
+from cir_datasets.rows.candidates import AskedRanking, first_ranking, second_on_board
 from submissions.errors import MethodError
 from submissions.methods.own import listed
 from submissions.methods.protocols import Ranker
 from submissions.methods.sc4cir import Firsts, by_rank
-from submissions.methods.turns import Candidates, Turn, removed_reference, subset_members, turns_of
-from submissions.rank_file.benchmarks import SUBSET_DEPTH, needs_subset
+from submissions.methods.turns import Candidates, Turn, removed_reference, turns_of
+from submissions.rank_file.benchmarks import SUBSET_DEPTH
 from submissions.rank_file.image_ids import near_miss
 from submissions.running.answers import Answers
+
+if TYPE_CHECKING:
+    from cir_datasets.rows.benchmark import Benchmark
 
 _ROWS = 256
 """Queries or sessions that are ranked at once."""
@@ -37,18 +42,20 @@ def rank_by_lists(
     """
     benchmark = gallery.benchmark
     answers = Answers.of(benchmark)
-    rows = benchmark.rows()
+    rows, first, second = benchmark.rows(), first_ranking(benchmark.spec), second_on_board(benchmark.spec)
     with step_progress(f"{name}: ranking {benchmark.id}", len(rows)) as advance:
         for start in range(0, len(rows), _ROWS):
             block = rows[start : start + _ROWS]
             turns = [turn for row in block for turn in turns_of(row)]
-            ranked = checked_lists(name, ranker, turns, gallery, k)
+            if first.column:
+                ranked = [_own_list(name, ranker, row, first, benchmark, k) for row in block]
+            else:
+                ranked = checked_lists(name, ranker, turns, gallery, k)
             answers.add(block, ranked)
-            if needs_subset(benchmark):
+            if second is not None:
                 for row in block:
-                    few = Candidates(benchmark, subset_members(row))
-                    depth = SUBSET_DEPTH if firsts is None else len(few.ids)
-                    (best,) = checked_lists(name, ranker, turns_of(row), few, depth)
+                    depth = SUBSET_DEPTH if firsts is None else len(second.images(row))
+                    best = _own_list(name, ranker, row, second, benchmark, depth)
                     answers.add_subset(row, best)
                     turns += turns_of(row)
                     ranked.append(best)
@@ -57,6 +64,15 @@ def rank_by_lists(
                     firsts.add(turn, ranking, functools.partial(by_rank, firsts.top))
             advance(len(block))
     return answers
+
+
+def _own_list(
+    name: str, ranker: Ranker, row: dict[str, Any], asked: AskedRanking, benchmark: Benchmark, k: int
+) -> list[str]:
+    """What a method ranks of a query's own list."""
+    few = Candidates(benchmark, asked.images(row))
+    (best,) = checked_lists(name, ranker, turns_of(row), few, k)
+    return best
 
 
 def checked_lists(

@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cir_datasets.common.progress import step_progress
+from cir_datasets.rows.candidates import first_ranking, second_on_board
 from cir_metrics.ranking import top_k
 from submissions.methods.own import scored
 from submissions.methods.protocols import Scorer
 from submissions.methods.sc4cir import Firsts
-from submissions.methods.turns import Candidates, excluded_columns, subset_members, turns_of
-from submissions.rank_file.benchmarks import SUBSET_DEPTH, needs_subset
+from submissions.methods.turns import Candidates, Turn, excluded_columns, turns_of
+from submissions.rank_file.benchmarks import SUBSET_DEPTH
 from submissions.running.aggregation import Aggregation, aggregate_scores
 from submissions.running.answers import Answers
 
@@ -43,7 +44,7 @@ def rank_by_scores(
     """
     benchmark = gallery.benchmark
     answers = Answers.of(benchmark)
-    rows = benchmark.rows()
+    rows, second = benchmark.rows(), second_on_board(benchmark.spec)
     step = max(1, CELLS // (len(gallery.ids) * 6))
     with step_progress(f"{name}: ranking {benchmark.id}", len(rows)) as advance:
         for start in range(0, len(rows), step):
@@ -54,13 +55,14 @@ def rank_by_scores(
             if benchmark.multi_turn:
                 aggregate_scores(how, scores, [len(own) for own in by_row])
             keys = [turn.key for turn in turns]
-            excluded = excluded_columns(turns, gallery)
-            ranked = top_k(scores, gallery.ids, k, query_ids=keys, excluded=excluded)
+            ranked = best_by_scores(scores, gallery, block, turns, k)
             answers.add(block, ranked)
-            if needs_subset(benchmark):
+            if second is not None:
                 for row, key, own in zip(block, keys, scores, strict=True):
-                    depth = SUBSET_DEPTH if firsts is None else len(row["subset_image_ids"])
-                    best = subset_ranking(row, own, gallery, key, depth)
+                    members = second.images(row)
+                    best = best_of_few(
+                        own, gallery, members, key, SUBSET_DEPTH if firsts is None else len(members)
+                    )
                     answers.add_subset(row, best)
                     turns += turns_of(row)
                     ranked.append(best)
@@ -72,25 +74,44 @@ def rank_by_scores(
     return answers
 
 
-def subset_ranking(
-    row: dict[str, Any],
+def best_by_scores(
     scores: NDArray[np.floating[Any]],
     gallery: Candidates,
-    key: str,
-    depth: int = SUBSET_DEPTH,
-) -> list[str]:
-    """The best images of a query's subset.
+    rows: Sequence[dict[str, Any]],
+    turns: Sequence[Turn],
+    k: int,
+) -> list[list[str]]:
+    """The first ranking of each turn: over the common gallery, or over the query's own list.
 
     Args:
-        row: the query.
-        scores: its scores of the whole gallery, shape (images,).
+        scores: of every image of the gallery, shape (turns, images).
         gallery: the image of each score.
-        key: the query's id, on which its ties depend.
-        depth: images at most.
+        rows: the queries or sessions of the turns.
+        turns: who asks.
+        k: images at most.
     """
-    members = subset_members(row)
-    few = scores[None, _columns(gallery, members)]
-    return top_k(few, members, depth, query_ids=[key])[0]
+    first, keys = first_ranking(gallery.benchmark.spec), [turn.key for turn in turns]
+    if first.column:
+        return [
+            best_of_few(own, gallery, first.images(row), key, k)
+            for row, key, own in zip(rows, keys, scores, strict=True)
+        ]
+    return top_k(scores, gallery.ids, k, query_ids=keys, excluded=excluded_columns(turns, gallery))
+
+
+def best_of_few(
+    scores: NDArray[np.floating[Any]], gallery: Candidates, images: Sequence[str], key: str, k: int
+) -> list[str]:
+    """The best images of a query's own list.
+
+    Args:
+        scores: the query's scores of the whole gallery, shape (images,).
+        gallery: the image of each score.
+        images: the list.
+        key: the query's id, on which its ties depend.
+        k: images at most.
+    """
+    return top_k(scores[None, _columns(gallery, images)], images, k, query_ids=[key])[0]
 
 
 def _some(scores: NDArray[np.float64], gallery: Candidates, images: Sequence[str]) -> list[float]:

@@ -11,8 +11,8 @@ import numpy as np
 from cir_datasets.common.progress import step_progress
 from submissions.errors import MethodError
 from submissions.methods.composing import unit
-from submissions.methods.turns import excluded_columns, subset_members
 from submissions.rank_file.benchmarks import SUBSET_DEPTH
+from submissions.running.by_embeddings import best_by_vectors
 from submissions.running.own_arrays import check_whole, give_back, is_tensor, numbers
 from submissions.running.own_ids import Names, from_own, joined, unframed
 from submissions.running.search import Searcher
@@ -123,15 +123,14 @@ def ranked_by_embeddings(
             "are compared."
         )
     searcher = Searcher(images, task.gallery.ids)
-    excluded = excluded_columns([task.turns[key] for key in task.keys], task.gallery)
+    turns = [task.turns[key] for key in task.keys]
+    rows = [task.by_query[key] for key in task.keys] if task.by_query else []
     with step_progress(f"ranking {task.benchmark.id}", len(task.keys)) as advance:
-        found = searcher.search(queries, task.depth, query_ids=task.keys, excluded=excluded, advance=advance)
-    own_rows = task.subset_rows()
-    subsets = {
-        key: searcher.order(query, subset_members(own_rows[key]), SUBSET_DEPTH, key)
-        for key, query in zip(task.keys, queries, strict=True)
-        if key in own_rows
-    }
+        found = best_by_vectors(searcher, queries, task.gallery, rows, turns, task.depth, advance)
+    subsets = {}
+    if task.second is not None:
+        for row, key, query in zip(rows, task.keys, queries, strict=True):
+            subsets[key] = searcher.order(query, task.second.images(row), SUBSET_DEPTH, key)
     return task.rank_file(task.answers(found.rankings), subsets)
 
 

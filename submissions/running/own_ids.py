@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from cir_datasets.registry.suites import find_suite
+from cir_datasets.rows.candidates import AskedRanking, second_on_board
 from cir_datasets.rows.hashing import gallery_hash
 from cir_metrics.errors import did_you_mean
 from cir_metrics.ids import answered_once, as_list, is_frame, order_fault, plain_id, warn_of_padding
 from submissions.errors import MethodError
 from submissions.methods.turns import Candidates, Turn, turns_of
-from submissions.rank_file.benchmarks import MAX_DEPTH, board_depth, needs_subset
+from submissions.rank_file.benchmarks import MAX_DEPTH, board_depth
 from submissions.rank_file.image_ids import Spelling, image_family, well_formed
 from submissions.rank_file.model import Method, RankBundle, RankFile
 from submissions.rank_file.owners import owner_of, owners_of_images
@@ -97,9 +99,15 @@ class Joined:
     depth: int
     names: Names
 
-    def subset_rows(self) -> dict[str, dict[str, Any]]:
-        """By query id the rows whose subset is ranked; empty where the benchmark has no subsets."""
-        return {row["query_id"]: row for row in self.rows} if needs_subset(self.benchmark) else {}
+    @functools.cached_property
+    def by_query(self) -> dict[str, dict[str, Any]]:
+        """The rows of queries by their ids, of sessions none."""
+        return {} if self.benchmark.multi_turn else {row["query_id"]: row for row in self.rows}
+
+    @functools.cached_property
+    def second(self) -> AskedRanking | None:
+        """The second ranking that is asked of each query, or None."""
+        return second_on_board(self.benchmark.spec)
 
     def answers(self, lists: Sequence[list[str]]) -> dict[str, list[str]]:
         """By key the ranking of the user's rows; equal ones of one key count once.

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 from cir_datasets.common.counts import counted
+from cir_datasets.rows.candidates import AskedRanking, first_ranking
 from cir_metrics.ids import (
     alike,
     answered_once,
@@ -17,7 +18,7 @@ from cir_metrics.ids import (
     warn_of_padding,
 )
 from submissions.errors import MethodError
-from submissions.methods.turns import Candidates, Turn, removed_reference, subset_members, turns_of
+from submissions.methods.turns import Candidates, Turn, removed_reference, turns_of
 from submissions.rank_file.benchmarks import SUBSET_DEPTH
 from submissions.rank_file.image_ids import Spelling, image_family, well_formed
 from submissions.rank_file.model import BUNDLE, RANK_FILE, turn_key
@@ -237,6 +238,10 @@ def _checked(images: list[str], turn: Turn, task: Joined, *, listed: bool) -> li
     """A ranking without its removed reference, cut, and checked."""
     place, gallery = task.names.at("lists", turn.key), task.gallery
     left_out, wanted = removed_reference(turn, gallery), task.depth
+    first = first_ranking(task.benchmark.spec)
+    if first.column:
+        few = Candidates(task.benchmark, first.images(task.by_query[turn.key]))
+        return checked_ranking(place, images, turn, few, min(wanted, len(few.ids)), "the query's own gallery")
     if listed:
         wanted = min(wanted, len(gallery.ids) - (left_out in gallery.place))
     else:
@@ -252,11 +257,13 @@ def _checked(images: list[str], turn: Turn, task: Joined, *, listed: bool) -> li
 
 def _subsets(given: Any, whole: Mapping[str, list[str]], task: Joined) -> dict[str, list[str]]:
     """The rankings of subsets by query id: what was given, or else the order of the lists."""
-    own_rows, names = task.subset_rows(), task.names
+    names, second = task.names, task.second
     called = names.of("subset_lists")
     if given is None:
-        return {key: _implied(row, whole[key], task) for key, row in own_rows.items()}
-    if not own_rows:
+        if second is None:
+            return {}
+        return {key: _implied(row, second, whole[key], task) for key, row in task.by_query.items()}
+    if second is None:
         raise MethodError(f"{called}: {task.benchmark.id} ranks no subsets. Fix: leave it out.")
     entries = named_entries(given)
     if entries is None:
@@ -264,10 +271,10 @@ def _subsets(given: Any, whole: Mapping[str, list[str]], task: Joined) -> dict[s
             f"{called}: of type {type(given).__name__}. Fix: give {{query id: [images of its subset]}}."
         )
     given = _named(entries, called, task.benchmark)
-    check_keys(list(given), list(own_rows), task.benchmark, names, "subset_lists")
+    check_keys(list(given), list(task.by_query), task.benchmark, names, "subset_lists")
     found = {}
-    for key, row in own_rows.items():
-        few = Candidates(task.benchmark, subset_members(row))
+    for key, row in task.by_query.items():
+        few = Candidates(task.benchmark, second.images(row))
         images = [
             image
             for image in _ranking(given[key], key, "subset_lists", task)
@@ -278,9 +285,9 @@ def _subsets(given: Any, whole: Mapping[str, list[str]], task: Joined) -> dict[s
     return found
 
 
-def _implied(row: dict[str, Any], images: list[str], task: Joined) -> list[str]:
+def _implied(row: dict[str, Any], second: AskedRanking, images: list[str], task: Joined) -> list[str]:
     """The best of a query's subset in the order of its list: what is not listed stands behind."""
-    members = set(subset_members(row))
+    members = set(second.images(row))
     best = list(dict.fromkeys(image for image in images if image in members))
     if len(best) < SUBSET_DEPTH:
         raise MethodError(

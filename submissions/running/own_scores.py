@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cir_datasets.common.progress import step_progress
-from cir_metrics.ranking import top_k
 from submissions.errors import MethodError
-from submissions.methods.turns import excluded_columns
+from submissions.rank_file.benchmarks import SUBSET_DEPTH
 from submissions.rank_file.model import Method
-from submissions.running.by_scores import CELLS, subset_ranking
+from submissions.running.by_scores import CELLS, best_by_scores, best_of_few
 from submissions.running.own_arrays import check_whole, give_back, is_tensor, numbers
 from submissions.running.own_ids import Joined, Names, from_own, joined, unframed
 
@@ -102,7 +101,7 @@ def ranked_by_scores(
     given = unframed(given, "scores", {"query_ids": "index", "image_ids": "columns"}, names)
     task = joined(benchmark, given, method, by_position=by_position, k=k, names=names)
     scores = given.get("scores")
-    keys, gallery, own_rows = task.keys, task.gallery, task.subset_rows()
+    keys, gallery, own_rows = task.keys, task.gallery, task.by_query
     ranked: list[list[str]] = []
     subsets: dict[str, list[str]] = {}
     declared = isinstance(method, Method) and method.reference
@@ -111,13 +110,13 @@ def ranked_by_scores(
         start = 0
         for block in _blocks(scores, task):
             some = keys[start : start + len(block)]
-            excluded = excluded_columns([task.turns[key] for key in some], gallery)
-            masked = masked and _masks_references(block, [task.turns[key] for key in some], gallery)
-            lists = top_k(block, gallery.ids, task.depth, query_ids=some, excluded=excluded)
-            ranked.extend(lists)
-            for key, own in zip(some, block, strict=True):
-                if key in own_rows:
-                    subsets[key] = subset_ranking(own_rows[key], own, gallery, key)
+            turns = [task.turns[key] for key in some]
+            masked = masked and _masks_references(block, turns, gallery)
+            rows = [own_rows[key] for key in some] if own_rows else []
+            ranked.extend(best_by_scores(block, gallery, rows, turns, task.depth))
+            if task.second is not None:
+                for row, key, own in zip(rows, some, block, strict=True):
+                    subsets[key] = best_of_few(own, gallery, task.second.images(row), key, SUBSET_DEPTH)
             start += len(block)
             advance(len(block))
     if masked:

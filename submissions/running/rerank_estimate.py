@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from cir_datasets.common.estimates import ANSWER_TOKENS, CHARACTERS, Calls, calls_table, calls_values
+from cir_datasets.rows.candidates import first_ranking, second_on_board
 from submissions.language.asking import ModelQuestion
 from submissions.language.forms import Instruction
 from submissions.language.loading import calls_at_once
@@ -14,8 +15,7 @@ from submissions.methods.composing import texts_of
 from submissions.methods.registry import needs_of
 from submissions.methods.reverse_processes import CANDIDATE_PROMPT, REVERSE_PROMPT
 from submissions.methods.sc4cir import SC4CIR, Firsts
-from submissions.methods.turns import gallery_of, removed_reference, subset_members, turns_of
-from submissions.rank_file.benchmarks import needs_subset
+from submissions.methods.turns import gallery_of, removed_reference, turns_of
 from submissions.running.make import loaded_benchmark, named_method
 
 if TYPE_CHECKING:
@@ -45,11 +45,15 @@ def estimated(
     how = options.reranker or SC4CIR()
     turns = _asked_about(benchmark, how)
     gallery = gallery_of(benchmark)
-    removed = [removed_reference(turn, gallery) in gallery.place for turn in turns]
-    rows = benchmark.rows() if needs_subset(benchmark) else []
-    # Of a subset, at most its members beside the candidates of the whole gallery.
-    beside = sum(min(how.top, len(subset_members(row))) for row in rows)
-    candidates = sum(min(how.top, len(gallery.ids) - without) for without in removed) + beside
+    first, second = first_ranking(benchmark.spec), second_on_board(benchmark.spec)
+    if first.column:
+        lengths = benchmark.own_lists(first).lengths.tolist()
+    else:
+        lengths = [len(gallery.ids) - (removed_reference(turn, gallery) in gallery.place) for turn in turns]
+    if second is not None:
+        # At most its members beside the candidates of the whole gallery.
+        lengths += benchmark.own_lists(second).lengths.tolist()
+    candidates = sum(min(how.top, length) for length in lengths)
     prompts = load_prompts(options.prompts)
     found = []
     if "language" in needs_of(who):

@@ -252,6 +252,30 @@ class Searcher:
         few = Gallery(self._vectors[rows], [self._seen[row] for row in rows])
         return [*few.top_k(query[None], k, query_ids=[query_id])[0], *behind][:k]
 
+    def order_lists(
+        self,
+        queries: Vectors,
+        lists: Sequence[Sequence[str]],
+        k: int,
+        *,
+        query_ids: Sequence[str],
+        advance: Callable[[int], object] = lambda count: None,
+    ) -> Ranked:
+        """`search` where each query ranks a list of its own; always exact.
+
+        Args:
+            queries: shape (queries, dimensions), float32.
+            lists: the images of each query, ids of the gallery.
+            k: images a query; all of its list where there are fewer.
+            query_ids: id of each query; its ties depend on it.
+            advance: called with the number of queries that were searched, as it goes.
+        """
+        rankings = []
+        for query, images, query_id in zip(queries, lists, query_ids, strict=True):
+            rankings.append(self.order(query, images, k, query_id))
+            advance(1)
+        return Ranked(rankings)
+
     def scores(self, query: Vectors, images: Sequence[str]) -> list[float]:
         """The score of images for one query; it ends where the first stands that was skipped.
 

@@ -18,13 +18,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from cir_datasets.registry.suites import find_suite, member_metric, suite
-from cir_metrics.catalogue import METRICS
+from cir_metrics.catalogue import METRICS, reads_subset
 from cir_metrics.evaluation import evaluate_coded, parse_wanted
 from cir_metrics.signature import Signature
 from submissions.errors import WithheldError
 from submissions.formats.budget import MAX_BYTES
 from submissions.formats.reader import server_format
-from submissions.rank_file.benchmarks import Benchmarks, board_depth, is_subset_metric
+from submissions.rank_file.benchmarks import Benchmarks, board_depth
 from submissions.rank_file.findings import Finding, RefusedError, ValidationReport, evident_gallery
 from submissions.rank_file.model import CIRR_SERVER, RankBundle
 from submissions.rank_file.words import is_oracle
@@ -289,6 +289,7 @@ def signatures(
             data_hash=benchmark.data_hash,
             gallery_hash=hashed,
             gallery_size=size,
+            gallery_kind="per-query" if benchmark.per_query else "shared",
             reference=use,
             checks_skipped=skipped,
             n=n,
@@ -382,7 +383,7 @@ def _computable(rank_file: RankFile, benchmark: Benchmark) -> tuple[list[str], t
     has_all = bool(rank_file.rankings) or rank_file.format != CIRR_SERVER
     has_subset = rank_file.subset_rankings is not None
     wanted = benchmark.spec.metrics
-    possible = [metric for metric in wanted if (has_subset if is_subset_metric(metric) else has_all)]
+    possible = [metric for metric in wanted if (has_subset if reads_subset(metric) else has_all)]
     return possible, tuple(metric for metric in wanted if metric not in possible)
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cir_datasets.rows.columns import id_array, list_lengths, numbers
+from cir_datasets.rows.columns import distinct, id_array, list_lengths, numbers
 from cir_metrics.coding import UNLISTED, first_ranks, mark
 from cir_metrics.errors import InputError
 from cir_metrics.evaluation import CodedQueries, CodedSessions
@@ -180,7 +180,7 @@ def _truth(
         stored = None if gallery is None else benchmark.places(_COLUMNS[each])
         counts, parts = _flat(benchmark, each, stored)
         if gallery is None or stored is None:
-            places, images = _distinct(parts)
+            places, images = distinct(parts)
             codes = columns.codes_of(images)
         else:
             if of_gallery is None:
@@ -220,18 +220,6 @@ def _flat(
             "where the ground truth is withheld, the publisher's server."
         )
     return counts, parts
-
-
-def _distinct(parts: list[pa.Array]) -> tuple[NDArray[Any], pa.Array]:
-    """Ids as places in the distinct ones, and those."""
-    import pyarrow as pa
-
-    if not any(map(len, parts)):
-        return np.zeros(0, dtype=np.int32), pa.array([], pa.string())
-    ids = pa.chunked_array(parts)
-    encoded = ids if pa.types.is_dictionary(ids.type) else ids.dictionary_encode()
-    encoded = encoded.unify_dictionaries()
-    return np.concatenate([numbers(chunk.indices) for chunk in encoded.chunks]), encoded.chunk(0).dictionary
 
 
 def _ends(lengths: NDArray[Any]) -> NDArray[np.int64]:

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cir_datasets.rows.columns import list_lengths
-from cir_metrics.catalogue import METRICS, check_variant, metric, parse_metric
+from cir_metrics.catalogue import METRICS, check_variant, metric, parse_metric, reads_subset
 from cir_metrics.errors import CallError, InputError, UnknownNameError
 from cir_metrics.measures import map_subset, recall_at_k, recall_subset
 from cir_metrics.sums import FloatArray
-from submissions.rank_file.benchmarks import SUBSET_DEPTH, board_depth, is_subset_metric
+from submissions.rank_file.benchmarks import SUBSET_DEPTH, board_depth
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
@@ -148,7 +148,7 @@ def check_further(
             _check_turn(each.name, each.turn, benchmark)
         if each.printed.partition("@turn")[0] + each.suffix in shown:
             continue
-        if is_subset_metric(each.printed):
+        if reads_subset(each.printed):
             _check_subset(each, rank_file)
         else:
             _check_depth(each, benchmark, rank_file)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +48,7 @@ _KEPT_FIX = (
     "drop it, and add your next image to keep the length; rankings that keep the reference are handed in for "
     "OTHER"
 )
+_OWN_DEPTH_FIX = "rank at least {used} images a query, or its whole list where that is shorter"
 _JOIN_FIX = "join it with your other file:  cir convert {file} OTHER --benchmark {benchmark} --to native"
 
 
@@ -143,7 +144,7 @@ class _Checker:
             if queries.subset_wanted and not part:
                 self._missing_subsets()
             return
-        if not queries.subsets:
+        if queries.subsets is None:
             message = (
                 f"{queries.benchmark} has no subsets, so that there is nothing for subset_rankings to rank."
             )
@@ -151,11 +152,11 @@ class _Checker:
             return
         note_unknown_queries(answers, queries, self.unchecked.spec, self.findings, cause="subset")
         ranked = queries.num_turns if self.unchecked.rankings is None else self.unchecked.rankings
-        for query, members in queries.subsets.items():
+        for query in queries.subsets.position:
             if query in answers:
                 answer = answers[query]
                 if answer is not None:
-                    self._subset_ranking(query, answer, members)
+                    self._subset_ranking(query, answer, queries.subsets[query])
             elif query in ranked:
                 self._add(
                     "missing-subset", "its subset is not ranked.", query, cause="some", fix=self._subset_fix()
@@ -170,20 +171,20 @@ class _Checker:
         elif self.unchecked.format == LISTS:
             message = "the file ranks for recall alone; the board also shows Recall_subset."
             fix = _RANK_FIX
-        self.findings.add("missing-subset", message, count=len(self.queries.subsets), fix=fix)
+        self.findings.add("missing-subset", message, count=len(self.queries.num_turns), fix=fix)
 
     def _subset_fix(self) -> str | None:
         place = _SUBSETS.get(self.unchecked.kind)
         return None if place is None else _SUBSET_FIX.replace("{place}", place)
 
     def _ranking(self, query: str, turn: int | None, ids: list[Any]) -> None:
-        queries, depth = self.queries, self.queries.depth
+        queries, depth, required = self.queries, self.queries.depth, self.queries.required(query)
         if not ids:
             if turn is not None and self.unchecked.format == TREC:
                 # A run cannot say that a ranking is empty: a turn without a line is one that is left out.
                 self._add("missing-turn", "the TREC run has no line for this turn.", query, turn=turn)
             else:
-                self._add("empty-ranking", "the ranking is empty.", query, turn=turn)
+                self._add("empty-ranking", "the ranking is empty.", query, turn=turn, depth=required)
             return
         present = set(ids)
         if len(present) < len(ids):
@@ -193,6 +194,8 @@ class _Checker:
                 self._unknown_images(query, turn, ids, queries.gallery)
         elif not all(well_formed(self.family, image) for image in ids):
             self._malformed_images(query, turn, ids)
+        if queries.own is not None:
+            self._outside_own(query, ids, queries.own[query])
         removed = queries.removed.get(query)
         if removed is not None:
             reference = removed[(turn or 1) - 1]
@@ -208,20 +211,16 @@ class _Checker:
                     code, why = "reference-contradiction", 'The method block says "reference": "removed".'
                 details = {"turn": turn, "value": reference, "position": place, "fix": fix}
                 self._add(code, message + why, query, cause="ranked", **details)
-        if len(ids) < depth.required:
-            many = counted(len(ids), "image")
-            self._add("short-ranking", f"{many}; the board's metrics use {depth.required}.", query, turn=turn)
+        if len(ids) < required:
+            message = f"{counted(len(ids), 'image')}; the board's metrics use {required}."
+            fix = None if queries.own is None else _OWN_DEPTH_FIX.format(used=depth.used)
+            self._add("short-ranking", message, query, turn=turn, depth=required, fix=fix)
         elif len(ids) > MAX_DEPTH:
-            self._add(
-                "long-ranking", f"{len(ids):,} images; at most {MAX_DEPTH:,} are accepted.", query, turn=turn
-            )
+            message = f"{len(ids):,} images; at most {MAX_DEPTH:,} are accepted."
+            self._add("long-ranking", message, query, turn=turn)
         elif len(ids) > depth.used:
-            self._add(
-                "deep-ranking",
-                f"{len(ids):,} images; the board uses the first {depth.used}.",
-                query,
-                turn=turn,
-            )
+            message = f"{len(ids):,} images; the board uses the first {depth.used}."
+            self._add("deep-ranking", message, query, turn=turn)
 
     def _subset_ranking(self, query: str, ids: list[Any], members: frozenset[str]) -> None:
         needed = min(SUBSET_DEPTH, len(members))
@@ -241,25 +240,31 @@ class _Checker:
             fix = "drop it, add your next member to keep three, then run  cir validate {file}"
             details = {"value": reference, "position": place, "fix": fix}
             self._add("reference-ranked", message, query, cause="subset", **details)
-        strangers = (
-            (place, image)
-            for place, image in enumerate(ids, start=1)
-            if image not in members and image != reference
-        )
-        self._at_places(
-            "not-in-subset",
-            "",
-            query,
-            None,
-            strangers,
-            lambda place, image: (
-                f"the {ordinal(place)} image {shown(image)} is not one of the query's subset."
-            ),
-        )
+        allowed = members if reference is None else members | {reference}
+        self._not_listed("not-in-subset", query, ids, allowed, "is not one of the query's subset")
         if len(ids) < needed:
             many = counted(len(ids), "image")
             message = f"{many} in the subset ranking; Recall_subset uses {needed}."
             self._add("short-ranking", message, query, cause="subset", depth=needed)
+
+    def _outside_own(self, query: str, ids: list[Any], own: frozenset[str]) -> None:
+        """Images of the benchmark that the query does not rank; a removed reference is said elsewhere."""
+        elsewhere = own | set(filter(None, self.queries.removed.get(query, ())))
+        if self.queries.gallery is not None:
+            elsewhere |= set(ids) - self.queries.gallery
+        where = f"is not among the {len(own):,} images that this query ranks"
+        self._not_listed("not-in-gallery", query, ids, elsewhere, where)
+
+    def _not_listed(
+        self, code: str, query: str, ids: list[Any], allowed: Collection[str], where: str
+    ) -> None:
+        """Note the images of a ranking that are not in the query's own list."""
+
+        def message(place: int, image: str) -> str:
+            return f"the {ordinal(place)} image {shown(image)} {where}."
+
+        strangers = ((place, image) for place, image in enumerate(ids, start=1) if image not in allowed)
+        self._at_places(code, "", query, None, strangers, message)
 
     def _duplicates(self, query: str, turn: int | None, ids: list[Any], part: str) -> None:
         first: dict[str, int] = {}
@@ -303,17 +308,12 @@ class _Checker:
         ).rstrip()
 
     def _malformed_images(self, query: str, turn: int | None, ids: list[Any]) -> None:
-        wrong = (
-            (place, image) for place, image in enumerate(ids, start=1) if not well_formed(self.family, image)
-        )
-        self._at_places(
-            "unknown-image",
-            "form",
-            query,
-            turn,
-            wrong,
-            lambda place, image: f"the {ordinal(place)} image {shown(image)} is not a COCO id (12 digits).",
-        )
+        def message(place: int, image: str) -> str:
+            return f"the {ordinal(place)} image {shown(image)} is not a COCO id (12 digits)."
+
+        ranked = enumerate(ids, start=1)
+        wrong = ((place, image) for place, image in ranked if not well_formed(self.family, image))
+        self._at_places("unknown-image", "form", query, turn, wrong, message)
 
     def _at_places(
         self,
@@ -363,6 +363,7 @@ def suspects(columns: Columns, queries: Queries, family: str) -> set[str]:
         _odd_lengths(columns, queries)
         | _with_duplicates(columns)
         | _with_strangers(columns, queries, family)
+        | _outside_own_lists(columns, queries)
         | _with_references(columns, queries, owners)
     )
     suspect[owners[wrong]] = True
@@ -371,7 +372,10 @@ def suspects(columns: Columns, queries: Queries, family: str) -> set[str]:
 
 def _odd_lengths(columns: Columns, queries: Queries) -> NDArray[np.bool_]:
     lengths, depth = columns.lengths, queries.depth
-    odd: NDArray[np.bool_] = (lengths == 0) | (lengths < depth.required) | (lengths > depth.used)
+    required: int | NDArray[np.int64] = depth.required
+    if queries.own is not None:
+        required = np.minimum(depth.used, queries.own.lengths[queries.own.places(columns.names)])
+    odd: NDArray[np.bool_] = (lengths == 0) | (lengths < required) | (lengths > depth.used)
     return odd | (lengths > MAX_DEPTH)
 
 
@@ -409,10 +413,23 @@ def _with_strangers(columns: Columns, queries: Queries, family: str) -> NDArray[
         strange = np.array([not well_formed(family, image) for image in columns.image_ids], dtype=np.bool_)
     if not strange.any():
         return np.zeros(len(columns.lengths), dtype=np.bool_)
-    places = strange[columns.codes]
+    return _with_any(columns, strange[columns.codes])
+
+
+def _with_any(columns: Columns, places: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Rankings of which at least one place is marked."""
     before = np.concatenate([[0], np.cumsum(places)])
-    counted: NDArray[np.bool_] = before[columns.offsets[1:]] > before[columns.offsets[:-1]]
-    return counted
+    found: NDArray[np.bool_] = before[columns.offsets[1:]] > before[columns.offsets[:-1]]
+    return found
+
+
+def _outside_own_lists(columns: Columns, queries: Queries) -> NDArray[np.bool_]:
+    """Rankings with an image that their query does not rank."""
+    if queries.own is None:
+        return np.zeros(len(columns.lengths), dtype=np.bool_)
+    asking = np.repeat(queries.own.places(columns.names), columns.lengths)
+    images = columns.in_gallery(queries.own.images)[columns.codes]
+    return _with_any(columns, ~queries.own.holds(asking, images))
 
 
 def _with_references(columns: Columns, queries: Queries, owners: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -17,14 +17,16 @@ from typer.testing import CliRunner
 import cir_datasets
 import submissions
 from cir_datasets.rows.benchmark import Benchmark
+from cir_datasets.rows.candidates import SUBSET, AskedRanking
 from cir_metrics.errors import CallError, CirError, UnknownNameError
 from leaderboard.cli import build
 from submissions import RunOptions
 from submissions.errors import EncoderError, MethodError
 from submissions.language.prompts import load_prompts
 from submissions.methods import method_names
-from submissions.methods.turns import subset_members
 from submissions.running.rerank_estimate import estimated
+
+SECOND = AskedRanking(SUBSET, removes_reference=True, on_board=True)
 
 SESSIONS = ["run", "--benchmark", "shapes/multiturn_val", "--method", "image_only_pixels"]
 
@@ -305,7 +307,7 @@ def test_a_dry_run_counts_the_whole_gallery_where_a_reference_lies_outside_it() 
     benchmark = Benchmark.from_rows(whole.spec, rows, gallery)
     options = RunOptions(rerank="sc4cir", rerank_top=1000, rerank_processes="s3", language="oracle")
     (found,) = estimated(benchmark, "random", options, 85)
-    beside = sum(len(subset_members(row)) for row in rows)
+    beside = sum(len(SECOND.images(row)) for row in rows)
     assert found.calls == len(rows) * (len(gallery) - 1) + count + beside
 
 

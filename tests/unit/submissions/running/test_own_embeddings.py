@@ -11,10 +11,12 @@ from own_answers import BENCHMARK, IMAGES, KEYS, SESSIONS, TURNS, best_first, fo
 
 import submissions
 from cir_datasets.rows.benchmark import Benchmark
+from cir_datasets.rows.candidates import SUBSET, AskedRanking
 from submissions.errors import MethodError
-from submissions.methods.turns import subset_members
 from submissions.running import own_embeddings
 from submissions.running.own_embeddings import rank_file_from_embeddings
+
+SECOND = AskedRanking(SUBSET, removes_reference=True, on_board=True)
 
 DRAWN = np.random.default_rng(0)
 QUERIES = DRAWN.standard_normal((len(KEYS), 8)).astype(np.float32)
@@ -50,7 +52,7 @@ def check_twin(
         key, reference = row["query_id"], row["reference_image_id"]
         scores = (own * query.astype(np.float64)).sum(axis=1)
         of = dict(zip(gallery, scores.tolist(), strict=True))
-        subset = {image: of[image] for image in subset_members(row)}
+        subset = {image: of[image] for image in SECOND.images(row)}
         assert found.subset_rankings[key] == best_first(subset, key)[:3]
         del of[reference]
         assert found.rankings[key] == best_first(of, key)[:50]

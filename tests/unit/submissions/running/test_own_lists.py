@@ -12,11 +12,13 @@ from own_answers import BENCHMARK, IMAGES, KEYS, SESSIONS, TURNS, for_real_cirr,
 
 import submissions
 from cir_datasets.rows.benchmark import Benchmark
+from cir_datasets.rows.candidates import SUBSET, AskedRanking
 from cir_datasets.rows.hashing import gallery_hash
 from submissions.errors import MethodError
-from submissions.methods.turns import subset_members
 from submissions.running import own_ids, own_lists
 from submissions.running.own_lists import rank_file_from_lists
+
+SECOND = AskedRanking(SUBSET, removes_reference=True, on_board=True)
 
 ROWS = {row["query_id"]: row for row in BENCHMARK.rows()}
 
@@ -28,7 +30,7 @@ def drawn(benchmark: Benchmark, seed: int = 0) -> dict[str, list[str]]:
 
 
 LISTS = drawn(BENCHMARK)
-SUBSETS = {key: subset_members(row)[::-1] for key, row in ROWS.items()}
+SUBSETS = {key: SECOND.images(row)[::-1] for key, row in ROWS.items()}
 
 
 def made(

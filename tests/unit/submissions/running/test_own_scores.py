@@ -17,15 +17,18 @@ from own_answers import BENCHMARK, IMAGES, KEYS, SESSIONS, TURNS, best_first
 import cir_datasets
 import submissions
 from cir_datasets.rows.benchmark import Benchmark
+from cir_datasets.rows.candidates import SUBSET, AskedRanking
 from cir_datasets.rows.hashing import gallery_hash
 from submissions.errors import ComparisonError, MethodError
-from submissions.methods.turns import subset_members
 from submissions.running import own_ids, own_scores
 from submissions.running.own_scores import rank_file_from_scores
 
 # Few distinct values, so that ties are common; infinities have a place too.
 VALUES = st.sampled_from([-np.inf, -1.0, -0.0, 0.0, 0.5, 1.0, np.inf])
 SCORES = np.random.default_rng(0).standard_normal((len(KEYS), len(IMAGES))).astype(np.float32)
+
+
+SECOND = AskedRanking(SUBSET, removes_reference=True, on_board=True)
 
 
 def made(scores: Any, benchmark: Benchmark = BENCHMARK, **change: Any) -> submissions.RankFile:
@@ -44,7 +47,7 @@ def test_rankings_are_what_plain_python_gives(kind: type, data: st.DataObject) -
     for row, own in zip(BENCHMARK.rows(), scores.astype(float).tolist(), strict=True):
         query, reference = row["query_id"], row["reference_image_id"]
         of = dict(zip(IMAGES, own, strict=True))
-        subset = {image: of[image] for image in subset_members(row)}
+        subset = {image: of[image] for image in SECOND.images(row)}
         assert found.subset_rankings[query] == best_first(subset, query)[:3]
         del of[reference]
         assert found.rankings[query] == best_first(of, query)[:50]

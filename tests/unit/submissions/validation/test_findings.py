@@ -282,10 +282,10 @@ def test_a_malformed_file_gives_exactly_its_code(
 def test_every_code_has_a_case() -> None:
     # `too-costly` and `wrong-settings` are said by a server; what only transcripts have is tested with them.
     of_server = {"too-costly", "wrong-settings"}
-    # `other-gallery` needs galleries of real size: test_ranked_gallery.
+    # `other-gallery` needs galleries of real size: test_ranked_gallery. `not-in-gallery`: test_own_galleries.
     covered = (
         {code for code, *_ in CASES}
-        | {"too-large", "other-gallery"}
+        | {"too-large", "other-gallery", "not-in-gallery"}
         | of_server
         | {code for code, *_ in MUTATIONS}
     )

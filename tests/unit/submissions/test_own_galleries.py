@@ -1,0 +1,218 @@
+"""A benchmark whose queries rank lists of their own, of 3, 15 and 900 images: from its folder to a score."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import own_galleries as world
+import pytest
+
+import cir_datasets
+import submissions
+from cir_datasets.errors import CardError, RecordError
+from cir_datasets.rows.benchmark import Benchmark
+from cir_datasets.rows.hashing import galleries_hash
+from cir_metrics.signature import differences
+from submissions.errors import MethodError
+from submissions.rank_file.model import Method
+from submissions.report.floors import chance, random_floor
+from submissions.running.own_lists import rank_file_from_lists
+from submissions.running.own_scores import rank_file_from_scores
+
+
+def codes(benchmark: Benchmark, rankings: dict[str, list[str]]) -> list[str]:
+    content = json.dumps(world.document(rankings)).encode()
+    return [finding.code for finding in submissions.validate(content, benchmark).findings]
+
+
+def lists_of(benchmark: Benchmark) -> dict[str, list[str]]:
+    """What each query ranks, by the plain reading of its row."""
+    removed = benchmark.excludes_reference
+    return {
+        row["query_id"]: [
+            image
+            for image in row["gallery_image_ids"]
+            if not (removed and image == row["reference_image_id"])
+        ]
+        for row in benchmark.rows()
+    }
+
+
+def test_its_gallery_is_the_union_of_the_lists() -> None:
+    benchmark = world.loaded()
+    lists = {row["query_id"]: row["gallery_image_ids"] for row in world.rows()}
+    assert set(benchmark.gallery or ()) == {image for own in lists.values() for image in own}
+    assert benchmark.gallery_hash == galleries_hash(lists)
+    assert (benchmark.per_query, benchmark.reference_use) == (True, "removed")
+    memory = Benchmark.from_rows(benchmark.spec, benchmark.rows(), None)
+    assert (set(memory.gallery or ()), memory.gallery_hash) == (
+        set(benchmark.gallery or ()),
+        benchmark.gallery_hash,
+    )
+    outside = [{**row, "reference_image_id": "elsewhere"} for row in benchmark.rows()]
+    assert Benchmark.from_rows(benchmark.spec, outside, None).reference_use == "outside"
+
+
+@pytest.mark.parametrize("reference", ["removed", "kept"])
+def test_rankings_of_each_list_are_valid_and_signed(reference: str) -> None:
+    benchmark = world.loaded(reference)
+    content = json.dumps(world.document(world.ranked(benchmark))).encode()
+    assert submissions.validate(content, benchmark).findings == ()
+    scored = submissions.score(content, benchmark)
+    ranked = lists_of(benchmark)
+    hits = [ranked[row["query_id"]].index(row["target_image_id"]) < 10 for row in benchmark.rows()]
+    assert scored.metrics["recall@10"] == sum(hits) / len(hits)
+    signature = scored.signatures["recall@1"]
+    assert f"gallery:per-query:931:{benchmark.gallery_hash}" in signature.key
+    shared = dataclasses.replace(signature, gallery_kind="shared")  # type: ignore[type-var]
+    assert differences(signature, shared)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("query", "images", "expected"),
+    [
+        ("q1", ["im0800"], ["not-in-gallery"]),
+        ("q4", ["nonsense"], ["unknown-image"]),
+        ("q0", ["im0000"], ["reference-ranked"]),
+        ("q4", ["im0030", "im0030"], ["duplicate-image"]),
+    ],
+)
+def test_what_a_query_does_not_rank_is_refused(query: str, images: list[str], expected: list[str]) -> None:
+    rankings = world.ranked(world.loaded())
+    rankings[query] = [*images, *(each for each in rankings[query] if each not in images)][:10]
+    assert codes(world.loaded(), rankings) == expected
+
+
+def test_a_ranking_is_as_long_as_the_metrics_use_or_as_its_list() -> None:
+    benchmark = world.loaded()
+    rankings = world.ranked(benchmark)
+    assert {query: len(ranking) for query, ranking in rankings.items()} == {
+        "q0": 2, "q1": 10, "q2": 10, "q3": 3, "q4": 10, "q5": 10
+    }  # fmt: skip
+    for query in rankings:
+        shorter = {**rankings, query: rankings[query][:-1]}
+        assert codes(benchmark, shorter) == ["short-ranking"]
+    whole = {**rankings, "q5": lists_of(benchmark)["q5"]}
+    assert codes(benchmark, whole) == ["deep-ranking"]
+
+
+@pytest.mark.parametrize("reference", ["removed", "kept"])
+def test_methods_rank_the_querys_own_list_alone(reference: str) -> None:
+    benchmark = world.loaded(reference)
+    made = submissions.make_rank_file(benchmark, "random", k=1000)
+    assert {query: sorted(ranking) for query, ranking in made.rankings.items()} == {
+        query: sorted(images) for query, images in lists_of(benchmark).items()
+    }
+
+    class Backwards:
+        def method(self) -> Method:
+            return Method(name="Backwards")
+
+        def rank(self, turns: Any, gallery: Any, k: int) -> list[list[str]]:
+            return [sorted(gallery.ids, reverse=True)[:k] for _ in turns]
+
+    listed = submissions.make_rank_file(benchmark, Backwards(), k=1000)
+    assert dict(listed.rankings) == {
+        query: sorted(images, reverse=True) for query, images in lists_of(benchmark).items()
+    }
+
+
+def test_scores_and_lists_of_ones_own_are_of_the_querys_list() -> None:
+    benchmark = world.loaded()
+    images = list(benchmark.gallery or ())
+    scores = np.tile(np.arange(len(images), dtype=np.float64), (len(benchmark), 1))
+    made = rank_file_from_scores(
+        benchmark, scores, query_ids=benchmark.query_ids, image_ids=images, method="Last first", k=1000
+    )
+    expected = {query: sorted(own, reverse=True) for query, own in lists_of(benchmark).items()}
+    assert made.rankings == expected  # type: ignore[union-attr]
+    again = rank_file_from_lists(benchmark, expected, method="Last first", k=1000)
+    assert again.rankings == expected  # type: ignore[union-attr]
+    with pytest.raises(MethodError, match="own gallery"):
+        rank_file_from_lists(benchmark, {**expected, "q0": ["im0500"]}, method="Last first")
+
+
+def test_equal_scores_earn_what_chance_does() -> None:
+    benchmark = world.loaded()
+    scores = np.zeros((len(benchmark), len(benchmark.gallery or ())))
+    made = rank_file_from_scores(
+        benchmark, scores, query_ids=benchmark.query_ids, image_ids=benchmark.gallery, method="Constant"
+    )
+    assert submissions.score(made, benchmark).metrics["recall@1"] < 1
+
+
+def test_chance_is_that_of_each_list() -> None:
+    benchmark = world.loaded()
+    random = chance(benchmark)
+    assert random is not None
+    lengths = [len(images) for images in lists_of(benchmark).values()]
+    expected = sum(min(10, length) / length for length in lengths) / len(lengths)
+    assert random_floor(random, ["recall@10"])["recall@10"] == pytest.approx(expected, abs=1e-12)
+    of_ranks = random.values("mean_rank")
+    assert of_ranks is not None
+    # The mean of min(rank, 11) where the rank is any of a list's.
+    means = [sum(min(rank, 11) for rank in range(1, n + 1)) / n for n in lengths]
+    assert of_ranks.tolist() == pytest.approx(means, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        (
+            {"gallery_image_ids": ["im0003", "im0002"]},
+            "positive 'im0001' is not in its gallery_image_ids",
+        ),
+        ({"gallery_image_ids": ["im0000", "im0001"]}, "must name 2 images or more to rank"),
+        ({"gallery_image_ids": ["im0001", "im0001", "im0002"]}, "'im0001' twice"),
+        ({"gallery_image_ids": ["im0001", "im0002", "im9999"]}, "'im9999' is not in the gallery"),
+    ],
+)
+def test_a_row_whose_list_is_wrong_is_refused_with_its_place(
+    change: dict[str, Any], fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = world.write_folder(tmp_path / world.NAME)
+    rows = [{**row, **(change if row["query_id"] == "q0" else {})} for row in world.rows()]
+    (folder / "queries.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    monkeypatch.setenv("CIR_BENCHMARKS", str(folder))
+    with pytest.raises(RecordError, match="line 1") as error:
+        cir_datasets.load(f"{world.NAME}/test")
+    assert fault in str(error.value)
+
+
+def test_a_card_and_its_rows_agree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = world.write_folder(tmp_path / world.NAME)
+    monkeypatch.setenv("CIR_BENCHMARKS", str(folder))
+    with (folder / "images.txt").open("a") as images:
+        images.write("unlisted\n")
+    with pytest.raises(RecordError, match="'unlisted' of its gallery is in no query's gallery_image_ids"):
+        cir_datasets.load(f"{world.NAME}/test")
+    card = json.loads((folder / "card.yaml").read_text())
+    (folder / "card.yaml").write_text(json.dumps({**card, "gallery": "common"}))
+    with pytest.raises(RecordError, match="does not say `gallery: per_query`"):
+        cir_datasets.load(f"{world.NAME}/test")
+
+
+def test_sessions_rank_a_common_gallery(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = world.write_folder(tmp_path / world.NAME)
+    turn = {"turn": 1, "reference_image_id": "im0000", "relative_caption": "made up"}
+    session = {"session_id": "s", "ground_truth_ids": ["im0001"], "turns": [turn]}
+    (folder / "queries.jsonl").write_text(json.dumps(session) + "\n")
+    card = json.loads((folder / "card.yaml").read_text())
+    card |= {"metrics": ["hits@1"], "main_metric": "hits@1"}
+    (folder / "card.yaml").write_text(json.dumps(card))
+    monkeypatch.setenv("CIR_BENCHMARKS", str(folder))
+    with pytest.raises(CardError, match="per_query"):
+        cir_datasets.load(f"{world.NAME}/test")
+
+
+def test_rows_in_python_say_it_by_their_lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CIR_BENCHMARKS", raising=False)
+    made = cir_datasets.own_benchmark(
+        "from_rows", world.rows(), folder=tmp_path / "from_rows", metrics=["recall@1"], main_metric="recall@1"
+    )
+    assert made.per_query
+    assert made.gallery_hash == world.loaded().gallery_hash
