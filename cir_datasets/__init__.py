@@ -8,7 +8,7 @@ from typing import Any
 
 import lazy_loader
 
-from cir_datasets.huggingface.hook import install as _install
+from cir_datasets.hook import install as _install
 from cir_metrics.hook import on_import as _on_import
 
 

@@ -103,7 +103,7 @@ def benchmark_table() -> str:
 
 def _first_lines(card: Any) -> list[str]:
     """How a benchmark is loaded by its name."""
-    from cir_datasets.huggingface.hook import first_lines
+    from cir_datasets.hook import first_lines
 
     public = [name for name, config in card.configs.items() if config.ground_truth == "public"]
     name = next((found for found in public if card.configs[found].split == "validation"), public[0])

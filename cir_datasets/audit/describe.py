@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from cir_datasets import registry, sources
 from cir_datasets.builders import builder_class
 from cir_datasets.common.terminal import aligned
-from cir_datasets.huggingface.hook import first_lines
+from cir_datasets.hook import first_lines
 from cir_datasets.prepared.folder import last_prepared, read_table
 from cir_datasets.registry.schema import main_metric_terms
 from cir_datasets.registry.suites import MICRO_SUFFIX, Suite, find_suite, suites_of

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from cir_datasets.common.pictures import open_picture
+from cir_datasets.common.paths import open_picture
 from cir_datasets.common.progress import step_progress
 from cir_datasets.errors import SourceError
 from cir_datasets.images.locate import (

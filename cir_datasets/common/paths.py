@@ -1,13 +1,62 @@
-"""Where this suite keeps its files, and where it looks for the publishers'."""
+"""Files of users: where this suite keeps its own and looks for the publishers', names that may become part of
+a path, and opening what others have written.
+"""
 
 from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
+import struct
+import zlib
+from collections.abc import Collection
 from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, Literal, get_args
 
 import platformdirs
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+NAME = r"[a-z][a-z0-9_]{0,63}"
+NAME_RULE = "small letters, digits and _, a letter first, at most 64"
+"""The pattern in words."""
+_PATTERN = re.compile(NAME)
+
+PictureFormat = Literal["BMP", "GIF", "JPEG", "PNG", "TIFF", "WEBP"]
+"""The formats that a card may name. Others are never tried: of EPS, say, Pillow would start Ghostscript."""
+
+PICTURE_FORMATS: tuple[PictureFormat, ...] = get_args(PictureFormat)
+"""All of them, for pictures that belong to no benchmark."""
+
+BENCHMARK_FORMATS: tuple[PictureFormat, ...] = ("JPEG", "PNG")
+"""Those of a benchmark whose card names none."""
+
+MOST_PIXELS = 2**26
+"""Of a picture that is decoded: a few bytes may claim many more, and each costs up to sixteen."""
+
+DECODING_ERRORS = (
+    OSError,
+    SyntaxError,
+    ValueError,
+    EOFError,
+    IndexError,
+    TypeError,
+    struct.error,
+    zlib.error,
+)
+"""What Pillow's decoders raise on damaged files, each in its own manner."""
+
+
+def is_name(text: str) -> bool:
+    """Whether a benchmark, a challenge or an overlay may be called so.
+
+    Example:
+        >>> is_name("my_own"), is_name("my-own"), is_name("../mine")
+        (True, False, False)
+    """
+    return _PATTERN.fullmatch(text) is not None
 
 
 def regular(path: str | Path) -> Path:
@@ -27,6 +76,50 @@ def regular(path: str | Path) -> Path:
     if not stat.S_ISREG(Path(path).stat().st_mode):
         raise OSError(errno.EINVAL, "it is no regular file, but a folder, pipe, socket or device", str(path))
     return Path(path)
+
+
+def open_picture(file: str | Path | BinaryIO, formats: Collection[PictureFormat] = PICTURE_FORMATS) -> Image:
+    """Open a picture in one of some formats, whatever its name ends with; nothing is decoded yet.
+
+    Args:
+        file: a path, or an open file that can be read from its start again.
+        formats: the formats that are tried.
+
+    Raises:
+        PIL.UnidentifiedImageError: it is a picture in none of them; the message says in which of the others,
+            where it is one of a card's.
+        OSError: it cannot be read, is no regular file, or has more than `MOST_PIXELS`.
+
+    Example:
+        >>> import io
+        >>> from PIL import Image
+        >>> made = io.BytesIO()
+        >>> Image.new("RGB", (1, 1)).save(made, "BMP")
+        >>> open_picture(made).format
+        'BMP'
+        >>> open_picture(made, ["JPEG", "PNG"])
+        Traceback (most recent call last):
+        PIL.UnidentifiedImageError: not a picture in JPEG or PNG, but in BMP
+    """
+    from PIL import Image, UnidentifiedImageError
+
+    if isinstance(file, str | Path):
+        regular(file)
+    try:
+        image = Image.open(file, formats=sorted(formats))
+    except UnidentifiedImageError as error:
+        try:
+            with Image.open(file, formats=PICTURE_FORMATS) as other:
+                found = f", but in {other.format}"
+        except UnidentifiedImageError:
+            found = ""
+        raise UnidentifiedImageError(f"not a picture in {' or '.join(sorted(formats))}{found}") from error
+    except Image.DecompressionBombError as error:
+        raise OSError(str(error)) from error
+    if image.width * image.height > MOST_PIXELS:
+        image.close()
+        raise OSError(f"{image.width:,} x {image.height:,} pixels; at most {MOST_PIXELS:,} are decoded")
+    return image
 
 
 def cache_home() -> Path:

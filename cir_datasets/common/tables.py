@@ -14,7 +14,6 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cir_datasets.common.spreadsheets import guarded
 from cir_datasets.common.terminal import fitted
 from cir_metrics.errors import CallError, UnknownNameError, did_you_mean
 
@@ -38,6 +37,8 @@ _LATEX = {
     # Behind `\\` both would be read as arguments of the line's end.
     **{each: f"{{{each}}}" for each in "[]*"},
 }
+# A text with apostrophes of its own before a formula gets one more: `unguarded` takes one off.
+_FORMULA = re.compile(r"'*\s*[=+\-@＝＋－＠]|'*[\t\r\n]")
 
 
 @dataclass(frozen=True)
@@ -387,3 +388,23 @@ def count(value: int | None) -> str:
         ('22,608', '-')
     """
     return "-" if value is None else f"{value:,}"
+
+
+def guarded(text: str) -> str:
+    """The text, with an apostrophe before what a spreadsheet would take for a formula.
+
+    Example:
+        >>> guarded("=1+1"), guarded("a star"), guarded("'=1")
+        ("'=1+1", 'a star', "''=1")
+    """
+    return f"'{text}" if _FORMULA.match(text) else text
+
+
+def unguarded(text: str) -> str:
+    """The text that `guarded` was given.
+
+    Example:
+        >>> unguarded("'=1+1"), unguarded("'t was a star")
+        ('=1+1', "'t was a star")
+    """
+    return text[1:] if text.startswith("'") and _FORMULA.match(text) else text

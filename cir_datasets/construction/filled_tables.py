@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from cir_datasets.common.paths import regular
-from cir_datasets.common.spreadsheets import guarded, unguarded
+from cir_datasets.common.tables import guarded, unguarded
 from cir_metrics.errors import CirError
 
 Line = tuple[int, dict[str, str]]

@@ -25,7 +25,7 @@ from cir_datasets.rows.checks import OWN_FIX, row_faults
 from cir_datasets.rows.written import named_images, place_of, typed
 
 if TYPE_CHECKING:
-    from cir_datasets.common.pictures import PictureFormat
+    from cir_datasets.common.paths import PictureFormat
     from cir_datasets.registry.folder_card import FolderCard
     from cir_datasets.registry.schema import Card
 
@@ -337,7 +337,7 @@ def _pictures(root: Path, short: FolderCard, wanted: dict[str, _InList], found: 
     if len(absent) > SHOWN:
         more = f"{len(absent) - SHOWN:,} more images have no picture. Fix: as above."
         found.faults.append(Fault("", more))
-    from cir_datasets.common.pictures import PICTURE_FORMATS
+    from cir_datasets.common.paths import PICTURE_FORMATS
 
     look = functools.partial(_problem, formats=PICTURE_FORMATS)
     unusable = {

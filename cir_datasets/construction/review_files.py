@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from cir_datasets.common.atomic import write_whole
-from cir_datasets.common.spreadsheets import unguarded
+from cir_datasets.common.tables import unguarded
 from cir_datasets.errors import ConstructionError
 
 PAGE, TABLE = "review.html", "review.csv"

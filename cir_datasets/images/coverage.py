@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cir_datasets.common.parallel import done_in_parallel
-from cir_datasets.common.pictures import PictureFormat
+from cir_datasets.common.paths import PictureFormat
 from cir_datasets.common.progress import step_progress
 from cir_datasets.images.locate import EXAMPLES, Located, Roots, image_card, locate, manifest_paths
 from cir_datasets.images.picture import read_picture

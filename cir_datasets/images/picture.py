@@ -9,8 +9,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from cir_datasets.common.paths import regular
-from cir_datasets.common.pictures import DECODING_ERRORS, PICTURE_FORMATS, PictureFormat, open_picture
+from cir_datasets.common.paths import DECODING_ERRORS, PICTURE_FORMATS, PictureFormat, open_picture, regular
 
 _ENDS = {"JPEG": b"\xff\xd9", "PNG": b"IEND\xaeB`\x82"}
 """What the file of a whole picture ends with, where its format says so."""

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Literal
 
 from cir_datasets.common.yaml import read_model
 from cir_datasets.errors import CardError
-from cir_datasets.registry.challenges import challenge_card, challenge_names
 from cir_datasets.registry.folders import folders, missing, registered_card
 from cir_metrics.errors import UnknownNameError, did_you_mean
 
@@ -105,6 +104,10 @@ def card(name: str) -> Card:
         CardError: the card is malformed, or two benchmarks have that name.
     """
     known, packaged = folders().get(name), name in packaged_names()
+    if packaged and known is None:
+        return _own_card(name)
+    from cir_datasets.registry.challenges import challenge_card, challenge_names
+
     if known is not None and (packaged or challenge_card(name) is not None):
         what = "a benchmark of this package" if packaged else "a challenge"
         raise CardError(
@@ -113,7 +116,7 @@ def card(name: str) -> Card:
         )
     if known is not None:
         return registered_card(known)
-    found = _own_card(name) if packaged else challenge_card(name)
+    found = challenge_card(name)
     if found is None:
         raise UnknownNameError(no_benchmark(name, (*names(), *challenge_names())))
     return found

@@ -13,10 +13,9 @@ import functools
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cir_datasets.common.paths import challenge_home
+from cir_datasets.common.paths import challenge_home, is_name
 from cir_datasets.common.yaml import read_model
 from cir_datasets.errors import CardError
-from cir_datasets.registry.naming import is_name
 
 if TYPE_CHECKING:
     from cir_datasets.registry.schema import Card

@@ -17,8 +17,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from cir_datasets.common.paths import is_name
 from cir_datasets.errors import CardError, RecordError
-from cir_datasets.registry.naming import is_name
 
 if TYPE_CHECKING:
     from cir_datasets.registry.folder_card import FolderCard

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from cir_datasets.registry.cards import BenchmarkSpec, benchmark_ids, card, names, no_benchmark
-from cir_datasets.registry.challenges import CONFIG, challenge_card, challenge_names
 from cir_datasets.registry.suites import find_suite, suite_ids, suites_of
 from cir_metrics.errors import UnknownNameError
 
@@ -20,7 +19,11 @@ def base_spec(base_id: str) -> BenchmarkSpec:
         'val'
     """
     name, _, config_name = base_id.partition("/")
-    found = card(name) if name in names() else challenge_card(name)
+    found = card(name) if name in names() else None
+    if found is None:
+        from cir_datasets.registry.challenges import CONFIG, challenge_card, challenge_names
+
+        found = challenge_card(name)
     if found is None:
         challenges = (f"{challenge}/{CONFIG}" for challenge in challenge_names())
         raise UnknownNameError(unknown_benchmark(base_id, (*benchmark_ids(), *suite_ids(), *challenges)))

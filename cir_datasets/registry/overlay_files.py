@@ -17,10 +17,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from cir_datasets.common.paths import overlay_home, regular
+from cir_datasets.common.paths import NAME_RULE, is_name, overlay_home, regular
 from cir_datasets.errors import OverlayError
 from cir_datasets.registry.ids import base_spec
-from cir_datasets.registry.naming import NAME_RULE, is_name
 from cir_datasets.registry.overlay import Overlay
 
 if TYPE_CHECKING:

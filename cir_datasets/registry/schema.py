@@ -7,8 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, RootModel, model_validator
 
-from cir_datasets.common.pictures import BENCHMARK_FORMATS, PictureFormat
-from cir_datasets.registry.naming import NAME
+from cir_datasets.common.paths import BENCHMARK_FORMATS, NAME, PictureFormat
 from cir_metrics.catalogue import METRICS, parse_metric
 from cir_metrics.errors import CirError
 

@@ -201,7 +201,7 @@ def _write(whole: Pixels, path: Path) -> bool:
 def _holds(path: Path, whole: Pixels) -> bool:
     from PIL import UnidentifiedImageError
 
-    from cir_datasets.common.pictures import open_picture
+    from cir_datasets.common.paths import open_picture
 
     try:
         with open_picture(path, ["PNG"]) as image:

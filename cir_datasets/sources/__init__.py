@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Literal
 from cir_datasets.common.paths import challenge_home, data_home
 from cir_datasets.common.yaml import read_model
 from cir_datasets.errors import CardError, IntegrityError, SourceError, UnpinnedDataWarning
-from cir_datasets.registry.challenges import PINS_FILE
 from cir_datasets.registry.folders import folder_of
 from cir_datasets.sources.kept import Pin, kept_copy, place, revision_of
 
@@ -70,6 +69,8 @@ def pins(name: str) -> Mapping[str, Pin | None]:
     from cir_datasets import registry
 
     if registry.card(name).source.publisher == "challenge":
+        from cir_datasets.registry.challenges import PINS_FILE
+
         path = challenge_home() / name / PINS_FILE
         try:
             return _pins(path.read_text(encoding="utf-8"), str(path))

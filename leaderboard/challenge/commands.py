@@ -95,7 +95,7 @@ def new(
         cir challenge new autumn --from shapes/val --ground-truth $HOME/secret/autumn.jsonl
     """
     _need_server()
-    from cir_datasets.registry.naming import NAME_RULE, is_name
+    from cir_datasets.common.paths import NAME_RULE, is_name
     from leaderboard import boards, settings
     from leaderboard.challenge.making import Rules, default_phase, make
     from leaderboard.challenge.material import from_benchmark, from_files
@@ -219,7 +219,7 @@ def remove(
         cir challenge remove autumn --yes
     """
     _need_server()
-    from cir_datasets.registry.naming import is_name
+    from cir_datasets.common.paths import is_name
     from leaderboard import boards, settings
     from leaderboard.challenge.making import remove as remove_challenge
     from leaderboard.errors import BoardError

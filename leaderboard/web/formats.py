@@ -13,8 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cir_datasets.common.spreadsheets import guarded
-from cir_datasets.common.tables import Cell, Table, render
+from cir_datasets.common.tables import Cell, Table, guarded, render
 from leaderboard.boards import Board
 from leaderboard.pages.figures import number
 from leaderboard.pages.published_rows import rows_for

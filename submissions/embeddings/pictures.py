@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from cir_datasets.common.paths import regular
-from cir_datasets.common.pictures import DECODING_ERRORS, PICTURE_FORMATS, PictureFormat, open_picture
+from cir_datasets.common.paths import DECODING_ERRORS, PICTURE_FORMATS, PictureFormat, open_picture, regular
 from cir_datasets.errors import MissingImagesError, SourceError
 
 if TYPE_CHECKING:

@@ -128,6 +128,6 @@ def _frames(target: Path, ids: Sequence[str]) -> FilePictures:
 
 
 def _picture(root: Path, image: str) -> Image:
-    from cir_datasets.common.pictures import open_picture
+    from cir_datasets.common.paths import open_picture
 
     return open_picture(root / image)

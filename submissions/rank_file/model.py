@@ -27,7 +27,6 @@ from pydantic import (
     StrictStr,
 )
 
-from cir_datasets.common.atomic import write_whole
 from cir_datasets.common.counts import counted
 from cir_metrics.signature import Declared
 from submissions.errors import SubmissionError
@@ -363,6 +362,8 @@ def write_bytes(content: bytes, path: str | os.PathLike[str]) -> Path:
     Raises:
         SubmissionError: the system refuses to write there.
     """
+    from cir_datasets.common.atomic import write_whole
+
     target = Path(path).absolute()
     try:
         write_whole(target, content)

@@ -122,7 +122,7 @@ def write_page(made: MadeFisd, path: Path, title: str) -> Path:
 
 
 def _opened(path: Path) -> Image:
-    from cir_datasets.common.pictures import open_picture
+    from cir_datasets.common.paths import open_picture
 
     return open_picture(io.BytesIO(path.read_bytes()), ["PNG"]).convert("RGB")
 

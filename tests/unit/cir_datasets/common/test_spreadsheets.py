@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cir_datasets.common.spreadsheets import guarded, unguarded
+from cir_datasets.common.tables import guarded, unguarded
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "＝1", " =1", "'=1", "\t=1", "\rx"])

@@ -15,9 +15,9 @@ import pytest
 from http_hub import Hub
 
 import cir_datasets
+from cir_datasets import hook as datasets_hook
 from cir_datasets import registry
 from cir_datasets.errors import CountError, SourceError
-from cir_datasets.huggingface import hook as datasets_hook
 
 ROOT = Path(__file__).resolve().parents[4]
 

@@ -13,8 +13,7 @@ import pytest
 from cir_here import cir
 from says import says
 
-from cir_datasets.common.paths import regular
-from cir_datasets.common.pictures import MOST_PIXELS, open_picture
+from cir_datasets.common.paths import MOST_PIXELS, open_picture, regular
 from cir_datasets.common.row_files import read_row_file
 from cir_datasets.common.yaml import read_fields
 from cir_datasets.construction.filled_tables import read_text
