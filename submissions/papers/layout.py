@@ -8,7 +8,7 @@ from importlib import resources
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from cir_datasets.common.yaml import read_model
-from cir_datasets.registry.suites import suite, suite_ids
+from cir_datasets.registry.suites import find_suite, members_of
 from cir_metrics.errors import UnknownNameError, did_you_mean
 from submissions.errors import LayoutError
 
@@ -21,7 +21,7 @@ class ColumnGroup(BaseModel):
     span: str = ""
     """The head above their heads; empty where there is none."""
     of: str = ""
-    """The member that the numbers are of, by the name that `answers` gives it; empty: benchmark or suite."""
+    """The suite's member that the numbers are of, as `Suite.member` finds it; empty: benchmark or suite."""
     heads: dict[str, str] = {}
     """By metric, or with `by_aspect` by aspect, the head."""
     by_turn: str = ""
@@ -32,6 +32,13 @@ class ColumnGroup(BaseModel):
     """The metric that is taken over the queries of each aspect in `heads`."""
     only_with_published: bool = False
     """Whether the columns are left out of tables without published rows."""
+
+    @property
+    def by_metric(self) -> dict[str, str]:
+        """The heads by metric, `<metric> of <aspect>` with `by_aspect`; those by turn are not known here."""
+        if self.by_aspect:
+            return {f"{self.by_aspect} of {aspect}": head for aspect, head in self.heads.items()}
+        return dict(self.heads)
 
     @model_validator(mode="after")
     def _one_kind(self) -> ColumnGroup:
@@ -46,19 +53,36 @@ class TableLayout(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     title: str
-    answers: dict[str, dict[str, str]]
-    """By benchmark or suite that it is made of, the members' ids by the names that columns use."""
+    made_of: tuple[str, ...]
+    """The benchmarks and suites that it is of."""
     each_member: bool = False
     """Whether a suite has such a table for each of its members."""
     columns: tuple[ColumnGroup, ...]
 
     @model_validator(mode="after")
     def _members_exist(self) -> TableLayout:
-        used = {group.of for group in self.columns if group.of}
-        for name, members in self.answers.items():
-            if used - members.keys():
-                raise ValueError(f"{name}: no member {min(used - members.keys())!r}")
+        for name in self.made_of:
+            for group in self.columns:
+                self.benchmark_of(name, group.of)
         return self
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """Benchmarks and suites that a file for such a table may answer."""
+        members = (member for name in self.made_of if self.each_member for member in members_of(name))
+        return tuple(dict.fromkeys([*self.made_of, *members]))
+
+    def benchmark_of(self, name: str, member: str) -> str:
+        """What a column of a table of `name` is of.
+
+        Raises:
+            ValueError: the suite has no such member.
+        """
+        suite = find_suite(name) if member else None
+        found = name if not member else None if suite is None else suite.member(member)
+        if found is None:
+            raise ValueError(f"{name}: no member {member!r}")
+        return found
 
 
 class Layout(BaseModel):
@@ -79,12 +103,12 @@ class Layout(BaseModel):
 
     def takes(self, benchmark: str) -> bool:
         """Whether a file for this benchmark or suite belongs into such a table."""
-        return benchmark in self.answers or any(benchmark in suite(each).benchmarks for each in self.suites)
+        return any(benchmark == name or benchmark in members_of(name) for name in self.answers)
 
     @property
     def suites(self) -> tuple[str, ...]:
         """Those of them that are suites."""
-        return tuple(name for name in self.answers if name in suite_ids())
+        return tuple(name for name in self.answers if find_suite(name) is not None)
 
 
 def layout_names() -> tuple[str, ...]:

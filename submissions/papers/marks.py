@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -14,10 +15,25 @@ from submissions.scoring.samples import is_better, resampled_metrics
 
 if TYPE_CHECKING:
     from submissions.comparison.result import Difference
-    from submissions.scoring.score_report import ScoreReport
+    from submissions.papers.columns import PaperColumn
 
 Place = tuple[str, str]
 """Benchmark or suite, and metric."""
+
+
+@dataclass(frozen=True)
+class Tests:
+    """How the tests behind raised letters are made.
+
+    Args:
+        draws: as in `compare`, like the following.
+        seed: of the draws.
+        alpha: level of significance.
+    """
+
+    draws: int
+    seed: int
+    alpha: float
 
 
 def standing_out(metric: str, texts: Sequence[str | None]) -> tuple[set[int], set[int]]:
@@ -45,14 +61,13 @@ def standing_out(metric: str, texts: Sequence[str | None]) -> tuple[set[int], se
     )
 
 
+def is_tested(column: PaperColumn) -> bool:
+    """Whether a column's numbers are means over queries, which a test is of."""
+    return all(column.metric in resampled_metrics(score) for score in column.scores)
+
+
 def significantly_worse(
-    of: Mapping[str, Sequence[ScoreReport]],
-    columns: Sequence[Place],
-    blocks: Collection[Sequence[int]],
-    *,
-    draws: int,
-    seed: int,
-    alpha: float,
+    columns: Sequence[PaperColumn], blocks: Collection[Sequence[int]], tests: Tests
 ) -> tuple[dict[Place, dict[int, list[int]]], int]:
     """By column and method the methods that are significantly worse, and the number of tests.
 
@@ -60,34 +75,32 @@ def significantly_worse(
     covers all columns and pairs of the table as one family.
 
     Args:
-        of: by benchmark or suite the methods' scores, in one order.
         columns: what is tested; those that are not means over queries are left out.
         blocks: places of the methods that may be tested against each other.
-        draws: as in `compare`, like the following.
-        seed: of the draws.
-        alpha: level of significance.
+        tests: how they are made.
     """
     keys: list[tuple[Place, int, int]] = []
     found: list[Difference] = []
-    for name, reports in of.items():
-        shared = set.intersection(*(set(resampled_metrics(report)) for report in reports))
-        metrics = [metric for where, metric in columns if where == name and metric in shared]
-        if not metrics:
-            continue
-        for block in (each for each in blocks if len(each) > 1):
-            tested = [reports[place] for place in block]
-            result = compare(tested, metrics=metrics, draws=draws, seed=seed, alpha=alpha)
+    tested: dict[str, list[PaperColumn]] = {}
+    for column in columns:
+        if is_tested(column):
+            tested.setdefault(column.benchmark, []).append(column)
+    for benchmark, own in tested.items():
+        metrics = list(dict.fromkeys(column.metric for column in own))
+        for block in (block for block in blocks if len(block) > 1):
+            reports = [own[0].scores[place] for place in block]
+            result = compare(reports, metrics=metrics, draws=tests.draws, seed=tests.seed, alpha=tests.alpha)
             for (one, other), pair in zip(combinations(block, 2), result.pairs, strict=True):
-                for metric in dict.fromkeys(metrics):
-                    keys.append(((name, metric), one, other))
+                for metric in metrics:
+                    keys.append(((benchmark, metric), one, other))
                     found.append(pair.differences[metric])
     worse: dict[Place, dict[int, list[int]]] = {}
     if not found:
         return worse, 0
     adjusted = holm(np.array([each.test.p for each in found]))
-    for (column, one, other), each, p in zip(keys, found, adjusted.tolist(), strict=True):
-        if p <= alpha:
-            first_wins = is_better(column[1], each.difference, 0)
+    for (key, one, other), each, p in zip(keys, found, adjusted.tolist(), strict=True):
+        if p <= tests.alpha:
+            first_wins = is_better(key[1], each.difference, 0)
             winner, loser = (one, other) if first_wins else (other, one)
-            worse.setdefault(column, {}).setdefault(winner, []).append(loser)
+            worse.setdefault(key, {}).setdefault(winner, []).append(loser)
     return worse, len(found)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from cir_datasets.registry.schema import main_metric_terms
-from cir_datasets.registry.suites import suite
+from cir_datasets.registry.suites import members_of, suite
 from cir_metrics.errors import CallError, did_you_mean
 from submissions.comparison.keys import check_comparable
 from submissions.errors import ComparisonError
@@ -85,9 +85,9 @@ def _scored(
 def _terms(table: TableLayout, with_published: bool) -> list[str]:
     """The metrics that a table's own columns are made of; those by turn come with the board's."""
     groups = [
-        each for each in table.columns if not each.of and (with_published or not each.only_with_published)
+        group for group in table.columns if not group.of and (with_published or not group.only_with_published)
     ]
-    metrics = [metric for each in groups for metric in ([each.by_aspect] if each.by_aspect else each.heads)]
+    metrics = [metric.partition(" of ")[0] for group in groups for metric in group.by_metric]
     return [term for metric in metrics for term in main_metric_terms(metric)]
 
 
@@ -123,20 +123,21 @@ def _target(reports: Sequence[ScoreReport], asked: Sequence[str], layout: Layout
     """The benchmark or suite that the table is of."""
     if len(asked) == 1 and asked[0] in layout.answers:
         return asked[0]
-    for name in layout.suites:
-        if all(each == name or each in suite(name).benchmarks for each in asked):
+    wholes = [{name, *members_of(name)} for name in layout.suites]
+    for name, whole in zip(layout.suites, wholes, strict=True):
+        if whole.issuperset(asked):
             return name
     first = reports[0]
-    other = next(each for each in reports if not _together(first.benchmark, each.benchmark, layout))
+    other = next(
+        report
+        for report in reports
+        if report.benchmark != first.benchmark
+        and not any(whole.issuperset([first.benchmark, report.benchmark]) for whole in wholes)
+    )
     raise ComparisonError(
         f"{first.file} and {other.file} cannot stand in one table: they answer {first.benchmark} and "
         f"{other.benchmark}, which are two protocols. Fix: make a table of each."
     )
-
-
-def _together(one: str, other: str, layout: Layout) -> bool:
-    sets = [{name, *suite(name).benchmarks} for name in layout.suites]
-    return one == other or any(one in each and other in each for each in sets)
 
 
 def _joined(reports: Sequence[ScoreReport], whole: str) -> list[ScoreReport]:
@@ -150,14 +151,13 @@ def _joined(reports: Sequence[ScoreReport], whole: str) -> list[ScoreReport]:
 def _over_suite(
     method: str, own: Sequence[ScoreReport], whole: str, by_method: Mapping[str, Sequence[ScoreReport]]
 ) -> ScoreReport:
-    members = suite(whole).benchmarks
     held: dict[str, ScoreReport] = {}
     for report in own:
-        for run in report.runs or (report,):
+        for run in report.parts:
             if run.benchmark in held:
                 raise _one_name(held[run.benchmark], dataclasses.replace(run, file=report.file))
             held[run.benchmark] = dataclasses.replace(run, method=method, file=report.file)
-    missing = [member for member in members if member not in held]
+    missing = [str(misfit.name) for misfit in suite(whole).fit(list(held))]
     if missing:
         files = ", ".join(report.file for report in own)
         others = [name for name, theirs in by_method.items() if _answered(theirs) == sorted(missing)]
@@ -172,13 +172,13 @@ def _over_suite(
     if len(own) == 1 and own[0].runs:
         return own[0]
     return suite_report(
-        whole, [held[member] for member in members], file=" + ".join(each.file for each in own)
+        whole, [held[member] for member in members_of(whole)], file=" + ".join(each.file for each in own)
     )
 
 
 def _answered(reports: Sequence[ScoreReport]) -> list[str]:
     """The benchmarks that a method's files answer, sorted; one that is answered twice stands there twice."""
-    return sorted(run.benchmark for report in reports for run in report.runs or (report,))
+    return sorted(run.benchmark for report in reports for run in report.parts)
 
 
 def _one_name(first: ScoreReport, second: ScoreReport) -> CallError:

@@ -60,15 +60,13 @@ def slots_of(row: Reported, table: TableLayout) -> dict[str, dict[tuple[str, str
     """
     by_target = {}
     of_aspects = any(group.by_aspect for group in table.columns)
-    wanted = {
-        (group.of, f"{group.by_aspect} of {head}" if group.by_aspect else head)
-        for group in table.columns
-        for head in group.heads
-    }
-    for target, members in table.answers.items():
-        ids = {target: "", **{member: name for name, member in members.items()}}
-        placed = {(ids[name], metric): text for (name, metric), text in row.values.items() if name in ids}
-        own = {slot: text for slot, text in placed.items() if slot in wanted}
+    for target in table.answers:
+        slots = {
+            (group.of, metric): row.values.get((table.benchmark_of(target, group.of), metric))
+            for group in table.columns
+            for metric in group.by_metric
+        }
+        own = {slot: text for slot, text in slots.items() if text is not None}
         if own and (not of_aspects or any(" of " in metric for _, metric in own)):
             by_target[target] = own
     return by_target

@@ -10,17 +10,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cir_datasets.common.tables import Cell, Table, render_or_json
+from cir_datasets.registry import members_of
 from cir_datasets.registry.published import Reported
-from cir_datasets.registry.suites import suite
 from cir_metrics.errors import CallError
 from cir_metrics.resampling import ALPHA, DRAWS, SEED, check_alpha
 from submissions.comparison.comparing import letter
 from submissions.comparison.keys import shared_text
 from submissions.formats.budget import MAX_BYTES
 from submissions.formats.reader import parse_file
-from submissions.papers.columns import PaperColumn, columns_of, value_of
-from submissions.papers.layout import Layout, TableLayout, layout, layout_names, layout_of
-from submissions.papers.marks import significantly_worse, standing_out
+from submissions.papers.columns import PaperColumn, columns_of
+from submissions.papers.layout import TableLayout, layout, layout_names, layout_of
+from submissions.papers.marks import Tests, is_tested, significantly_worse, standing_out
 from submissions.papers.methods import scored_methods
 from submissions.papers.published_rows import rows_below, slots_of, target_of
 from submissions.rank_file.benchmarks import Benchmarks
@@ -187,32 +187,22 @@ def paper_table(
     target = methods[0].benchmark if methods else target_of(rows[0], found)
     if significance and len(methods) < 2:
         raise CallError("significance needs two methods or more. Fix: add one's files, or leave it out.")
-    tests = _Tests(draws, seed, alpha) if significance else None
+    tests = Tests(draws, seed, alpha) if significance else None
     made = []
     used: list[Reported] = []
     for table in found.tables:
         if target not in table.answers:
             continue
-        members = suite(target).benchmarks if table.each_member and target in found.suites else ()
-        if members:
-            for place, member in enumerate(members):
+        if table.each_member and target in found.suites:
+            for place, member in enumerate(members_of(target)):
                 runs = [method.runs[place] for method in methods]
-                made.append(_Making(found, table, member, runs, [], tests, source).table())
+                made.append(_Making(table, member, runs, [], tests, source).table())
             continue
-        making = _Making(found, table, target, methods, rows, tests, source)
+        making = _Making(table, target, methods, rows, tests, source)
         if methods or making.reported:
             made.append(making.table())
         used += [row for row in making.reported if row not in used]
     return PaperTable(found.name, target, tuple(methods), tuple(used), tuple(made), tuple(further))
-
-
-@dataclass(frozen=True)
-class _Tests:
-    """How the tests behind raised letters are made."""
-
-    draws: int
-    seed: int
-    alpha: float
 
 
 def _kind_of(files: Sequence[FileLike | ScoreReport], benchmark: BenchmarkLike) -> str:
@@ -242,126 +232,95 @@ class _Making:
 
     def __init__(
         self,
-        found: Layout,
         layout: TableLayout,
         target: str,
         methods: Sequence[ScoreReport],
         rows: Sequence[Reported],
-        tests: _Tests | None,
+        tests: Tests | None,
         source: bool,
     ) -> None:
-        self.source = source
-        self.found, self.layout, self.target, self.methods = found, layout, target, methods
+        self.layout, self.target, self.methods = layout, target, methods
+        self.tests, self.source = tests, source
         self.blocks = reference_blocks(methods)
         self.reported = [row for row in rows if slots_of(row, layout)]
-        columns = columns_of(layout, methods, with_published=bool(rows))
-        filled = {slot for row in self.reported for slot in self._values_of(row)}
-        self.columns = [each for each in columns if methods or (each.of, each.metric) in filled]
-        self.tests = tests
-        self.worse: dict[tuple[str, str], dict[int, list[int]]] = {}
-        self.count = 0
+        columns = columns_of(layout, target, methods, with_published=bool(rows))
+        filled = {slot for row in self.reported for slot in self._printed(row)[1]}
+        self.columns = [column for column in columns if methods or (column.of, column.metric) in filled]
+        self.worse, self.count = (
+            ({}, 0) if tests is None else significantly_worse(self.columns, self.blocks.values(), tests)
+        )
 
     def table(self) -> Table:
         """The table."""
-        if self.tests is not None:
-            self._test()
-        heads = ["Method", *(column.name for column in self.columns)]
+        with_source = bool(self.reported) and self.source
+        heads = ["Method", *(column.name for column in self.columns), *(["Source"] if with_source else [])]
         spans = [("", 1)]
-        for column in self.columns:
-            if column.span and spans[-1][0] == column.span:
-                spans[-1] = (column.span, spans[-1][1] + 1)
+        for column in [*(column.span for column in self.columns), *([""] if with_source else [])]:
+            if column and spans[-1][0] == column:
+                spans[-1] = (column, spans[-1][1] + 1)
             else:
-                spans.append((column.span, 1))
-        rows = self._own_rows()
+                spans.append((column, 1))
+        rows = [(*row, Cell(HERE)) for row in self._own_rows()]
+        rows += [self._reported_row(row) for row in self.reported]
         ends = list(accumulate(map(len, self.blocks.values())))
-        rules = tuple(ends if self.reported else ends[:-1])
-        rows = [(*row, Cell(HERE)) for row in rows] + [self._reported_row(row) for row in self.reported]
-        if self.reported and self.source:
-            heads.append("Source")
-            spans.append(("", 1))
-        else:
-            rows = [row[:-1] for row in rows]
+        of = f"{self.target}, as reported"
+        if self.methods:
+            of = f"{self.methods[0].benchmark}#{self.methods[0].benchmark_version}"
         return Table(
-            title=f"{self.layout.title} ({self._asked()})",
+            title=f"{self.layout.title} ({of})",
             columns=tuple(heads),
-            rows=tuple(rows),
+            rows=tuple(row[: len(heads)] for row in rows),
             notes=tuple(self._notes()),
             spans=tuple(spans) if any(span for span, _ in spans) else (),
-            rules=rules,
+            rules=tuple(ends if self.reported else ends[:-1]),
             kept=self._kept(),
         )
-
-    def _asked(self) -> str:
-        if not self.methods:
-            return f"{self.target}, as reported"
-        return f"{self.methods[0].benchmark}#{self.methods[0].benchmark_version}"
 
     def _kept(self) -> tuple[int, ...]:
         """The name, and the columns of the whole where others are of its members; else the first."""
         whole = [place for place, column in enumerate(self.columns, start=1) if not column.of]
         return (0, *(whole if 0 < len(whole) < len(self.columns) else [1]))
 
-    def _of(self, column: PaperColumn) -> str:
-        return self.layout.answers.get(self.target, {}).get(column.of, self.target)
-
-    def _scores_of(self, name: str) -> list[ScoreReport]:
-        if name == self.target:
-            return list(self.methods)
-        return [next(run for run in method.runs if run.benchmark == name) for method in self.methods]
-
-    def _test(self) -> None:
-        places = [(self._of(column), column.metric) for column in self.columns]
-        of = {name: self._scores_of(name) for name in dict.fromkeys(name for name, _ in places)}
-        tests = self.tests or _Tests(DRAWS, SEED, ALPHA)
-        self.worse, self.count = significantly_worse(
-            of, places, self.blocks.values(), draws=tests.draws, seed=tests.seed, alpha=tests.alpha
-        )
-
     def _own_rows(self) -> list[tuple[Cell, ...]]:
-        tested = self.tests is not None
-        rows: list[list[Cell]] = [
-            [Cell(method.method, superscript=letter(place) if tested else "")]
+        names = [
+            Cell(method.method, superscript="" if self.tests is None else letter(place))
             for place, method in enumerate(self.methods)
         ]
-        for column in self.columns:
-            name = self._of(column)
-            values = [value_of(score, column) for score in self._scores_of(name)]
-            texts = [None if value is None else shown_value(column.metric, value).strip() for value in values]
-            marks = []
-            for block in self.blocks.values():
-                own = [text if place in block else None for place, text in enumerate(texts)]
-                marks.append(standing_out(column.metric, own))
-            best, second = (set().union(*(mark[number] for mark in marks)) for number in range(2))
-            worse = self.worse.get((name, column.metric), {})
-            for place, (value, text) in enumerate(zip(values, texts, strict=True)):
-                letters = [letter(other) for other in worse.get(place, ())]
-                joined = ("" if all(len(each) == 1 for each in letters) else ",").join(letters)
-                rows[place].append(
-                    Cell(
-                        text or "-",
-                        value,
-                        superscript=joined,
-                        bold=place in best,
-                        underline=place in second,
-                    )
-                )
-        return [tuple(rows[place]) for block in self.blocks.values() for place in block]
+        rows = list(zip(names, *map(self._cells, self.columns), strict=True))
+        return [rows[place] for block in self.blocks.values() for place in block]
+
+    def _cells(self, column: PaperColumn) -> list[Cell]:
+        """The methods' numbers in a column with their marks; each block has marks of its own."""
+        values = column.values()
+        texts = [None if value is None else shown_value(column.metric, value).strip() for value in values]
+        best: set[int] = set()
+        second: set[int] = set()
+        for block in self.blocks.values():
+            own = [text if place in block else None for place, text in enumerate(texts)]
+            of_block = standing_out(column.metric, own)
+            best, second = best | of_block[0], second | of_block[1]
+        worse = self.worse.get((column.benchmark, column.metric), {})
+        cells = []
+        for place, (value, text) in enumerate(zip(values, texts, strict=True)):
+            letters = [letter(other) for other in worse.get(place, ())]
+            joined = ("" if all(len(name) == 1 for name in letters) else ",").join(letters)
+            cells.append(
+                Cell(text or "-", value, superscript=joined, bold=place in best, underline=place in second)
+            )
+        return cells
 
     def _reported_row(self, row: Reported) -> tuple[Cell, ...]:
-        target, values = self._target_of(row), self._values_of(row)
-        cells = []
-        for column in self.columns:
-            text = values.get((column.of, column.metric))
-            cells.append(Cell("-") if text is None else Cell(text, float(Decimal(text) / 100)))
+        target, values = self._printed(row)
+        texts = [values.get((column.of, column.metric)) for column in self.columns]
+        cells = [Cell("-") if text is None else Cell(text, float(Decimal(text) / 100)) for text in texts]
         where = "" if target == self.target else f" on {target}"
         return (Cell(row.label), *cells, Cell(f"as reported{where}: {row.where}"))
 
-    def _values_of(self, row: Reported) -> dict[tuple[str, str], str]:
-        return slots_of(row, self.layout)[self._target_of(row)]
-
-    def _target_of(self, row: Reported) -> str:
+    def _printed(self, row: Reported) -> tuple[str, dict[tuple[str, str], str]]:
+        """What a row's numbers in this table are of, and these: of the table's own target, else the most."""
         by_target = slots_of(row, self.layout)
-        return max(by_target, key=lambda target: (target == self.target, len(by_target[target])))
+        target = max(by_target, key=lambda target: (target == self.target, len(by_target[target])))
+        return target, by_target[target]
 
     def _notes(self) -> list[str]:
         notes = []
@@ -373,15 +332,13 @@ class _Making:
             if method.missing_metrics
         }
         notes += [f"{name}: its file holds no rankings for {metrics}." for name, metrics in absent.items()]
-        notes += block_notes(self.methods, [each.method for each in self.methods], self.blocks)
+        notes += block_notes(self.methods, [method.method for method in self.methods], self.blocks)
         if self.tests is not None:
-            untested = [
-                column.name for column in self.columns if not self._is_tested(self._of(column), column.metric)
-            ]
+            untested = ", ".join(column.name for column in self.columns if not is_tested(column))
             notes.append(
                 "A raised letter names a method that is significantly worse: two-sided paired randomisation "
                 f"test, Holm's correction over {self.count:,} tests, alpha {self.tests.alpha:g}."
-                + (f" Not tested: {', '.join(untested)}." if untested else "")
+                + (f" Not tested: {untested}." if untested else "")
             )
         if self.reported:
             notes.append(
@@ -392,18 +349,12 @@ class _Making:
         signatures = [line for column in self.columns for line in self._signatures(column)]
         return [*notes, *dict.fromkeys(signatures)]
 
-    def _is_tested(self, name: str, metric: str) -> bool:
-        from submissions.scoring.samples import resampled_metrics
-
-        return all(metric in resampled_metrics(report) for report in self._scores_of(name))
-
     def _signatures(self, column: PaperColumn) -> list[str]:
         """What the numbers of a column depend on, a line a block; the metric's own part is in its head."""
-        scores = self._scores_of(self._of(column))
         lines = []
         for block in self.blocks.values():
-            chosen = [scores[place] for place in block]
-            printed = shared_text([score.signature_text(next(iter(score.signatures))) for score in chosen])
+            scores = [column.scores[place] for place in block]
+            printed = shared_text([score.signature_text(next(iter(score.signatures))) for score in scores])
             parts = (part for part in printed.split(" | ") if not part.startswith("metric:"))
             lines.append(f"signature: {' | '.join(parts)}")
         return lines
@@ -412,14 +363,8 @@ class _Making:
         """The protocols that the sources claim, a line a table, and what is odd about a row."""
         lines = []
         for row in self.reported:
-            methods = [] if self.source else [f"{row.label} as reported in"]
-            lines.append(
-                " ".join(
-                    [
-                        *methods,
-                        f"{row.paper.cite}, {row.table.name} ({self._target_of(row)}): {row.table.protocol}",
-                    ]
-                )
-            )
+            whose = "" if self.source else f"{row.label} as reported in "
+            target, _ = self._printed(row)
+            lines.append(f"{whose}{row.paper.cite}, {row.table.name} ({target}): {row.table.protocol}")
         odd = [f"{row.method} in {row.where}: {row.note}." for row in self.reported if row.note]
         return [*dict.fromkeys(lines), *odd]
