@@ -47,6 +47,19 @@ class Options:
         names = inspect.signature(function).parameters
         return function(**{name: value for name, value in vars(self).items() if name in names} | others)
 
+    def by_option(self, *names: str) -> dict[str, Any]:
+        """By option those values of some fields that are not None; the fields have their options' names.
+
+        Example:
+            >>> class Numbers(Options):
+            ...     max_size: int | None = option(None, "Pixels.")
+            ...     seed: int | None = option(None, "Seed.")
+            >>> Numbers(max_size=3).by_option("max_size", "seed")
+            {'--max-size': 3}
+        """
+        values = {f"--{name.replace('_', '-')}": getattr(self, name) for name in names}
+        return {name: value for name, value in values.items() if value is not None}
+
 
 def option(
     default: Any, help: str, *names: str, values: Callable[..., Any] | None = None, **more: Any

@@ -4,33 +4,18 @@ from __future__ import annotations
 
 import shlex
 import sys
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from cir_datasets.commands.options import DataDirAnywhere, Images, NoChecksAnywhere, benchmark_values
+from cir_datasets.commands.options import Images, LoadsBenchmarks, benchmark_values
+from cir_datasets.common.options import command, option
 from cir_datasets.common.terminal import echo
 from cir_datasets.errors import missing_extra
 from cir_metrics.errors import CallError
-from submissions.commands.options import (
-    AfterSuccess,
-    Aim,
-    Aspect,
-    Candidate,
-    CaptionRule,
-    Checkpoint,
-    Device,
-    Encoder,
-    History,
-    MaxRounds,
-    MethodName,
-    Normalise,
-    Seed,
-    ShownImages,
-    Start,
-)
+from submissions.commands.multiround import PlaysRounds
+from submissions.commands.options import CaptionRule, Checkpoint, Device, Encoder, MethodName
 from submissions.commands.words import find_modules_here
 
 if TYPE_CHECKING:
@@ -41,53 +26,33 @@ if TYPE_CHECKING:
 _PAGE_MODULES = ("fastapi", "multipart", "sqlalchemy", "uvicorn")
 
 
-def play_command(
-    benchmark: Annotated[
-        str | None,
-        typer.Option(
-            "--benchmark",
-            "-b",
-            autocompletion=benchmark_values,
-            help="Id of the benchmark, of single queries; default: shapes/val.",
-        ),
-    ] = None,
-    method: MethodName = "image_text_sum",
-    encoder: Encoder = None,
-    images: Images = None,
-    own: Annotated[
-        Path | None,
-        typer.Option(
-            "--pictures",
-            help="Folder of pictures of your own, in the place of --benchmark: sessions lie between any two. "
-            "Needs --encoder.",
-        ),
-    ] = None,
-    caption_rule: CaptionRule = None,
-    checkpoint: Checkpoint = None,
-    device: Device = "auto",
-    out: Annotated[
-        Path,
-        typer.Option("--out", "-o", help="Where to write: the transcript, .jsonl or .parquet; it goes on."),
-    ] = Path("human.jsonl"),
-    limit: Annotated[
-        int, typer.Option("--limit", "-n", help="At most so many: sessions, drawn.", min=1)
-    ] = 10,
-    start: Start = "published",
-    max_rounds: MaxRounds = 5,
-    k: ShownImages = 10,
-    after_success: AfterSuccess = "stop",
-    candidate: Candidate = "unseen",
-    history: History = "average",
-    normalise: Normalise = True,
-    aim: Aim = "target",
-    aspect: Aspect = None,
-    seed: Seed = 0,
-    port: Annotated[
-        int, typer.Option("--port", help="TCP port; 0 takes any that is free.", min=0, max=65535)
-    ] = 7861,
-    data_dir: DataDirAnywhere = None,
-    no_checks: NoChecksAnywhere = False,
-) -> None:
+class PlayOptions(PlaysRounds, LoadsBenchmarks):
+    """What `cir play` takes."""
+
+    benchmark: str | None = option(
+        None, "Id of the benchmark, of single queries; default: shapes/val.", "-b", values=benchmark_values
+    )
+    method: MethodName = "image_text_sum"
+    encoder: Encoder = None
+    images: Images = None
+    own: Path | None = option(
+        None,
+        "Folder of pictures of your own, in the place of --benchmark: sessions lie between any two. "
+        "Needs --encoder.",
+        "--pictures",
+    )
+    caption_rule: CaptionRule = None
+    checkpoint: Checkpoint = None
+    device: Device = "auto"
+    out: Path = option(
+        Path("human.jsonl"), "Where to write: the transcript, .jsonl or .parquet; it goes on.", "-o"
+    )
+    limit: int = option(10, "At most so many: sessions, drawn.", "-n", min=1)
+    port: int = option(7861, "TCP port; 0 takes any that is free.", min=0, max=65535)
+
+
+@command
+def play_command(options: PlayOptions) -> None:
     """Play the user yourself on a page: see what you want and what was found, and say what is to change.
 
     Finished sessions stand in --out, the one that goes on beside it: the same command goes on with both.
@@ -104,42 +69,29 @@ def play_command(
     from submissions.running.options import RunOptions
     from submissions.transcripts.settings import RoundSettings
 
+    out, own = options.out, options.own
     if out.is_dir() or out.suffix not in (".jsonl", ".parquet"):
         raise CallError(
             f"--out {out}: it is not the name of a transcript. Fix: name it NAME.jsonl or NAME.parquet."
         )
     check_folder(out.parent)
     if own is not None:
-        if benchmark is not None or images is not None or encoder is None:
+        if options.benchmark is not None or options.images is not None or options.encoder is None:
             raise CallError(
                 "--pictures needs --encoder, and neither --benchmark nor --images. Fix: call it so."
             )
-        start, images = "random", own
-    play = _on_page(port)
-    find_modules_here(method)
-    settings = RoundSettings(
-        max_rounds=max_rounds,
-        k=k,
-        after_success=after_success,
-        candidate=candidate,
-        history=history,
-        normalise=normalise,
-        aim=aim,
-        aspect=aspect,
-        start=start,
-        seed=seed,
-    )
-    options = RunOptions(
-        encoder=encoder, images=images, caption_rule=caption_rule, checkpoint=checkpoint, device=device
-    )
+        options = replace(options, start="random", images=own)
+    play = _on_page(options.port)
+    find_modules_here(options.method)
+    settings, run_options = options.call(RoundSettings), options.call(RunOptions, k=None)
     with only_program(out, "cir play"):
         dialogue = PersonDialogue(
-            benchmark or "shapes/val" if own is None else own_pictures(own),
-            method,
+            options.benchmark or "shapes/val" if own is None else own_pictures(own),
+            options.method,
             settings,
-            options,
+            run_options,
             out=out,
-            limit=limit,
+            limit=options.limit,
             form="page",
         )
         try:

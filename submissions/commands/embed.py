@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from cir_datasets.commands.options import DataDirAnywhere, Images, NoChecksAnywhere, benchmark_values
+from cir_datasets.commands.options import Images, LoadsBenchmarks, benchmark_values
 from cir_datasets.common.counts import counted
+from cir_datasets.common.options import command, option
 from cir_datasets.common.terminal import echo
 from submissions.commands.options import Address, Device, Dtype, Encoder, Engine, Revision
 from submissions.commands.words import as_text
@@ -23,68 +22,44 @@ ENGINES = ("local", "ray")
 _READERS = {"local": 2, "ray": 0}
 
 
-def embed_command(
-    benchmark: Annotated[
-        str,
-        typer.Option(
-            "--benchmark",
-            "-b",
-            autocompletion=benchmark_values,
-            help="Id of the benchmark, or suite, whose galleries are embedded.",
-        ),
-    ],
-    encoder: Encoder = None,
-    images: Images = None,
-    revision: Revision = None,
-    device: Device = "auto",
-    dtype: Dtype = "float32",
-    batch_size: Annotated[
-        int, typer.Option("--batch-size", help="Batch: images that are encoded at once.")
-    ] = 64,
-    workers: Annotated[
-        int | None,
-        typer.Option(
-            "--workers",
-            help="Workers: processes that open and prepare images; 0: the one that encodes. Default: "
-            "2; with ray 0 in each of its workers.",
-        ),
-    ] = None,
-    shard_size: Annotated[
-        int, typer.Option("--shard-size", help="Images that are written at once; cir run expects 1024.")
-    ] = 1024,
-    skip_missing: Annotated[
-        bool,
-        typer.Option(
-            "--skip-missing",
-            help="Go on without what is missing: images that cannot be read have zeros as vectors, "
-            "which rank last.",
-        ),
-    ] = False,
-    engine: Engine = "local",
-    address: Address = None,
-    max_workers: Annotated[
-        int | None, typer.Option("--max-workers", help="With ray: workers at a time; default: all that fit.")
-    ] = None,
-    cpus_per_worker: Annotated[
-        float | None,
-        typer.Option("--cpus-per-worker", help="With ray: processors (threads) of a worker; default 1."),
-    ] = None,
-    gpus_per_worker: Annotated[
-        float | None,
-        typer.Option(
-            "--gpus-per-worker", help="With ray: GPUs of a worker; default 1 where the cluster has any."
-        ),
-    ] = None,
-    as_json: Annotated[
-        bool,
-        typer.Option(
-            "--json",
-            help="Print JSON: key, file, benchmark, images, missing, dimensions, encoder; of a suite a list.",
-        ),
-    ] = False,
-    data_dir: DataDirAnywhere = None,
-    no_checks: NoChecksAnywhere = False,
-) -> None:
+class EmbedOptions(LoadsBenchmarks):
+    """What `cir embed` takes."""
+
+    benchmark: str = option(
+        ..., "Id of the benchmark, or suite, whose galleries are embedded.", "-b", values=benchmark_values
+    )
+    encoder: Encoder = None
+    images: Images = None
+    revision: Revision = None
+    device: Device = "auto"
+    dtype: Dtype = "float32"
+    batch_size: int = option(64, "Batch: images that are encoded at once.")
+    workers: int | None = option(
+        None,
+        "Workers: processes that open and prepare images; 0: the one that encodes. Default: "
+        "2; with ray 0 in each of its workers.",
+    )
+    shard_size: int = option(1024, "Images that are written at once; cir run expects 1024.")
+    skip_missing: bool = option(
+        False,
+        "Go on without what is missing: images that cannot be read have zeros as vectors, which rank last.",
+    )
+    engine: Engine = "local"
+    address: Address = None
+    max_workers: int | None = option(None, "With ray: workers at a time; default: all that fit.")
+    cpus_per_worker: float | None = option(None, "With ray: processors (threads) of a worker; default 1.")
+    gpus_per_worker: float | None = option(
+        None, "With ray: GPUs of a worker; default 1 where the cluster has any."
+    )
+    as_json: bool = option(
+        False,
+        "Print JSON: key, file, benchmark, images, missing, dimensions, encoder; of a suite a list.",
+        "--json",
+    )
+
+
+@command
+def embed_command(options: EmbedOptions) -> None:
     """Embed a benchmark's gallery into the store below CIR_CACHE_HOME, where cir run finds it.
 
     What is there is not encoded again, and a call that was stopped, even killed, goes on where it was. The
@@ -106,28 +81,29 @@ def embed_command(
     from submissions.embeddings.pictures import pictures_of
     from submissions.embeddings.store import EmbeddingStore
     from submissions.encoders.loading import load_encoder
-    from submissions.running.options import RunOptions
+    from submissions.running.options import LOADING, RunOptions
 
+    benchmark, engine = options.benchmark, options.engine
     if engine not in ENGINES:
         known = ", ".join(ENGINES)
         raise UnknownNameError(
             f"no engine {engine!r}.{did_you_mean(engine, ENGINES)} Fix: use one of {known}."
         )
-    cluster = _cluster(engine, address, max_workers, cpus_per_worker, gpus_per_worker)
+    cluster = _cluster(options)
     members = members_of(benchmark)
     galleries = [cir_datasets.load(member) for member in members]
-    options = RunOptions(encoder=encoder, revision=revision, device=device, dtype=dtype)
-    name = str(options.encoder_for(galleries[0], "cir embed"))
+    loading = {name: getattr(options, name) for name in LOADING}
+    name = str(RunOptions(encoder=options.encoder, **loading).encoder_for(galleries[0], "cir embed"))
     # All of them are found before the first is embedded, which may take days.
-    pictures = [pictures_of(gallery, images=images) for gallery in galleries]
-    load = functools.partial(load_encoder, name, revision=revision, device=device, dtype=dtype)
-    store, readers = EmbeddingStore(), _READERS[engine] if workers is None else workers
+    pictures = [pictures_of(gallery, images=options.images) for gallery in galleries]
+    load = functools.partial(load_encoder, name, **loading)
+    store, readers = EmbeddingStore(), _READERS[engine] if options.workers is None else options.workers
     described = []
     how: dict[str, Any] = {
         "store": store,
-        "batch_size": batch_size,
-        "shard_size": shard_size,
-        "skip_missing": skip_missing,
+        "batch_size": options.batch_size,
+        "shard_size": options.shard_size,
+        "skip_missing": options.skip_missing,
     }
     embed: Callable[[Pictures], Embeddings]
     timing = Timing()
@@ -139,11 +115,11 @@ def embed_command(
         embed = functools.partial(embed_gallery, load(), workers=readers, timing=timing, **how)
     for member, own in zip(members, pictures, strict=True):
         made = embed(own)
-        folder = store.folder(made.identity, own, shard_size=shard_size)
+        folder = store.folder(made.identity, own, shard_size=options.shard_size)
         if made.missing:
             echo(f"cir: {counted(len(made.missing), 'missing image')}; zeros in place of vectors.", err=True)
         file = folder.path / "vectors.npy"
-        if not as_json:
+        if not options.as_json:
             echo(str(file))
         described.append(
             {
@@ -158,24 +134,16 @@ def embed_command(
         )
     if cluster is None:
         echo(f"cir: {timing.text()}", err=True)
-    if as_json:
+    if options.as_json:
         echo(as_text(described[0] if members == (benchmark,) else described))
 
 
-def _cluster(
-    engine: str, address: str | None, workers: int | None, cpus: float | None, gpus: float | None
-) -> Cluster | None:
+def _cluster(options: EmbedOptions) -> Cluster | None:
     """The Ray cluster that is asked for, or None where the engine is this machine."""
     from cir_metrics.errors import CallError
 
-    given = {
-        "--address": address,
-        "--max-workers": workers,
-        "--cpus-per-worker": cpus,
-        "--gpus-per-worker": gpus,
-    }
-    if engine == "local":
-        unused = [option for option, value in given.items() if value is not None]
+    if options.engine == "local":
+        unused = options.by_option("address", "max_workers", "cpus_per_worker", "gpus_per_worker")
         if unused:
             raise CallError(f"{', '.join(unused)}: of a Ray cluster. Fix: add --engine ray, or leave it out.")
         return None
@@ -183,4 +151,5 @@ def _cluster(
     from submissions.encoders.extras import needs_ray
 
     needs_ray("--engine ray")
-    return Cluster(address=address, workers=workers, cpus=1 if cpus is None else cpus, gpus=gpus)
+    cpus = 1 if options.cpus_per_worker is None else options.cpus_per_worker
+    return Cluster(options.address, options.max_workers, cpus, options.gpus_per_worker)

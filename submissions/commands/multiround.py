@@ -3,39 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from cir_datasets.commands.options import DataDirAnywhere, Images, NoChecksAnywhere
 from cir_datasets.common.counts import counted
+from cir_datasets.common.options import Options, command, option
 from cir_datasets.common.terminal import echo
-from submissions.commands.options import (
-    LANGUAGE_HELP,
-    AfterSuccess,
-    Aim,
-    Aspect,
-    BatchSize,
-    Candidate,
-    CaptionRule,
-    Checkpoint,
-    Device,
-    Dtype,
-    Encoder,
-    History,
-    MaxRounds,
-    MethodName,
-    Normalise,
-    Prompts,
-    Revision,
-    Seed,
-    ShownImages,
-    SingleQueries,
-    SkipMissing,
-    Start,
-    Workers,
-)
+from submissions.commands.options import LANGUAGE_HELP, Encoder, MethodName, Seed, SingleQueries
 from submissions.commands.outputs import check_folder
+from submissions.commands.run import RunsMethods
 from submissions.commands.words import as_text, find_modules_here, report_usage
 from submissions.running.options import RunOptions
 from submissions.transcripts.settings import RoundSettings
@@ -47,96 +22,93 @@ if TYPE_CHECKING:
 _ENDINGS = (".jsonl", ".parquet")
 
 
-def multiround_command(
-    benchmark: SingleQueries,
-    method: MethodName,
-    simulator: Annotated[
-        str,
-        typer.Option("--simulator", "-s", help=f"Who plays the user. {LANGUAGE_HELP}."),
-    ],
-    way: Annotated[
-        str,
-        typer.Option(
-            "--way",
-            help="What the user compares: captions (of both pictures, then their difference) or pictures "
-            "(it looks at both).",
-        ),
-    ] = "captions",
-    max_rounds: MaxRounds = RoundSettings.max_rounds,
-    k: ShownImages = RoundSettings.k,
-    after_success: AfterSuccess = RoundSettings.after_success,
-    candidate: Candidate = RoundSettings.candidate,
-    history: History = RoundSettings.history,
-    normalise: Normalise = RoundSettings.normalise,
-    feedback: Annotated[
-        str,
-        typer.Option("--feedback", help="fresh words each round, or unchanged: the published ones again."),
-    ] = RoundSettings.feedback,
-    aim: Aim = RoundSettings.aim,
-    aspect: Aspect = RoundSettings.aspect,
-    words: Annotated[
-        int | None,
-        typer.Option("--words", help="About how many words the user says; default: what is usual there."),
-    ] = RoundSettings.words,
-    start: Start = RoundSettings.start,
-    seed: Seed = RoundSettings.seed,
-    limit: Annotated[
-        int | None,
-        typer.Option(
-            "--limit", help="At most so many: sessions, drawn; default: all, or 500 random starts.", min=1
-        ),
-    ] = None,
-    encoder: Encoder = None,
-    images: Images = None,
-    caption_rule: CaptionRule = None,
-    language: Annotated[
-        str | None,
-        typer.Option(
-            "--language", help="Language backend: the method's, where it needs one; as --simulator."
-        ),
-    ] = None,
-    prompts: Prompts = None,
-    checkpoint: Checkpoint = None,
-    revision: Revision = None,
-    device: Device = RunOptions.device,
-    dtype: Dtype = RunOptions.dtype,
-    batch_size: BatchSize = RunOptions.batch_size,
-    workers: Workers = RunOptions.workers,
-    skip_missing: SkipMissing = False,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            help="Where to write: the transcript, .jsonl or .parquet; default: METHOD.BENCHMARK.jsonl.",
-        ),
-    ] = None,
-    page: Annotated[
-        Path | None,
-        typer.Option("--html", help="Also write a page with the pictures, which lie in a folder beside it."),
-    ] = None,
-    sessions: Annotated[
-        Path | None,
-        typer.Option("--sessions", help="Also write the dialogues as sessions in CIRCLED's form (JSON)."),
-    ] = None,
-    rank_file: Annotated[
-        Path | None,
-        typer.Option("--rank-file", help="Also write the rank file of these sessions, .json or .json.gz."),
-    ] = None,
-    journal: Annotated[
-        Path | None,
-        typer.Option(
-            "--journal",
-            help="Folder for finished rounds, from which a run that was stopped goes on; default: "
-            "OUT.journal. It is removed when the transcript is written.",
-        ),
-    ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print JSON: files, sessions, and how they ended.")
-    ] = False,
-    data_dir: DataDirAnywhere = None,
-    no_checks: NoChecksAnywhere = False,
-) -> None:
+class PlaysRounds(Options):
+    """What every command takes that plays dialogues; each round is judged in the way that it says."""
+
+    max_rounds: int = option(
+        RoundSettings.max_rounds, "Rounds at most, 1 to 50; round 1 is the published query."
+    )
+    k: int = option(
+        RoundSettings.k,
+        "First images of a ranking, 1 to 50, that are shown; a target among them is a success.",
+    )
+    after_success: str = option(
+        RoundSettings.after_success,
+        "What follows a success: stop, or continue (all rounds are played, and references stay in the "
+        "ranking).",
+    )
+    candidate: str = option(
+        RoundSettings.candidate,
+        "The next reference: unseen (the best that has not been one), top1, or random-topM, such as "
+        "random-top10.",
+    )
+    history: str = option(
+        RoundSettings.history,
+        "How all rounds become one query: average, weighted (0.8 for each round back), or none (the "
+        "last alone).",
+    )
+    normalise: bool = option(
+        RoundSettings.normalise,
+        "Scale embeddings to length 1: the query of each round, before rounds are added.",
+        "--normalise/--no-normalise",
+    )
+    aim: str = option(
+        RoundSettings.aim,
+        "Of several targets the one that the user aims at: target (the annotated one) or best (ranked).",
+    )
+    aspect: str | None = option(
+        RoundSettings.aspect,
+        "This aspect alone: its queries, and feedback on it; own: each query's own aspect.",
+        show_default=False,
+    )
+    start: str = option(
+        RoundSettings.start,
+        "What begins a session: published (queries are round 1), or random (any two images of the "
+        "gallery, and the user says the first words, too).",
+    )
+    seed: Seed = RoundSettings.seed
+
+
+class MultiroundOptions(PlaysRounds, RunsMethods):
+    """What `cir multiround` takes."""
+
+    benchmark: SingleQueries
+    method: MethodName
+    simulator: str = option(..., f"Who plays the user. {LANGUAGE_HELP}.", "-s")
+    way: str = option(
+        "captions",
+        "What the user compares: captions (of both pictures, then their difference) or pictures "
+        "(it looks at both).",
+    )
+    feedback: str = option(
+        RoundSettings.feedback, "fresh words each round, or unchanged: the published ones again."
+    )
+    words: int | None = option(
+        RoundSettings.words, "About how many words the user says; default: what is usual there."
+    )
+    limit: int | None = option(
+        None, "At most so many: sessions, drawn; default: all, or 500 random starts.", min=1
+    )
+    encoder: Encoder = None
+    language: str | None = option(None, "Language backend: the method's, where it needs one; as --simulator.")
+    out: Path | None = option(
+        None, "Where to write: the transcript, .jsonl or .parquet; default: METHOD.BENCHMARK.jsonl.", "-o"
+    )
+    page: Path | None = option(
+        None, "Also write a page with the pictures, which lie in a folder beside it.", "--html"
+    )
+    sessions: Path | None = option(None, "Also write the dialogues as sessions in CIRCLED's form (JSON).")
+    rank_file: Path | None = option(None, "Also write the rank file of these sessions, .json or .json.gz.")
+    journal: Path | None = option(
+        None,
+        "Folder for finished rounds, from which a run that was stopped goes on; default: "
+        "OUT.journal. It is removed when the transcript is written.",
+    )
+    as_json: bool = option(False, "Print JSON: files, sessions, and how they ended.", "--json")
+
+
+@command
+def multiround_command(options: MultiroundOptions) -> None:
     """Play every query of a benchmark as a dialogue with a simulated user, and write the transcript.
 
     Round 1 is the published query. As long as no target is among the first K, the user looks at the best
@@ -159,42 +131,18 @@ def multiround_command(
     from submissions.running.make import loaded_benchmark
     from submissions.transcripts.transcript import write_transcript
 
-    settings = RoundSettings(
-        max_rounds=max_rounds,
-        k=k,
-        after_success=after_success,
-        candidate=candidate,
-        history=history,
-        normalise=normalise,
-        feedback=feedback,
-        aim=aim,
-        aspect=aspect,
-        words=words,
-        start=start,
-        seed=seed,
-    )
-    out = out or Path(f"{method.rpartition(':')[2]}.{benchmark.replace('/', '-')}.jsonl")
-    _check_outputs(out, page, sessions, rank_file)
-    options = RunOptions(
-        encoder=encoder,
-        images=images,
-        caption_rule=caption_rule,
-        language=language,
-        prompts=prompts if language is not None else None,
-        checkpoint=checkpoint,
-        revision=revision,
-        device=device,
-        dtype=dtype,
-        batch_size=batch_size,
-        workers=workers,
-        skip_missing=skip_missing,
-    ).with_language()
+    settings = options.call(RoundSettings)
+    method, benchmark, prompts = options.method, options.benchmark, options.prompts
+    out = options.out or Path(f"{method.rpartition(':')[2]}.{benchmark.replace('/', '-')}.jsonl")
+    _check_outputs(out, options.page, options.sessions, options.rank_file)
+    used = prompts if options.language is not None else None
+    run_options = options.call(RunOptions, prompts=used, k=None).with_language()
     find_modules_here(method)
     loaded = loaded_benchmark(benchmark)
-    if sessions is not None or rank_file is not None:
+    if options.sessions is not None or options.rank_file is not None:
         sessions_spec(loaded)
-    speaker = load_language(simulator, **({} if prompts is None else {"prompts": prompts}))
-    kept = journal or Path(f"{out}.journal")
+    speaker = load_language(options.simulator, **({} if prompts is None else {"prompts": prompts}))
+    kept = options.journal or Path(f"{out}.journal")
     with only_program(kept, "cir multiround"):
         try:
             with one_truncation_warning():
@@ -203,11 +151,11 @@ def multiround_command(
                     method,
                     speaker,
                     settings,
-                    options,
-                    way=way,
-                    limit=limit,
+                    run_options,
+                    way=options.way,
+                    limit=options.limit,
                     journal=kept,
-                    after_round=lambda *done: _say_round(max_rounds, *done),
+                    after_round=lambda *done: _say_round(options.max_rounds, *done),
                 )
         except LanguageError:
             if kept.is_dir():
@@ -215,13 +163,12 @@ def multiround_command(
             raise
         finally:
             # Also where it was stopped: what was asked has its price.
-            for language_backend in (speaker, options.language):
+            for language_backend in (speaker, run_options.language):
                 report_usage(language_backend)
         write_transcript(made, out)
-        files = {"transcript": str(out)}
-        files |= _write_others(made, loaded, images, page, sessions, rank_file)
+        files = {"transcript": str(out)} | _write_others(made, loaded, options)
         remove_rounds(kept)
-    _report(made, loaded, files, as_json=as_json)
+    _report(made, loaded, files, as_json=options.as_json)
 
 
 def _check_outputs(out: Path, page: Path | None, sessions: Path | None, rank_file: Path | None) -> None:
@@ -229,7 +176,7 @@ def _check_outputs(out: Path, page: Path | None, sessions: Path | None, rank_fil
     from cir_metrics.errors import CallError
 
     named: dict[Path, str] = {}
-    for option, path, endings in (
+    for name, path, endings in (
         ("--out", out, _ENDINGS),
         ("--html", page, (".html",)),
         ("--sessions", sessions, (".json",)),
@@ -237,13 +184,13 @@ def _check_outputs(out: Path, page: Path | None, sessions: Path | None, rank_fil
     ):
         if path is None:
             continue
-        other = named.setdefault(path.resolve(), option)
-        if other != option:
-            raise CallError(f"{other} and {option} both name {path}. Fix: name two files.")
+        other = named.setdefault(path.resolve(), name)
+        if other != name:
+            raise CallError(f"{other} and {name} both name {path}. Fix: name two files.")
         if path.is_dir() or not path.name.lower().endswith(endings):
             shown = " or ".join(endings)
-            raise CallError(f"{option} {path}: it is written as {shown}. Fix: name a file that ends so.")
-        check_folder(path.parent, option)
+            raise CallError(f"{name} {path}: it is written as {shown}. Fix: name a file that ends so.")
+        check_folder(path.parent, name)
 
 
 def _say_round(rounds: int, number: int, solved: int, going: int) -> None:
@@ -253,26 +200,20 @@ def _say_round(rounds: int, number: int, solved: int, going: int) -> None:
     )
 
 
-def _write_others(
-    made: Transcript,
-    benchmark: Benchmark,
-    images: Path | None,
-    page: Path | None,
-    sessions: Path | None,
-    rank_file: Path | None,
-) -> dict[str, str]:
+def _write_others(made: Transcript, benchmark: Benchmark, options: MultiroundOptions) -> dict[str, str]:
     from submissions.embeddings.pictures import pictures_of
     from submissions.multiround.page import write_page
     from submissions.multiround.sessions import rank_file_of, write_sessions
     from submissions.rank_file.model import write
 
     files = {}
-    if page is not None:
-        files["html"] = str(write_page(made, pictures_of(benchmark, images=images), page))
-    if sessions is not None:
-        files["sessions"] = str(write_sessions(made, benchmark, sessions))
-    if rank_file is not None:
-        files["rank_file"] = str(write(rank_file_of(made, benchmark), rank_file))
+    if options.page is not None:
+        pictures = pictures_of(benchmark, images=options.images)
+        files["html"] = str(write_page(made, pictures, options.page))
+    if options.sessions is not None:
+        files["sessions"] = str(write_sessions(made, benchmark, options.sessions))
+    if options.rank_file is not None:
+        files["rank_file"] = str(write(rank_file_of(made, benchmark), options.rank_file))
     return files
 
 

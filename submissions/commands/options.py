@@ -91,13 +91,6 @@ CaptionRule = Annotated[
         help="How several captions of a query become text; default: strip_capitalize_and.",
     ),
 ]
-Normalise = Annotated[
-    bool,
-    typer.Option(
-        "--normalise/--no-normalise",
-        help="Scale embeddings to length 1: the query of each round, before rounds are added.",
-    ),
-]
 Checkpoint = Annotated[
     Path | None,
     typer.Option(
@@ -110,7 +103,6 @@ Prompts = Annotated[
     Path | None,
     typer.Option("--prompts", help="Folder of prompts that replace ours; default: CIR_PROMPTS."),
 ]
-LanguageName = Annotated[str | None, typer.Option("--language", help=f"{LANGUAGE_HELP}.")]
 Revision = Annotated[
     str | None,
     typer.Option("--revision", help="Revision on the Hub: the encoder's commit, branch or tag."),
@@ -124,15 +116,6 @@ Dtype = Annotated[
 ]
 BatchSize = Annotated[
     int, typer.Option("--batch-size", help="Batch: images or texts that are encoded at once.")
-]
-Workers = Annotated[int, typer.Option("--workers", help="Workers: processes that read images.")]
-SkipMissing = Annotated[
-    bool,
-    typer.Option(
-        "--skip-missing",
-        help="Go on without what is missing: images that cannot be read rank last, and the signature says "
-        "so.",
-    ),
 ]
 Engine = Annotated[
     str,
@@ -158,66 +141,10 @@ MadeName = Annotated[
 ]
 Title = Annotated[str | None, typer.Option("--title", help="Title for people; default: the name.")]
 Seed = Annotated[int, typer.Option("--seed", help="Seed, a whole number from 0, of all that is drawn.")]
-MaxRounds = Annotated[
-    int, typer.Option("--max-rounds", help="Rounds at most, 1 to 50; round 1 is the published query.")
-]
 KeptImages = Annotated[
     int | None,
     typer.Option(
         "--k",
         help="First images of a ranking, 1 to 1,000, that are kept; default: what the board uses.",
-    ),
-]
-ShownImages = Annotated[
-    int,
-    typer.Option(
-        "--k", help="First images of a ranking, 1 to 50, that are shown; a target among them is a success."
-    ),
-]
-AfterSuccess = Annotated[
-    str,
-    typer.Option(
-        "--after-success",
-        help="What follows a success: stop, or continue (all rounds are played, and references stay in the "
-        "ranking).",
-    ),
-]
-Candidate = Annotated[
-    str,
-    typer.Option(
-        "--candidate",
-        help="The next reference: unseen (the best that has not been one), top1, or random-topM, such as "
-        "random-top10.",
-    ),
-]
-History = Annotated[
-    str,
-    typer.Option(
-        "--history",
-        help="How all rounds become one query: average, weighted (0.8 for each round back), or none (the "
-        "last alone).",
-    ),
-]
-Aim = Annotated[
-    str,
-    typer.Option(
-        "--aim",
-        help="Of several targets the one that the user aims at: target (the annotated one) or best (ranked).",
-    ),
-]
-Aspect = Annotated[
-    str | None,
-    typer.Option(
-        "--aspect",
-        help="This aspect alone: its queries, and feedback on it; own: each query's own aspect.",
-        show_default=False,
-    ),
-]
-Start = Annotated[
-    str,
-    typer.Option(
-        "--start",
-        help="What begins a session: published (queries are round 1), or random (any two images of the "
-        "gallery, and the user says the first words, too).",
     ),
 ]

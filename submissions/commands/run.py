@@ -4,27 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from cir_datasets.commands.options import DataDirAnywhere, Images, NoChecksAnywhere, benchmark_values
+from cir_datasets.commands.options import Images, LoadsBenchmarks, benchmark_values
 from cir_datasets.common.counts import counted
 from cir_datasets.common.estimates import PICTURE_TOKENS
+from cir_datasets.common.options import command, option
 from cir_datasets.common.terminal import echo
 from submissions.commands.options import (
     ENCODER_HELP,
+    LANGUAGE_HELP,
     BatchSize,
     CaptionRule,
     Checkpoint,
     Device,
     Dtype,
     KeptImages,
-    LanguageName,
     Prompts,
     Revision,
-    SkipMissing,
-    Workers,
     method_values,
 )
 from submissions.commands.outputs import check_file, check_folder, warn_of_short_rankings
@@ -40,127 +37,81 @@ _CALL_SECONDS = 2.0
 """Of an estimate: about what an answer takes; most questions of a re-ranker show two pictures."""
 
 
-def run_command(
-    benchmark: Annotated[
-        str,
-        typer.Option(
-            "--benchmark",
-            "-b",
-            autocompletion=benchmark_values,
-            help="Id of the benchmark, or suite, to rank.",
-        ),
-    ],
-    method: Annotated[
-        str | None,
-        typer.Option(
-            "--method",
-            "-m",
-            autocompletion=method_values,
-            help="Name of the method, of cir methods list, or module:Class of your own.",
-        ),
-    ] = None,
-    all_baselines: Annotated[
-        bool,
-        typer.Option(
-            "--all-baselines",
-            help="Run every baseline that can rank this benchmark: without weights, and with the encoder.",
-        ),
-    ] = False,
-    encoder: Annotated[
-        str | None,
-        typer.Option("--encoder", "-e", help=f"{ENCODER_HELP}; with --all-baselines also none."),
-    ] = None,
-    images: Images = None,
-    aggregation: Annotated[
-        str | None,
-        typer.Option(
-            "--aggregation",
-            "-a",
-            help="How a session's turns become one query: latest, average, weighted (default), feedback.",
-        ),
-    ] = None,
-    alpha: Annotated[
-        float | None,
-        typer.Option(
-            "--alpha",
-            help="With --aggregation weighted: every later turn multiplies an earlier turn's weight by it, "
-            "above 0 to 1; default 0.8.",
-        ),
-    ] = None,
-    k: KeptImages = None,
-    caption_rule: CaptionRule = None,
-    search: Annotated[
-        str, typer.Option("--search", help="exact, or by an index of FAISS: flat, hnsw, ivfpq.")
-    ] = RunOptions.search,
-    language: LanguageName = None,
-    prompts: Prompts = None,
-    checkpoint: Checkpoint = None,
-    revision: Revision = None,
-    device: Device = RunOptions.device,
-    dtype: Dtype = RunOptions.dtype,
-    batch_size: BatchSize = RunOptions.batch_size,
-    workers: Workers = RunOptions.workers,
-    skip_missing: SkipMissing = False,
-    rerank: Annotated[
-        str | None,
-        typer.Option(
-            "--rerank", help="Re-ranker of the best images: sc4cir, which asks --language (docs/sc4cir.md)."
-        ),
-    ] = None,
-    rerank_top: Annotated[
-        int, typer.Option("--rerank-top", help="Images of a ranking that are ranked anew.")
-    ] = RunOptions.rerank_top,
-    rerank_processes: Annotated[
-        str,
-        typer.Option("--rerank-processes", help="What is added up: s1, s2, s3, or several as in s1+s3."),
-    ] = RunOptions.rerank_processes,
-    rerank_encoder: Annotated[
-        str | None,
-        typer.Option(
-            "--rerank-encoder",
-            help="Text encoder of s3: a name, a folder or shapes; default: the run's own.",
-        ),
-    ] = None,
-    rerank_turns: Annotated[
-        str, typer.Option("--rerank-turns", help="Of a session: last or each.")
-    ] = RunOptions.rerank_turns,
-    dry_run: Annotated[
-        bool,
-        typer.Option(
-            "--dry-run", help="Print an estimate of calls, tokens and hours of --rerank, and rank nothing."
-        ),
-    ] = False,
-    picture_tokens: Annotated[
-        int | None,
-        typer.Option(
-            "--picture-tokens", help=f"Of --dry-run: tokens of a picture ({PICTURE_TOKENS}).", min=1
-        ),
-    ] = None,
-    call_seconds: Annotated[
-        float | None,
-        typer.Option(
-            "--call-seconds", help=f"Of --dry-run: seconds of a call ({_CALL_SECONDS:g}).", min=0.001
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            help="Where to write: a file, .json or .json.gz; with --all-baselines a folder for "
-            "NAME.BENCHMARK.json.",
-        ),
-    ] = None,
-    as_json: Annotated[
-        bool,
-        typer.Option(
-            "--json",
-            help="Print JSON: file, benchmark, method of all files written; with --dry-run the estimate.",
-        ),
-    ] = False,
-    data_dir: DataDirAnywhere = None,
-    no_checks: NoChecksAnywhere = False,
-) -> None:
+class RunsMethods(LoadsBenchmarks):
+    """What every command takes that runs a method over a benchmark."""
+
+    images: Images = None
+    caption_rule: CaptionRule = None
+    prompts: Prompts = None
+    checkpoint: Checkpoint = None
+    revision: Revision = None
+    device: Device = RunOptions.device
+    dtype: Dtype = RunOptions.dtype
+    batch_size: BatchSize = RunOptions.batch_size
+    workers: int = option(RunOptions.workers, "Workers: processes that read images.")
+    skip_missing: bool = option(
+        False,
+        "Go on without what is missing: images that cannot be read rank last, and the signature says so.",
+    )
+
+
+class RunCommandOptions(RunsMethods):
+    """What `cir run` takes."""
+
+    benchmark: str = option(..., "Id of the benchmark, or suite, to rank.", "-b", values=benchmark_values)
+    method: str | None = option(
+        None,
+        "Name of the method, of cir methods list, or module:Class of your own.",
+        "-m",
+        values=method_values,
+    )
+    all_baselines: bool = option(
+        False, "Run every baseline that can rank this benchmark: without weights, and with the encoder."
+    )
+    encoder: str | None = option(None, f"{ENCODER_HELP}; with --all-baselines also none.", "-e")
+    aggregation: str | None = option(
+        None, "How a session's turns become one query: latest, average, weighted (default), feedback.", "-a"
+    )
+    alpha: float | None = option(
+        None,
+        "With --aggregation weighted: every later turn multiplies an earlier turn's weight by it, "
+        "above 0 to 1; default 0.8.",
+    )
+    k: KeptImages = None
+    search: str = option(RunOptions.search, "exact, or by an index of FAISS: flat, hnsw, ivfpq.")
+    language: str | None = option(None, f"{LANGUAGE_HELP}.")
+    rerank: str | None = option(
+        None, "Re-ranker of the best images: sc4cir, which asks --language (docs/sc4cir.md)."
+    )
+    rerank_top: int = option(RunOptions.rerank_top, "Images of a ranking that are ranked anew.")
+    rerank_processes: str = option(
+        RunOptions.rerank_processes, "What is added up: s1, s2, s3, or several as in s1+s3."
+    )
+    rerank_encoder: str | None = option(
+        None, "Text encoder of s3: a name, a folder or shapes; default: the run's own."
+    )
+    rerank_turns: str = option(RunOptions.rerank_turns, "Of a session: last or each.")
+    dry_run: bool = option(
+        False, "Print an estimate of calls, tokens and hours of --rerank, and rank nothing."
+    )
+    picture_tokens: int | None = option(None, f"Of --dry-run: tokens of a picture ({PICTURE_TOKENS}).", min=1)
+    call_seconds: float | None = option(
+        None, f"Of --dry-run: seconds of a call ({_CALL_SECONDS:g}).", min=0.001
+    )
+    out: Path | None = option(
+        None,
+        "Where to write: a file, .json or .json.gz; with --all-baselines a folder for NAME.BENCHMARK.json.",
+        "-o",
+    )
+    as_json: bool = option(
+        False,
+        "Print JSON: file, benchmark, method of all files written; with --dry-run the estimate.",
+        "--json",
+    )
+
+
+@command
+def run_command(options: RunCommandOptions) -> None:
     """Rank a benchmark by a method or by all baselines, and write rank files; of a suite a bundle.
 
     Embeddings are kept below CIR_CACHE_HOME and used again. The names of the files written are printed, one
@@ -179,59 +130,37 @@ def run_command(
     from submissions.methods import method_names
     from submissions.rank_file.model import write
 
-    if (method is None) == (not all_baselines):
+    benchmark, method, out = options.benchmark, options.method, options.out
+    if (method is None) == (not options.all_baselines):
         known = ", ".join(method_names())
         raise CallError(
             f"name one method or ask for all. Fix: add --method NAME ({known}) or --all-baselines."
         )
-    figures = {"--picture-tokens": picture_tokens, "--call-seconds": call_seconds}
-    _check_dry_run(dry_run, out, [name for name, value in figures.items() if value is not None])
-    if all_baselines:
+    _check_dry_run(options.dry_run, out, [*options.by_option("picture_tokens", "call_seconds")])
+    if options.all_baselines:
         check_folder(out or Path())
     elif out is None:
         check_folder(Path())
     else:
         check_file(out)
-    short = warn_of_short_rankings(benchmark, k)
-    options = RunOptions(
-        encoder=encoder,
-        images=images,
-        aggregation=aggregation,
-        alpha=alpha,
-        k=k,
-        caption_rule=caption_rule,
-        search=search,
-        language=language,
-        prompts=prompts,
-        checkpoint=checkpoint,
-        revision=revision,
-        device=device,
-        dtype=dtype,
-        batch_size=batch_size,
-        workers=workers,
-        skip_missing=skip_missing,
-        rerank=rerank,
-        rerank_top=rerank_top,
-        rerank_processes=rerank_processes,
-        rerank_encoder=rerank_encoder,
-        rerank_turns=rerank_turns,
-    )
-    if dry_run:
-        tokens, seconds = picture_tokens or PICTURE_TOKENS, call_seconds or _CALL_SECONDS
-        _estimate(benchmark, method, options, tokens, seconds, as_json)
+    short = warn_of_short_rankings(benchmark, options.k)
+    settings = options.call(RunOptions)
+    if options.dry_run:
+        tokens, seconds = options.picture_tokens or PICTURE_TOKENS, options.call_seconds or _CALL_SECONDS
+        _estimate(benchmark, method, settings, tokens, seconds, options.as_json)
         return
-    runs = _all(benchmark, encoder, language, options) if method is None else _one(benchmark, method, options)
+    runs = _all(options, settings) if method is None else _one(benchmark, method, settings)
     label = benchmark.replace("/", "-")
     written = []
     with one_truncation_warning():
         for name, used, rank_file in runs:
-            path = (out or Path()) / f"{name}.{label}.json" if all_baselines or out is None else out
+            path = (out or Path()) / f"{name}.{label}.json" if options.all_baselines or out is None else out
             made = str(write(rank_file, path))
             _report_skipped(rank_file)
             written.append({"file": made, "benchmark": benchmark, "method": used})
-            if not as_json:
+            if not options.as_json:
                 echo(made)
-    if as_json:
+    if options.as_json:
         echo(as_text(written))
     if len(written) == 1 and not short:
         asked = "cir submit {} --to URL" if is_challenge(benchmark) else "cir score {}"
@@ -302,19 +231,19 @@ def _estimate(
 
 
 def _all(
-    benchmark: str, encoder: str | None, language: str | None, options: RunOptions
+    options: RunCommandOptions, settings: RunOptions
 ) -> Iterator[tuple[str, str, RankFile | RankBundle]]:
     from submissions.running.baselines import baselines, check_used, run_baselines
 
-    chosen = baselines(benchmark, encoder=encoder, language=language)
+    chosen = baselines(options.benchmark, encoder=options.encoder, language=options.language)
     for sentence in chosen.left_out:
         echo(sentence, err=True)
-    check_used(chosen, options)
+    check_used(chosen, settings)
     speakers: dict[str, Language] = {}
-    made = run_baselines(benchmark, chosen, options, speakers=speakers)
+    made = run_baselines(options.benchmark, chosen, settings, speakers=speakers)
     try:
         for each in chosen.run:
-            echo(f"{each.name}: ranking {benchmark} ...", err=True)
+            echo(f"{each.name}: ranking {options.benchmark} ...", err=True)
             yield each.name, each.method, next(made)[1]
     finally:
         for speaker in speakers.values():
