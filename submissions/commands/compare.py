@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cir_datasets.commands.options import PrintsTables, metric_values
 from cir_datasets.common.counts import counted
 from cir_datasets.common.options import argument, command, option
 from cir_datasets.common.terminal import echo
 from submissions.commands.options import Benchmark, TestsDifferences, plot_file
+
+if TYPE_CHECKING:
+    from submissions.comparison.result import Comparison
 
 
 class CompareOptions(TestsDifferences, PrintsTables):
@@ -44,7 +48,6 @@ def compare_command(options: CompareOptions) -> None:
         cir compare ours.json theirs.json baseline.json --format latex --plot differences.svg
         cir compare human.jsonl simulated.jsonl
     """
-    from cir_metrics.errors import CallError
     from submissions.comparison.comparing import compare
     from submissions.formats.kinds import are_transcripts
     from submissions.rank_file.model import write_bytes
@@ -52,17 +55,13 @@ def compare_command(options: CompareOptions) -> None:
     files = options.files
     if len(files) > 1 and len(set(map(os.path.realpath, files))) == 1:
         echo(f"{files[0]} is compared with itself, and does not differ. Fix: name another file.", err=True)
+    found: Comparison
     if are_transcripts(files):
         from submissions.transcripts.comparing import compare_transcripts
 
-        if options.flips is not None:
-            raise CallError("--flips is for rank files. Fix: leave it out.")
-        talks = options.call(compare_transcripts, metrics=options.metrics or None)
-        if options.plot is not None:
-            echo(f"{talks.comparison.plot(options.plot)}", err=True)
-        echo(talks.text(options.printed))
-        return
-    found = options.call(compare, metrics=options.metrics or None)
+        found = options.call(compare_transcripts, metrics=options.metrics or None)
+    else:
+        found = options.call(compare, metrics=options.metrics or None)
     if options.plot is not None:
         echo(f"{found.plot(options.plot)}", err=True)
     if options.flips is not None:

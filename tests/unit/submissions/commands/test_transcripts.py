@@ -78,7 +78,8 @@ def test_options_of_rank_files_are_those_of_transcripts(transcript: Transcript, 
         values = [json.loads(line) for line in rows.read_text(encoding="utf-8").splitlines()]
         assert len(values) == 3 * len(files)
         assert {*values[0]} == {*named, "query_id", "recall@5@turn1", "recall@5@turn2"}
-    assert call("compare", one, one, "--flips", tmp_path / "flips.jsonl").returncode == 2
+    assert call("compare", one, other, "--flips", tmp_path / "flips.jsonl").returncode == 0
+    assert (tmp_path / "flips.jsonl").read_bytes() == b""
 
 
 @pytest.mark.parametrize("count", [1, 2])

@@ -36,11 +36,11 @@ def test_a_person_and_a_simulator_are_compared_round_by_round(tmp_path: Path) ->
     first = write_transcript(other.model_copy(update={"user": {"kind": "human"}}), tmp_path / "human.jsonl")
     _, second, _ = two(tmp_path, user={"kind": "simulated"})
     found = compare_transcripts([first, second], benchmark, draws=200)
-    assert found.labels == ["human, seed=1", "simulated"]
+    assert [method.name for method in found.methods] == ["human, seed=1", "simulated"]
     text = found.text()
     assert "Mean rank of the target, first and last round" in text
     assert "The transcripts differ in their user: human against simulated." in text
-    [pair] = found.comparison.pairs
+    [pair] = found.pairs
     assert set(pair.differences) == {
         f"{name}@turn{number}" for name in ("hits@8", "mean_rank") for number in (1, 2, 3)
     }
@@ -64,8 +64,8 @@ def test_only_sessions_that_both_have_are_compared(tmp_path: Path) -> None:
     few = [each for each in person.rounds if each.session in ("q3", "q5", "q6")]
     second = write_transcript(person.model_copy(update={"rounds": few}), tmp_path / "few.jsonl")
     found = compare_transcripts([first, second], benchmark, draws=100)
-    assert found.comparison.n == 3
-    assert any("has 5 more sessions, which are left out" in note for note in found.comparison.notes)
+    assert found.n == 3
+    assert any("has 5 more sessions, which are left out" in note for note in found.notes)
     none = write_transcript(person.model_copy(update={"rounds": few[:1]}), tmp_path / "none.jsonl")
     with pytest.raises(ValueError, match="missing-round"):
         compare_transcripts([first, none], benchmark)
