@@ -16,7 +16,7 @@ import evaluate
 
 from cir_metrics.catalogue import METRICS, MetricEntry, check_variant
 from cir_metrics.errors import CallError, InputError
-from cir_metrics.evaluation import Results, evaluate_multi_turn, evaluate_single_turn
+from cir_metrics.evaluation import Results
 from cir_metrics.ground_truth import (
     Reference,
     check_reference,
@@ -32,6 +32,7 @@ from cir_metrics.inputs import (
     check_turns,
     is_whole,
 )
+from cir_metrics.lists import evaluate_multi_turn, evaluate_single_turn
 from cir_metrics.pairing import paired
 
 # A module's script imports from here alone: evaluate reads its imports one line at a time. The classes here

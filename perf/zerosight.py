@@ -147,7 +147,7 @@ def asked(queries: list[dict[str, Any]], results: dict[str, list[str]]) -> tuple
 def evaluate_task(folder: Path) -> Callable[[], Any]:
     import orjson  # noqa: F401
 
-    from cir_metrics.evaluation import evaluate_single_turn
+    from cir_metrics import evaluate_single_turn
 
     return lambda: evaluate_single_turn(METRICS, *asked(*parse_released(folder))).values
 
@@ -199,7 +199,7 @@ def python_loop_task(folder: Path) -> Callable[[], Any]:
 
 
 def map_ours_task(folder: Path) -> Callable[[], Any]:
-    from cir_metrics.evaluation import evaluate_single_turn
+    from cir_metrics import evaluate_single_turn
 
     rankings, references = asked(*parse_released(folder))
     return lambda: evaluate_single_turn(MAPS, rankings, references).values

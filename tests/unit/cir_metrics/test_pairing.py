@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 import cir_metrics
+from cir_metrics import Results, evaluate_multi_turn, evaluate_single_turn
 from cir_metrics.errors import InputError
-from cir_metrics.evaluation import Results, evaluate_multi_turn, evaluate_single_turn
 
 ROWS = [{"query_id": "q1", "target_image_id": "a"}, {"query_id": "q2", "target_image_id": "b"}]
 NAMED = pd.DataFrame(ROWS).set_index("query_id")
