@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from cir_datasets.registry import spec
 from cir_datasets.rows.benchmark import Benchmark
-from cir_metrics.coding import mark
 from cir_metrics import evaluate_multi_turn, evaluate_single_turn
+from cir_metrics.coding import mark
 from cir_metrics.ground_truth import references
 from submissions.formats.unchecked import UncheckedFile
 from submissions.rank_file.benchmarks import queries

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import cir_metrics
-from cir_metrics.errors import CirError, InputError, UnknownNameError
 from cir_metrics import evaluate_multi_turn, evaluate_single_turn
+from cir_metrics.errors import CirError, InputError, UnknownNameError
 from cir_metrics.ground_truth import check_reference
 from cir_metrics.inputs import check_cutoffs, check_ids, check_list, check_turns
 

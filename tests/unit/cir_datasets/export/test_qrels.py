@@ -19,8 +19,8 @@ from cir_datasets.errors import DatasetError
 from cir_datasets.export.qrels import trec_qrels
 from cir_datasets.registry import spec
 from cir_datasets.rows.benchmark import Benchmark
+from cir_metrics import evaluate_single_turn
 from cir_metrics.errors import CallError
-from cir_metrics.evaluation import evaluate_single_turn
 from cir_metrics.ground_truth import references
 from leaderboard.cli import build
 
