@@ -49,7 +49,7 @@ def compare_command(options: CompareOptions) -> None:
         cir compare human.jsonl simulated.jsonl
     """
     from submissions.comparison.comparing import compare
-    from submissions.formats.kinds import are_transcripts
+    from submissions.formats.containers import are_transcripts
     from submissions.rank_file.model import write_bytes
 
     files = options.files

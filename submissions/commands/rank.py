@@ -248,7 +248,7 @@ def _next_step(benchmark: str, written: str) -> str:
     from cir_datasets.registry import spec
     from cir_datasets.registry.challenges import is_challenge
     from cir_datasets.registry.suites import find_suite
-    from submissions.formats.reader import server_format
+    from submissions.formats.servers import server_format
 
     if is_challenge(benchmark):
         return f"Where it stands: cir submit {written} --to URL"

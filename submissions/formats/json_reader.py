@@ -17,7 +17,6 @@ import contextlib
 import functools
 import gc
 import json
-import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,11 +26,9 @@ import orjson
 from cir_datasets.common.paths import regular
 from submissions.errors import MissingFileError
 from submissions.formats.budget import MAX_BYTES, MAX_DEPTH, Budget
-from submissions.formats.containers import byte_limit, other_kind, too_large
+from submissions.formats.containers import Source, byte_limit, other_kind, too_large
 from submissions.rank_file.columns import Columns, Gathering
 from submissions.rank_file.findings import MAX_EXAMPLES, Findings, shown
-
-Source = str | os.PathLike[str] | bytes
 
 _EMPTY = "write it again: submissions.write does, and cir multiround for transcripts"
 _TOO_DEEP = f"its lists or objects are nested more than {MAX_DEPTH} deep; a rank file needs six levels."

@@ -18,13 +18,13 @@ from cir_metrics.ids import plain_id
 from submissions.formats import native
 from submissions.formats.budget import Budget
 from submissions.formats.json_reader import parse_json
-from submissions.formats.unchecked import ReaderContext
+from submissions.formats.native import ReaderContext
 from submissions.rank_file.columns import Columns, Gathering
 from submissions.rank_file.findings import Findings, json_type, shown
 from submissions.rank_file.model import LINES, LINES_FILE, RANK_FILE
 
 if TYPE_CHECKING:
-    from submissions.formats.unchecked import UncheckedFile
+    from submissions.formats.native import UncheckedFile
     from submissions.rank_file.model import RankFile
 
 NAME = LINES

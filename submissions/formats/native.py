@@ -1,32 +1,229 @@
-"""The native format: one JSON object with header, method and rankings (and the bundle of several)."""
+"""The native format: one JSON object with header, method and rankings. What every reader makes of a file
+stands here too: an `UncheckedFile`, its structure checked, its content not yet.
+"""
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from cir_datasets.errors import OverlayError
+from cir_datasets.rows.columns import numbers
 from cir_metrics.errors import UnknownNameError, did_you_mean
-from submissions.formats.unchecked import Answers, ReaderContext, UncheckedFile, read_rankings
-from submissions.rank_file.findings import MAX_EXAMPLES, Findings, json_type, shown
-from submissions.rank_file.model import BUNDLE, FORMAT_VERSION, NATIVE, RANK_FILE
+from submissions.formats.budget import Budget
+from submissions.rank_file.columns import Columns
+from submissions.rank_file.findings import MAX_EXAMPLES, Findings, json_type, ordinal, shown
+from submissions.rank_file.image_ids import Spelling, image_family
+from submissions.rank_file.model import BUNDLE, FORMAT_VERSION, NATIVE, RANK_FILE, Method, RankFile
 from submissions.rank_file.words import FIELDS, is_kept_as_other, words_of
 
 if TYPE_CHECKING:
     from cir_datasets.registry.cards import BenchmarkSpec
-    from submissions.rank_file.model import Method
+    from submissions.rank_file.benchmarks import Benchmarks
 
-NAME = NATIVE
-_KEYS = (
-    "format",
-    "format_version",
-    "benchmark",
-    "benchmark_version",
-    "method",
-    "rankings",
-    "subset_rankings",
-)
-_BUNDLE_KEYS = ("format", "format_version", "suite", "runs")
+SECTIONS = ("rankings", "subset_rankings")
+_LABEL = 1_000
+"""Characters of a label that a name is made of."""
+_KEYS = ("format", "format_version", "benchmark", "benchmark_version", "method", *SECTIONS)
+
+
+@dataclass
+class ReaderContext:
+    """What a format's reader gets besides the JSON value.
+
+    Args:
+        findings: collects what is wrong.
+        benchmarks: resolves benchmark ids.
+        expected: the benchmark id that the file must answer, or None where the file says.
+        label: name of the file without ending: the method's name where a format has none.
+        budget: what reading the file may cost.
+        form: fields of the method block for a file whose own names no method.
+    """
+
+    findings: Findings
+    benchmarks: Benchmarks
+    expected: str | None
+    label: str
+    budget: Budget = field(default_factory=lambda: Budget(0))
+    form: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class UncheckedFile:
+    """What could be read of a rank file.
+
+    Args:
+        spec: the benchmark that it answers.
+        version: the benchmark's version that it names, or None where that is wrong.
+        method: who answers, or None where the description is refused.
+        rankings: the answers; None where there are none at all (the CIRR server's subset file).
+        subset_rankings: rankings of the queries' subsets, or None.
+        format: the format's name.
+        kind: a name of `submissions.rank_file.model.FORMATS` where the format has several: JSON, JSON Lines,
+            Parquet.
+    """
+
+    spec: BenchmarkSpec
+    version: int | None
+    method: Method | None
+    rankings: Columns | None
+    subset_rankings: Columns | None
+    format: str
+    kind: str = ""
+
+    def finished(self) -> RankFile | None:
+        """The rank file, or None where a part could not be read."""
+        parts = [part for part in (self.rankings, self.subset_rankings) if part is not None]
+        if self.version is None or self.method is None or any(part.unreadable for part in parts):
+            return None
+        return RankFile(
+            benchmark=self.spec.id,
+            benchmark_version=self.version,
+            method=self.method,
+            rankings={} if self.rankings is None else self.rankings,
+            subset_rankings=self.subset_rankings,
+            format=self.format,
+        )
+
+
+def read_rankings(
+    raw: Any,
+    spec: BenchmarkSpec,
+    context: ReaderContext,
+    *,
+    section: str = "rankings",
+    budget: Budget | None = None,
+) -> Columns:
+    """The rankings, or those of subsets, as columns, with the ids in the benchmark's spelling.
+
+    Args:
+        raw: what the file holds there.
+        spec: the benchmark; sessions want one list a turn.
+        context: findings, of which some are `bad-type`, and benchmarks.
+        section: the key in the file.
+        budget: what reading the file may cost; None for rankings of no file.
+
+    Returns:
+        The answers; empty where `raw` is not an object, and those of a wrong type `Columns.unreadable`.
+
+    Raises:
+        OverBudgetError: there are more queries, or more different ids, than are read.
+    """
+    by_turn = spec.kind == "multi_turn" and section == "rankings"
+    if not isinstance(raw, Mapping):
+        message = f'"{section}" is {json_type(raw)}; it must be an object of rankings by query id.'
+        context.findings.add("bad-type", message)
+        raw = {}
+    if budget is not None:
+        budget.check("lists", len(raw), where=f'"{section}": ')
+        budget.check("id", max((len(query) for query in raw if isinstance(query, str)), default=0))
+    spelling = Spelling(image_family(spec), frozenset(context.benchmarks.gallery(spec) or ()))
+    try:
+        columns = raw if isinstance(raw, Columns) else Columns.of_lists(raw, by_turn=by_turn)
+    except (TypeError, ValueError):
+        columns = None  # Something is wrong with an id or a list: what, is said by those who look closer.
+    if columns is None or (columns.turn_offsets is not None) != by_turn:
+        columns = _Careful(section, by_turn, spelling, context.findings).columns(raw)
+    if budget is not None:
+        check_images(columns, budget)
+    changed = spelling.changes(columns.image_ids)
+    return columns.respelled([changed.get(each, each) for each in columns.image_ids]) if changed else columns
+
+
+def check_images(columns: Columns, budget: Budget) -> None:
+    """Refuse more different image ids, or longer ones, than are read.
+
+    Raises:
+        OverBudgetError: there are.
+    """
+    import pyarrow.compute as pc
+
+    budget.check("ids", len(columns.images))
+    budget.check("id_bytes", columns.images.nbytes)
+    budget.check("id", int(numbers(pc.binary_length(columns.images)).max(initial=0)))
+
+
+@dataclass
+class _Careful:
+    """Reads rankings one by one, and says what is wrong with each.
+
+    Args:
+        section: `rankings` or `subset_rankings`.
+        by_turn: whether an answer is a list of rankings.
+        spelling: which the image ids get; a number may be an id, too.
+        findings: collects `bad-type`.
+    """
+
+    section: str
+    by_turn: bool
+    spelling: Spelling
+    findings: Findings
+
+    def columns(self, raw: Mapping[Any, Any]) -> Columns:
+        answers: dict[str, list[Any]] = {}
+        unreadable = set()
+        for query, answer in raw.items():
+            if not _is_text(query):
+                message = f"{self.section}: the key {query!r} is not a string; query ids are."
+                self.findings.add("bad-type", message, cause=f"{self.section}-key")
+                continue
+            found = self._turns(answer, query) if self.by_turn else self._ranking(answer, query, None)
+            answers[query] = [] if found is None else found
+            if found is None:
+                unreadable.add(query)
+        columns = Columns.of_lists(answers, by_turn=self.by_turn)
+        columns.unreadable = frozenset(unreadable)
+        return columns
+
+    def _turns(self, answer: Any, query: str) -> list[list[str]] | None:
+        is_list = isinstance(answer, list | tuple)
+        if not is_list or (answer and all(isinstance(item, str) for item in answer)):
+            holds = "one ranking" if is_list else json_type(answer)
+            message = f"the session's answer is {holds}; it must be a list of rankings, one a turn."
+            value = None if is_list else answer
+            self.findings.add("bad-type", message, cause="turns", query=query, value=value)
+            return None
+        turns = [self._ranking(item, query, number) for number, item in enumerate(answer, start=1)]
+        sound = [turn for turn in turns if turn is not None]
+        return sound if len(sound) == len(turns) else None
+
+    def _ranking(self, answer: Any, query: str, turn: int | None) -> list[str] | None:
+        part = "ranking" if self.section == "rankings" else "subset ranking"
+        cause, value, position = self.section, answer, None
+        if not isinstance(answer, list | tuple):
+            message = f"the {part} is {json_type(answer)}; it must be a list of image ids, best first."
+        else:
+            ids = self.spelling.all(list(answer))
+            wrong = (at for at, item in enumerate(ids, start=1) if not item or not _is_text(item))
+            position = next(wrong, None)
+            if position is None:
+                return ids
+            cause, value = f"{self.section}-id", ids[position - 1]
+            if type(value) is list and turn is None:
+                message = f"the {part} holds lists; a benchmark without turns wants a flat list of image ids."
+            elif value == "":
+                message = f"the {ordinal(position)} image id of the {part} is an empty string."
+            else:
+                named = isinstance(value, list | dict) or value is None
+                kind = "no Unicode text" if isinstance(value, str) else json_type(value)
+                kind += "" if named else f" ({shown(value)})"
+                message = f"the {ordinal(position)} image of the {part} is {kind}; an image id is a string."
+        self.findings.add(
+            "bad-type", message, cause=cause, query=query, turn=turn, value=value, position=position
+        )
+        return None
+
+
+def _is_text(value: object) -> bool:
+    """Whether a value is a string that UTF-8 can hold."""
+    if type(value) is not str:
+        return False
+    try:
+        return value.isascii() or bool(value.encode())
+    except UnicodeEncodeError:
+        return False
 
 
 def parse(document: Mapping[str, Any], context: ReaderContext) -> UncheckedFile | None:
@@ -40,59 +237,30 @@ def parse(document: Mapping[str, Any], context: ReaderContext) -> UncheckedFile 
         What could be read, or None where it is not a rank file of this version, or answers another benchmark.
     """
     findings = context.findings
-    if not _is_format(document, findings) or not _is_version(document, findings):
+    if document["format"] != RANK_FILE:
+        hint = did_you_mean(document["format"], [RANK_FILE, BUNDLE])
+        said = f'"format" is {shown(document["format"])}; a rank file says "{RANK_FILE}".{hint}'
+        findings.add("wrong-format", said)
         return None
-    _unknown_names([key for key in document if key not in _KEYS], _KEYS, _NO_KEY, "keys", findings)
+    if not is_version(document, findings):
+        return None
+    note_unknown_keys(document, _KEYS, findings)
     spec = read_benchmark(document, context)
     method = _method(document, context)
     if spec is None:
         return None
     version = read_benchmark_version(document, spec, findings)
-    rankings = document.get("rankings")
     if "rankings" not in document:
         findings.add("bad-type", 'the key "rankings" is missing; it holds the ranked image ids by query id.')
-    subset = None
-    if document.get("subset_rankings") is not None:
-        subset = read_rankings(
-            document["subset_rankings"], spec, context, section="subset_rankings", budget=context.budget
-        )
-    answers: Answers = {}
-    if "rankings" in document:
-        answers = read_rankings(rankings, spec, context, budget=context.budget)
-    readable = isinstance(rankings, Mapping) and (
-        subset is None or isinstance(document["subset_rankings"], Mapping)
-    )
-    if not readable:
+    answers: dict[str, Columns] = {}
+    for section in reversed(SECTIONS):
+        if (section == "rankings" and section in document) or document.get(section) is not None:
+            answers[section] = read_rankings(
+                document[section], spec, context, section=section, budget=context.budget
+            )
+    if "rankings" not in answers or not all(isinstance(document[section], Mapping) for section in answers):
         return None
-    return UncheckedFile(spec, version, method, answers, subset, NAME)
-
-
-def parse_bundle_header(
-    document: dict[str, Any], findings: Findings
-) -> tuple[str, list[dict[str, Any]]] | None:
-    """The suite's id and the runs of a bundle, or None with findings.
-
-    Args:
-        document: the JSON object.
-        findings: collects what is wrong.
-    """
-    if "format_version" in document and not _is_version(document, findings):
-        return None
-    unknown = [key for key in document if key not in _BUNDLE_KEYS]
-    _unknown_names(unknown, _BUNDLE_KEYS, _NO_KEY, "keys", findings)
-    suite, runs = document.get("suite"), document.get("runs")
-    if "suite" not in document:
-        findings.add("wrong-benchmark", 'the key "suite" is missing; a bundle answers a suite.')
-    elif not isinstance(suite, str):
-        findings.add("bad-type", f'"suite" is {json_type(suite)}; it must be a suite\'s id.')
-    if not isinstance(runs, list):
-        findings.add("bad-type", f'"runs" is {json_type(runs)}; it must be a list of rank files.')
-    elif not all(isinstance(run, dict) for run in runs):
-        place = next(place for place, run in enumerate(runs) if not isinstance(run, dict))
-        findings.add("bad-type", f"runs[{place}] is {json_type(runs[place])}; it must be a rank file.")
-    else:
-        return (suite, runs) if isinstance(suite, str) else None
-    return None
+    return UncheckedFile(spec, version, method, answers["rankings"], answers.get("subset_rankings"), NATIVE)
 
 
 def completed(block: Mapping[str, Any], form: Mapping[str, Any]) -> dict[str, Any]:
@@ -106,41 +274,22 @@ def completed(block: Mapping[str, Any], form: Mapping[str, Any]) -> dict[str, An
 
 
 def _method(document: Mapping[str, Any], context: ReaderContext) -> Method | None:
-    """The method of a header, completed by the form where it names none."""
-    raw = document.get("method", {} if context.form else None)
-    present = "method" in document
-    if "name" in context.form and isinstance(raw, dict) and not raw.get("name"):
-        raw, present = completed(raw, context.form), True
-    return read_method(raw, present, context.findings)
-
-
-def read_method(raw: Any, present: bool, findings: Findings) -> Method | None:
-    """The method block, or None with findings of code `bad-metadata`.
-
-    Args:
-        raw: what the file holds there.
-        present: whether it holds anything.
-        findings: collects what is wrong.
-    """
+    """The method of a header, completed by the form where it names none; None with `bad-metadata`."""
     from pydantic import ValidationError
 
-    from submissions.rank_file.model import Method
-
-    if not present:
-        findings.add(
-            "bad-metadata", 'the key "method" is missing; a board must say who answers.', fix=_METHOD_FIX
-        )
+    findings, raw = context.findings, document.get("method", {} if context.form else None)
+    if "name" in context.form and isinstance(raw, dict) and not raw.get("name"):
+        raw = completed(raw, context.form)
+    elif "method" not in document:
+        message = 'the key "method" is missing; a board must say who answers.'
+        findings.add("bad-metadata", message, fix=_METHOD_FIX)
         return None
     if not isinstance(raw, dict):
-        findings.add(
-            "bad-metadata",
-            f'"method" is {json_type(raw)}; it must be an object with a name.',
-            fix=_METHOD_FIX,
-        )
+        message = f'"method" is {json_type(raw)}; it must be an object with a name.'
+        findings.add("bad-metadata", message, fix=_METHOD_FIX)
         return None
     fields = Method.model_fields
-    unknown = [key for key in raw if key not in fields]
-    _unknown_names(unknown, fields, _NO_FIELD, "method", findings)
+    _note_unknown(raw, fields, "method.{}: there is no such field.", "method", findings)
     try:
         method = Method.model_validate({key: value for key, value in raw.items() if key in fields})
     except ValidationError as error:
@@ -148,26 +297,30 @@ def read_method(raw: Any, present: bool, findings: Findings) -> Method | None:
             place = ".".join(str(step) for step in ("method", *entry["loc"]))
             findings.add("bad-metadata", f"{place}: {_reason(entry)}.", cause=f"method.{entry['loc'][0]}")
         return None
-    for field in FIELDS:
-        if is_kept_as_other(raw.get(field), getattr(method, field)):
-            _note_free_text(field, raw[field], findings)
-    return None if unknown else method
+    for name in FIELDS:
+        if is_kept_as_other(raw.get(name), getattr(method, name)):
+            text, listed = raw[name], list(words_of(name))
+            message = f"method.{name} is {shown(text)}, which its list does not have; it is kept as other."
+            fix = f'write one of {", ".join(listed[:-1])}, or "other: ..."'
+            message += did_you_mean(text, listed)
+            findings.add("unlisted-word", message, cause=name, value=text, fix=fix)
+    return method if raw.keys() <= fields.keys() else None
 
 
-def _note_free_text(field: str, text: str, findings: Findings) -> None:
-    listed = list(words_of(field))
-    findings.add(
-        "unlisted-word",
-        f"method.{field} is {shown(text)}, which its list does not have; it is kept as other."
-        + did_you_mean(text, listed),
-        cause=field,
-        value=text,
-        fix=f'write one of {", ".join(listed[:-1])}, or "other: ..."',
-    )
+def nameless_method(label: str) -> Method:
+    """A method that is known by its file's name only.
+
+    Example:
+        >>> nameless_method("sum-clip.test1").name
+        'sum-clip.test1'
+    """
+    # A name has eighty characters; bringing a million combining marks to NFC would take half an hour.
+    start = unicodedata.normalize("NFC", label[:_LABEL])
+    kept = [c for c in start if c in " -_." or unicodedata.category(c)[0] in "LN"]
+    name = "".join(kept).strip(" -_.")[:80].strip()
+    return Method(name=name or "unnamed")
 
 
-_NO_FIELD = "method.{}: there is no such field."
-_NO_KEY = 'the top level has no key "{}".'
 _METHOD_FIX = 'add "method": {{"name": "..."}}, then run  cir validate {file}'
 
 
@@ -192,16 +345,8 @@ def _reason(entry: Any) -> str:
     return str(entry["msg"]).rstrip(".")
 
 
-def _is_format(document: Mapping[str, Any], findings: Findings) -> bool:
-    found = document["format"]
-    if found == RANK_FILE:
-        return True
-    hint = did_you_mean(found, [RANK_FILE, BUNDLE])
-    findings.add("wrong-format", f'"format" is {shown(found)}; a rank file says "{RANK_FILE}".{hint}')
-    return False
-
-
-def _is_version(document: Mapping[str, Any], findings: Findings) -> bool:
+def is_version(document: Mapping[str, Any], findings: Findings) -> bool:
+    """Whether a document is of this version of the format, with a finding where it is not."""
     version = document.get("format_version")
     if "format_version" not in document:
         message = f'the key "format_version" is missing; this version of the format is {FORMAT_VERSION}.'
@@ -216,20 +361,22 @@ def _is_version(document: Mapping[str, Any], findings: Findings) -> bool:
     return False
 
 
-def _unknown_names(
-    unknown: list[str], names: Iterable[str], words: str, cause: str, findings: Findings
+def note_unknown_keys(document: Mapping[str, Any], keys: Iterable[str], findings: Findings) -> None:
+    """Note keys of the top level that do not exist."""
+    _note_unknown(document, keys, 'the top level has no key "{}".', "keys", findings)
+
+
+def _note_unknown(
+    given: Iterable[str], names: Iterable[str], words: str, cause: str, findings: Findings
 ) -> None:
     """Note names that do not exist: a hostile file has a hundred thousand, so that five are looked at."""
+    unknown, cause = [name for name in given if name not in names], f"{cause}, unknown"
     for name in unknown[:MAX_EXAMPLES]:
-        findings.add(
-            "bad-metadata",
-            words.format(shown(name)[1:-1]) + did_you_mean(name, names),
-            cause=f"{cause}, unknown",
-            value=name,
-            fix="drop it (remarks go to method.notes), then run  cir validate {file}",
-        )
+        message = words.format(shown(name)[1:-1]) + did_you_mean(name, names)
+        fix = "drop it (remarks go to method.notes), then run  cir validate {file}"
+        findings.add("bad-metadata", message, cause=cause, value=name, fix=fix)
     if len(unknown) > MAX_EXAMPLES:
-        findings.add("bad-metadata", "", cause=f"{cause}, unknown", count=len(unknown) - MAX_EXAMPLES)
+        findings.add("bad-metadata", "", cause=cause, count=len(unknown) - MAX_EXAMPLES)
 
 
 def read_benchmark(document: Mapping[str, Any], context: ReaderContext) -> BenchmarkSpec | None:
@@ -239,36 +386,28 @@ def read_benchmark(document: Mapping[str, Any], context: ReaderContext) -> Bench
         document: holds `benchmark`.
         context: findings, benchmarks, and what was asked for.
     """
-    found, findings = document.get("benchmark"), context.findings
+    name, findings = document.get("benchmark"), context.findings
     if "benchmark" not in document:
         findings.add("wrong-benchmark", 'the key "benchmark" is missing; a ranking means nothing without it.')
         return None
-    if not isinstance(found, str):
-        findings.add("bad-type", f'"benchmark" is {json_type(found)}; it must be an id such as "cirr/val".')
+    if not isinstance(name, str):
+        findings.add("bad-type", f'"benchmark" is {json_type(name)}; it must be an id such as "cirr/val".')
         return None
-    if context.expected is not None and found != context.expected:
+    if context.expected is None or name == context.expected:
+        try:
+            return context.benchmarks.spec(name)
+        except OverlayError:
+            # Its message names a file of this machine, and the reader may be somebody else's.
+            message = f"the overlay of {shown(name)} is broken here."
+        except UnknownNameError as error:
+            message = f"{error}" if len(name) <= 80 else f"no benchmark {shown(name)}."
+    else:
         wanted = context.benchmarks.spec(context.expected) if context.benchmarks.suite is None else None
-        if wanted is not None and wanted.overlay is not None and found == wanted.base.id:
+        if wanted is not None and wanted.overlay is not None and name == wanted.base.id:
             return wanted  # a file for the whole benchmark answers each of its overlays, too
-        findings.add(
-            "wrong-benchmark",
-            f"the file answers {shown(found)}, but was checked against {shown(context.expected)}.",
-            value=found,
-        )
-        return None
-    try:
-        return context.benchmarks.spec(found)
-    except OverlayError:
-        # Its message names a file of this machine, and the reader may be somebody else's.
-        findings.add("wrong-benchmark", f"the overlay of {shown(found)} is broken here.", value=found)
-        return None
-    except UnknownNameError as error:
-        findings.add(
-            "wrong-benchmark",
-            f"{error}" if len(found) <= 80 else f"no benchmark {shown(found)}.",
-            value=found,
-        )
-        return None
+        message = f"the file answers {shown(name)}, but was checked against {shown(context.expected)}."
+    findings.add("wrong-benchmark", message, value=name)
+    return None
 
 
 def read_benchmark_version(
@@ -281,20 +420,17 @@ def read_benchmark_version(
         spec: the benchmark.
         findings: collects what is wrong.
     """
-    found, wanted = document.get("benchmark_version"), spec.card.version
+    version, wanted = document.get("benchmark_version"), spec.card.version
     if "benchmark_version" not in document:
         message = f'the key "benchmark_version" is missing; {spec.id} is at version {wanted}.'
-        findings.add(
-            "wrong-version", message, fix=f'add "benchmark_version": {wanted} if you ranked that version'
-        )
-        return None
-    if type(found) is not int:
-        findings.add("bad-type", f'"benchmark_version" is {json_type(found)}; it must be a whole number.')
-        return None
-    if found != wanted:
-        findings.add(
-            "wrong-version",
-            f"the file answers version {shown(found)} of {spec.id}; it is at version {wanted}.",
-        )
-        return None
-    return found
+        fix = f'add "benchmark_version": {wanted} if you ranked that version'
+        findings.add("wrong-version", message, fix=fix)
+    elif type(version) is not int:
+        message = f'"benchmark_version" is {json_type(version)}; it must be a whole number.'
+        findings.add("bad-type", message)
+    elif version != wanted:
+        message = f"the file answers version {shown(version)} of {spec.id}; it is at version {wanted}."
+        findings.add("wrong-version", message)
+    else:
+        return version
+    return None

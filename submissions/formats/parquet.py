@@ -20,7 +20,7 @@ from submissions.formats import native
 from submissions.formats.budget import Budget
 from submissions.formats.json_reader import parse_json
 from submissions.formats.lines import QUERY, RANKING, SUBSET, TURNS, header_of, is_by_turn
-from submissions.formats.unchecked import ReaderContext
+from submissions.formats.native import ReaderContext
 from submissions.rank_file.columns import Columns
 from submissions.rank_file.findings import MAX_EXAMPLES, Findings, json_type, shown
 from submissions.rank_file.model import PARQUET, RANK_FILE
@@ -28,7 +28,7 @@ from submissions.rank_file.model import PARQUET, RANK_FILE
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from submissions.formats.unchecked import UncheckedFile
+    from submissions.formats.native import UncheckedFile
     from submissions.rank_file.model import RankFile
 
 NAME = PARQUET

@@ -7,21 +7,19 @@ a JSON value is parsed, a bundle is taken apart, and each rank file goes to the 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from cir_metrics.errors import CallError, did_you_mean
 from submissions.formats import native
 from submissions.formats.budget import MAX_BYTES, Budget, OverBudgetError
-from submissions.formats.containers import JSON, Unpacked, label_of, unpack
+from submissions.formats.containers import JSON, label_of, means_transcript, unpack
 from submissions.formats.json_reader import collector_paused, parse_json, read_bytes
-from submissions.formats.kinds import means_transcript
-from submissions.formats.unchecked import ReaderContext, UncheckedFile, read_rankings
+from submissions.formats.native import ReaderContext, UncheckedFile, read_rankings
 from submissions.rank_file.benchmarks import Benchmarks
-from submissions.rank_file.columns import Columns
 from submissions.rank_file.findings import MAX_EXAMPLES, Findings, json_type, shown
-from submissions.rank_file.model import BUNDLE, LINES, PARQUET, TREC, RankBundle, RankFile
+from submissions.rank_file.model import BUNDLE, LINES, NATIVE, PARQUET, TREC, RankBundle, RankFile
 
 if TYPE_CHECKING:
     from cir_datasets.registry.suites import Suite
@@ -33,6 +31,7 @@ _OF_DIALOGUES = (
     "writes the rank file of its sessions"
 )
 _ONE_EACH = "put one rank file a member into the bundle, no other, then run  cir validate {file}"
+_BUNDLE_KEYS = ("format", "format_version", "suite", "runs")
 
 
 @dataclass
@@ -53,7 +52,7 @@ class Parsed:
 
     def collectors(self) -> list[Findings]:
         """All collectors of findings, each once."""
-        return [self.findings, *(found for _, found in self.files if found is not self.findings)]
+        return [self.findings, *(findings for _, findings in self.files if findings is not self.findings)]
 
     def finished(self) -> RankFile | RankBundle | None:
         """The rank file or bundle, or None where a part could not be read."""
@@ -94,83 +93,159 @@ def parse_file(
     label = name or (os.fspath(file) if isinstance(file, str | os.PathLike) else "rank file")
     # A server passes names that others chose: nothing in them may steer a terminal.
     label = "".join(character if character.isprintable() else "?" for character in label)
-    if isinstance(file, RankFile | RankBundle):
-        return _parse_object(file, benchmarks, label)
-    parsed = Parsed(Findings(label, benchmarks.expected))
-    try:
-        _parse_file(file, benchmarks, parsed, label, max_bytes, form or {})
-    except OverBudgetError as error:
-        # A file may answer several benchmarks: of none is known how deep a ranking it wants.
-        parsed.findings.add("too-large", str(error), fix=error.fix, cause="budget", depth=50)
-        parsed.files.append((None, parsed.findings))
-    return parsed
-
-
-def _parse_file(
-    file: str | os.PathLike[str] | bytes,
-    benchmarks: Benchmarks,
-    parsed: Parsed,
-    label: str,
-    max_bytes: int,
-    form: Mapping[str, Any],
-) -> None:
-    opened = _opened(file, parsed.findings, max_bytes)
-    if opened is None:
-        return
-    unpacked, document = opened
-    if isinstance(document, dict) and document.get("format") == BUNDLE:
-        _parse_bundle(document, benchmarks, parsed, unpacked.budget)
-        return
-    if benchmarks.suite is not None:
-        named = document.get("benchmark") if isinstance(document, dict) else None
-        parsed.findings.add(
-            "wrong-benchmark",
-            f"{benchmarks.suite.id} is a suite, which is answered by a bundle of one rank file a member"
-            + (f"; this file answers {shown(named)} alone." if isinstance(named, str) else "."),
-            value=named if isinstance(named, str) else None,
-            fix="join one rank file a member:  cir convert FILE... --to native --benchmark "
-            f"{benchmarks.suite.id} --out bundle.json",
-        )
-        return
-    context = ReaderContext(
-        parsed.findings, benchmarks, benchmarks.expected, label_of(label), unpacked.budget, form
-    )
-    if unpacked.kind == JSON:
-        unchecked = _parse_json(document, context)
+    reader = _FileReader(benchmarks, Parsed(Findings(label, benchmarks.expected)), label)
+    if isinstance(file, RankFile):
+        reader.take_object(file)
+    elif isinstance(file, RankBundle):
+        reader.take_runs(file.suite, file.runs, [run.benchmark for run in file.runs])
     else:
-        unchecked = _parse_packed(unpacked.kind, unpacked.content, context)
-    _note(unchecked, parsed)
+        try:
+            reader.take_bytes(file, max_bytes, form or {})
+        except OverBudgetError as error:
+            # A file may answer several benchmarks: of none is known how deep a ranking it wants.
+            reader.parsed.findings.add("too-large", str(error), fix=error.fix, cause="budget", depth=50)
+            reader.parsed.files.append((None, reader.parsed.findings))
+    return reader.parsed
 
 
-def _opened(
-    file: str | os.PathLike[str] | bytes, findings: Findings, max_bytes: int
-) -> tuple[Unpacked, Any] | None:
-    """What a file is and, of JSON, its value without its bytes; None with findings on failure.
+@dataclass
+class _FileReader:
+    """Fills a `Parsed`.
 
-    The bytes of JSON are let go here: beside the value they would be a third of what scoring needs.
-
-    Raises:
-        OverBudgetError: it holds more than is read.
+    Args:
+        benchmarks: resolves benchmark ids.
+        parsed: what is filled.
+        label: the file's name.
     """
-    content = read_bytes(file, findings, max_bytes=max_bytes)
-    unpacked = None if content is None else unpack(content, findings, max_bytes=max_bytes)
-    if unpacked is not None and means_transcript(unpacked.content, unpacked.content):
-        findings.add("wrong-kind", "it is a transcript of dialogues, not a rank file.", fix=_OF_DIALOGUES)
-        return None
-    if unpacked is None or unpacked.kind != JSON:
-        return None if unpacked is None else (unpacked, None)
-    del content
-    document = parse_json(unpacked.content, findings, unpacked.budget)
-    return None if document is None else (replace(unpacked, content=b""), document)
+
+    benchmarks: Benchmarks
+    parsed: Parsed
+    label: str
+
+    def take_bytes(
+        self, file: str | os.PathLike[str] | bytes, max_bytes: int, form: Mapping[str, Any]
+    ) -> None:
+        findings = self.parsed.findings
+        content = read_bytes(file, findings, max_bytes=max_bytes)
+        unpacked = None if content is None else unpack(content, findings, max_bytes=max_bytes)
+        if unpacked is None:
+            return
+        kind, budget, content = unpacked.kind, unpacked.budget, unpacked.content
+        if means_transcript(content, content):
+            findings.add("wrong-kind", "it is a transcript of dialogues, not a rank file.", fix=_OF_DIALOGUES)
+            return
+        document = None
+        if kind == JSON:
+            # Its bytes are let go: beside the value they would be a third of what scoring needs.
+            del unpacked
+            document, content = parse_json(content, findings, budget), b""
+            if document is None:
+                return
+        if isinstance(document, dict) and document.get("format") == BUNDLE:
+            self._take_bundle(document, budget)
+        elif not self._is_of_suite(document, findings):
+            context = ReaderContext(
+                findings, self.benchmarks, self.benchmarks.expected, label_of(self.label), budget, form
+            )
+            self._note(_parse_json(document, context) if kind == JSON else _parse(kind, content, context))
+
+    def take_object(self, rank_file: RankFile) -> None:
+        if self.benchmarks.suite is None:
+            self._note(self._unchecked(rank_file, self.benchmarks.expected, self.parsed.findings))
+            return
+        suite = self.benchmarks.suite.id
+        message = f"{suite} is a suite, which is answered by a bundle of one rank file a member."
+        self.parsed.findings.add("wrong-benchmark", message, fix="pass a RankBundle")
+
+    def take_runs(
+        self,
+        suite_id: str,
+        runs: Sequence[RankFile | Mapping[str, Any]],
+        members: Sequence[Any],
+        budget: Budget | None = None,
+    ) -> None:
+        """Take the rank files of a bundle, or its runs as JSON, one a member of the suite."""
+        parsed = self.parsed
+        parsed.suite = _suite(suite_id, self.benchmarks, parsed.findings)
+        if parsed.suite is None:
+            return
+        parsed.benchmark = parsed.suite.id
+        if not _members_fit(members, parsed.suite, parsed.findings):
+            return
+        for run, member in zip(runs, members, strict=True):
+            printed = shown(member)[1:-1]
+            findings = Findings(self.label, printed, member=printed)
+            unchecked = None
+            if isinstance(run, RankFile):
+                unchecked = self._unchecked(run, None, findings)
+            elif run.get("format") == BUNDLE:
+                findings.add("wrong-format", "a bundle cannot hold another bundle.")
+            else:
+                own = ReaderContext(findings, self.benchmarks, None, "", budget or Budget(0))
+                unchecked = _parse_json(run, own)
+            parsed.files.append((unchecked, findings))
+        _check_one_method(parsed)
+
+    def _take_bundle(self, document: dict[str, Any], budget: Budget) -> None:
+        findings = self.parsed.findings
+        if "format_version" in document and not native.is_version(document, findings):
+            return
+        native.note_unknown_keys(document, _BUNDLE_KEYS, findings)
+        suite, runs = document.get("suite"), document.get("runs")
+        if "suite" not in document:
+            findings.add("wrong-benchmark", 'the key "suite" is missing; a bundle answers a suite.')
+        elif not isinstance(suite, str):
+            findings.add("bad-type", f'"suite" is {json_type(suite)}; it must be a suite\'s id.')
+        if not isinstance(runs, list):
+            findings.add("bad-type", f'"runs" is {json_type(runs)}; it must be a list of rank files.')
+            return
+        odd = next((place for place, run in enumerate(runs) if not isinstance(run, dict)), None)
+        if odd is not None:
+            findings.add("bad-type", f"runs[{odd}] is {json_type(runs[odd])}; it must be a rank file.")
+        elif isinstance(suite, str):
+            self.take_runs(suite, runs, [run.get("benchmark") for run in runs], budget)
+
+    def _is_of_suite(self, document: Any, findings: Findings) -> bool:
+        """Whether a bundle was to be read, which this file is not; noted."""
+        suite = self.benchmarks.suite
+        if suite is None:
+            return False
+        named = document.get("benchmark") if isinstance(document, dict) else None
+        named = named if isinstance(named, str) else None
+        findings.add(
+            "wrong-benchmark",
+            f"{suite.id} is a suite, which is answered by a bundle of one rank file a member"
+            + ("." if named is None else f"; this file answers {shown(named)} alone."),
+            value=named,
+            fix=f"join one rank file a member:  cir convert FILE... --to native --benchmark {suite.id} "
+            "--out bundle.json",
+        )
+        return True
+
+    def _note(self, unchecked: UncheckedFile | None) -> None:
+        parsed = self.parsed
+        parsed.files.append((unchecked, parsed.findings))
+        if unchecked is not None:
+            parsed.benchmark = parsed.findings.benchmark = unchecked.spec.id
+
+    def _unchecked(
+        self, rank_file: RankFile, expected: str | None, findings: Findings
+    ) -> UncheckedFile | None:
+        header = {"benchmark": rank_file.benchmark, "benchmark_version": rank_file.benchmark_version}
+        context = ReaderContext(findings, self.benchmarks, expected, "")
+        spec = native.read_benchmark(header, context)
+        if spec is None:
+            return None
+        version = native.read_benchmark_version(header, spec, findings)
+        subset, answers, of_subset = rank_file.subset_rankings, None, None
+        if rank_file.rankings or subset is None or rank_file.format == NATIVE:
+            answers = read_rankings(rank_file.rankings, spec, context)
+        if subset is not None:
+            of_subset = read_rankings(subset, spec, context, section="subset_rankings")
+        return UncheckedFile(spec, version, rank_file.method, answers, of_subset, rank_file.format)
 
 
-def _note(unchecked: UncheckedFile | None, parsed: Parsed) -> None:
-    parsed.files.append((unchecked, parsed.findings))
-    if unchecked is not None:
-        parsed.benchmark = parsed.findings.benchmark = unchecked.spec.id
-
-
-def _parse_packed(kind: str, content: bytes, context: ReaderContext) -> UncheckedFile | None:
+def _parse(kind: str, content: bytes, context: ReaderContext) -> UncheckedFile | None:
     """Read one rank file that is not one JSON value: JSON Lines, Parquet or a TREC run."""
     from submissions.formats import lines, parquet, trec
 
@@ -183,80 +258,9 @@ def _parse_json(document: Any, context: ReaderContext) -> UncheckedFile | None:
     """Read one rank file that is a JSON value: which format it is in, its keys say, never its name."""
     if isinstance(document, Mapping) and "format" in document:
         return native.parse(document, context)
-    return _parse_foreign(document, context)
+    from submissions.formats import servers
 
-
-def _parse_foreign(document: Any, context: ReaderContext) -> UncheckedFile | None:
-    from submissions.formats import circo_server, cirr_server, fashioniq, lists, zerosight
-
-    dataset = "" if context.expected is None else context.expected.partition("/")[0]
-    if fashioniq.is_starter_kit(document, asked=dataset in fashioniq.BENCHMARKS):
-        return fashioniq.parse(document, context)
-    if not isinstance(document, Mapping):
-        context.findings.add(
-            "wrong-format", f"the file holds {json_type(document)}; a rank file is an object."
-        )
-        return None
-    if "version" in document and "metric" in document:
-        return cirr_server.parse(document, context)
-    if not dataset and "rankings" not in document and _holds_lists(document):
-        found = lists.benchmark_of(document, context.benchmarks, context.findings)
-        return None if found is None else _parse_foreign(document, replace(context, expected=found))
-    if dataset in zerosight.BENCHMARKS:
-        return zerosight.parse(document, context)
-    if dataset in circo_server.BENCHMARKS and _is_numbered(document):
-        return circo_server.parse(document, context)
-    if dataset and "rankings" not in document and _holds_lists(document):
-        return lists.parse(document, context)
-    if "rankings" in document:
-        context.findings.add(
-            "wrong-format", 'the key "format" is missing, so that the file does not say how it is to be read.'
-        )
-    else:
-        keys = ", ".join(shown(key) for key in list(document)[:3])
-        holds = f"an object with the keys {keys}" if keys else "an empty object"
-        context.findings.add(
-            "wrong-format",
-            f"the file holds {holds}, which is neither a rank file, nor a file of the CIRR or CIRCO "
-            "server, nor ZeroSight results, nor lists of image ids by query id.",
-        )
-    return None
-
-
-def _is_numbered(document: Mapping[str, Any]) -> bool:
-    numbers = sum(key.isascii() and key.isdigit() for key in document)
-    return numbers > 0 and 2 * numbers >= len(document)
-
-
-def _holds_lists(document: Mapping[str, Any]) -> bool:
-    """Whether nearly everything is a list, as in results that are nothing but rankings."""
-    if isinstance(document, Columns):
-        return len(document) > 0
-    lists = sum(isinstance(value, list) for value in document.values())
-    return lists > 0 and 2 * lists >= len(document)
-
-
-def _parse_bundle(document: dict[str, Any], benchmarks: Benchmarks, parsed: Parsed, budget: Budget) -> None:
-    header = native.parse_bundle_header(document, parsed.findings)
-    if header is None:
-        return
-    suite_id, runs = header
-    parsed.suite = _suite(suite_id, benchmarks, parsed.findings)
-    if parsed.suite is None:
-        return
-    parsed.benchmark = parsed.suite.id
-    if not _members_fit([run.get("benchmark") for run in runs], parsed.suite, parsed.findings):
-        return
-    for run in runs:
-        member = run.get("benchmark")
-        id_shown = shown(member)[1:-1] if isinstance(member, str) else None
-        own = Findings(parsed.findings.file, id_shown, member=id_shown)
-        if run.get("format") == BUNDLE:
-            own.add("wrong-format", "a bundle cannot hold another bundle.")
-            parsed.files.append((None, own))
-            continue
-        parsed.files.append((_parse_json(run, ReaderContext(own, benchmarks, None, "", budget)), own))
-    _check_one_method(parsed)
+    return servers.parse(document, context)
 
 
 def _suite(suite_id: str, benchmarks: Benchmarks, findings: Findings) -> Suite | None:
@@ -264,21 +268,17 @@ def _suite(suite_id: str, benchmarks: Benchmarks, findings: Findings) -> Suite |
 
     suite = find_suite(suite_id)
     if suite is None:
-        known_ids = ", ".join(suite_ids())
-        findings.add("wrong-benchmark", f"no suite {shown(suite_id)}; there are {known_ids}.", value=suite_id)
-        return None
-    if benchmarks.expected is not None and benchmarks.expected != suite_id:
-        findings.add(
-            "wrong-benchmark",
-            f"the file answers the suite {shown(suite_id)}, but was checked against "
-            f"{shown(benchmarks.expected)}.",
-            value=suite_id,
-        )
-        return None
-    return suite
+        message = f"no suite {shown(suite_id)}; there are {', '.join(suite_ids())}."
+    elif benchmarks.expected is not None and benchmarks.expected != suite_id:
+        expected = shown(benchmarks.expected)
+        message = f"the file answers the suite {shown(suite_id)}, but was checked against {expected}."
+    else:
+        return suite
+    findings.add("wrong-benchmark", message, value=suite_id)
+    return None
 
 
-def _members_fit(members: list[Any], suite: Suite, findings: Findings) -> bool:
+def _members_fit(members: Sequence[Any], suite: Suite, findings: Findings) -> bool:
     """Whether a bundle's runs are the suite's members, none twice; only then are they looked at.
 
     A member without a run is a finding too, but hides nothing of the others.
@@ -310,10 +310,8 @@ def _members_fit(members: list[Any], suite: Suite, findings: Findings) -> bool:
 
 def _check_one_method(parsed: Parsed) -> None:
     """A suite's number is one method's: runs of several would make a mean that nobody reached."""
-    methods = [
-        unchecked.method.name for unchecked, _ in parsed.files if unchecked is not None and unchecked.method
-    ]
-    names = list(dict.fromkeys(methods))
+    methods = (unchecked.method for unchecked, _ in parsed.files if unchecked is not None)
+    names = list(dict.fromkeys(method.name for method in methods if method is not None))
     if len(names) > 1:
         listed = ", ".join(shown(name) for name in names[:MAX_EXAMPLES])
         parsed.findings.add(
@@ -322,59 +320,3 @@ def _check_one_method(parsed: Parsed) -> None:
             cause="methods",
             fix="write one method.name into every run, then run  cir validate {file}",
         )
-
-
-def _parse_object(file: RankFile | RankBundle, benchmarks: Benchmarks, label: str) -> Parsed:
-    parsed = Parsed(Findings(label, benchmarks.expected))
-    if isinstance(file, RankFile):
-        if benchmarks.suite is not None:
-            message = (
-                f"{benchmarks.suite.id} is a suite, which is answered by a bundle of one rank file a member."
-            )
-            parsed.findings.add("wrong-benchmark", message, fix="pass a RankBundle")
-            return parsed
-        _note(_unchecked_of(file, benchmarks, benchmarks.expected, parsed.findings), parsed)
-        return parsed
-    parsed.suite = _suite(file.suite, benchmarks, parsed.findings)
-    if parsed.suite is not None:
-        parsed.benchmark = parsed.suite.id
-        if not _members_fit([run.benchmark for run in file.runs], parsed.suite, parsed.findings):
-            return parsed
-        for run in file.runs:
-            id_shown = shown(run.benchmark)[1:-1]
-            own = Findings(label, id_shown, member=id_shown)
-            parsed.files.append((_unchecked_of(run, benchmarks, None, own), own))
-        _check_one_method(parsed)
-    return parsed
-
-
-def _unchecked_of(
-    rank_file: RankFile, benchmarks: Benchmarks, expected: str | None, findings: Findings
-) -> UncheckedFile | None:
-    header = {"benchmark": rank_file.benchmark, "benchmark_version": rank_file.benchmark_version}
-    context = ReaderContext(findings, benchmarks, expected, "")
-    spec = native.read_benchmark(header, context)
-    if spec is None:
-        return None
-    version = native.read_benchmark_version(header, spec, findings)
-    subset = rank_file.subset_rankings
-    answers = None
-    if rank_file.rankings or subset is None or rank_file.format == native.NAME:
-        answers = read_rankings(rank_file.rankings, spec, context)
-    subset_answers = (
-        None if subset is None else read_rankings(subset, spec, context, section="subset_rankings")
-    )
-    return UncheckedFile(spec, version, rank_file.method, answers, subset_answers, rank_file.format)
-
-
-def server_format(dataset: str) -> str | None:
-    """The format of the server that holds a dataset's withheld ground truth, or None where there is none.
-
-    Example:
-        >>> server_format("cirr"), server_format("fashioniq")
-        ('cirr-server', None)
-    """
-    from submissions.formats import circo_server, cirr_server
-
-    servers = (cirr_server, circo_server)
-    return next((server.NAME for server in servers if dataset in server.BENCHMARKS), None)

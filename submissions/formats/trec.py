@@ -19,14 +19,14 @@ from numpy.typing import NDArray
 from cir_datasets.rows.columns import id_array
 from submissions.errors import ConversionError
 from submissions.formats.budget import Budget
-from submissions.formats.unchecked import ReaderContext, UncheckedFile, read_rankings
+from submissions.formats.native import ReaderContext, UncheckedFile, read_rankings
 from submissions.rank_file.columns import Codes, Columns
 from submissions.rank_file.findings import MAX_EXAMPLES, Findings, shown
+from submissions.rank_file.image_ids import Spelling, image_family
 from submissions.rank_file.model import TREC
 
 if TYPE_CHECKING:
     from cir_datasets.registry.cards import BenchmarkSpec
-    from submissions.rank_file.image_ids import Spelling
     from submissions.rank_file.model import Method, RankFile
 
     Places = NDArray[np.int64]
@@ -62,7 +62,7 @@ def parse(content: bytes, context: ReaderContext) -> UncheckedFile | None:
     Returns:
         What could be read, or None where a line cannot be read.
     """
-    from submissions.formats.foreign import asked_benchmark
+    from submissions.formats.servers import AskedForm, asked_benchmark
 
     findings, budget = context.findings, context.budget
     lines = _Lines(findings, budget)
@@ -74,12 +74,10 @@ def parse(content: bytes, context: ReaderContext) -> UncheckedFile | None:
             lines.take(number, words)
     if lines.broken:
         return None
-    spec = asked_benchmark(
-        context, format_title="a TREC run", datasets=None, example="cirr/val", ids=lines.query_names
-    )
+    spec = asked_benchmark(context, AskedForm(TREC, "a TREC run", (), "cirr/val"), ids=lines.query_names)
     if spec is None:
         return None
-    columns = lines.columns(context.spelling(spec))
+    columns = lines.columns(Spelling(image_family(spec), frozenset(context.benchmarks.gallery(spec) or ())))
     rankings, subsets = _by_section(columns, spec, findings, budget)
     if rankings is None:
         return None
@@ -443,7 +441,7 @@ _TURN = f"write SESSION{TURN}TURN as the qid, turns from 1 to {MAX_TURN}"
 def _method(tag: bytes | None, label: str) -> Method:
     from pydantic import ValidationError
 
-    from submissions.formats.foreign import nameless_method
+    from submissions.formats.native import nameless_method
     from submissions.rank_file.model import Method
 
     name = label if tag is None else tag.decode("utf-8", errors="replace")

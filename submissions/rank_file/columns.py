@@ -57,6 +57,8 @@ class Columns(Mapping[str, Any]):
         """See the class."""
         self.names, self.codes, self.offsets = list(names), codes, offsets
         self.images, self.turn_offsets = images, turn_offsets
+        self.unreadable: frozenset[str] = frozenset()
+        """Names whose answer is of a wrong type, which was said; here it is empty."""
         self._looked_up: tuple[pa.Array, Codes] | None = None
 
     @classmethod
@@ -218,14 +220,18 @@ class Columns(Mapping[str, Any]):
         """
         encoded = id_array(list(images)).dictionary_encode()
         codes = numbers(encoded.indices)
-        return Columns(self.names, codes[self.codes], self.offsets, encoded.dictionary, self.turn_offsets)
+        new = Columns(self.names, codes[self.codes], self.offsets, encoded.dictionary, self.turn_offsets)
+        new.unreadable = self.unreadable
+        return new
 
     def without(self, names: Iterable[str]) -> Columns:
         """The same rankings but for some names."""
         dropped = set(names)
         kept = [name for name in self.names if name not in dropped]
         codes, offsets, turns = self._picked(kept)
-        return Columns(kept, codes, offsets, self.images, turns)
+        left = Columns(kept, codes, offsets, self.images, turns)
+        left.unreadable = self.unreadable - dropped
+        return left
 
     def to_arrow(self, names: Sequence[str]) -> pa.Array:
         """The answers of some names as an Arrow array of lists, every image once in its dictionary.

@@ -23,7 +23,6 @@ from cir_metrics.evaluation import evaluate_coded, parse_wanted
 from cir_metrics.signature import Signature
 from submissions.errors import WithheldError
 from submissions.formats.budget import MAX_BYTES
-from submissions.formats.reader import server_format
 from submissions.rank_file.benchmarks import Benchmarks, board_depth
 from submissions.rank_file.findings import Finding, RefusedError, ValidationReport, evident_gallery
 from submissions.rank_file.model import CIRR_SERVER, RankBundle
@@ -407,6 +406,8 @@ def _refuse_withheld(checked: ValidationReport, benchmarks: Benchmarks) -> None:
             f"{checked.file}: {spec.id} is a challenge: its ground truth is sealed. "
             f"Fix: cir submit {checked.file} --to URL"
         )
+    from submissions.formats.servers import server_format
+
     server = server_format(spec.card.name)
     if server is not None:
         way_out = (

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from cir_datasets.rows.benchmark import Benchmark
-    from submissions.formats.json_reader import Source
+    from submissions.formats.containers import Source
     from submissions.rank_file.benchmarks import BenchmarkLike
     from submissions.scoring.score_report import ScoreReport
 

@@ -15,7 +15,7 @@ from submissions.scoring.score_report import rounds_of
 from submissions.transcripts.checking import check_transcript
 
 if TYPE_CHECKING:
-    from submissions.formats.json_reader import Source
+    from submissions.formats.containers import Source
     from submissions.rank_file.benchmarks import BenchmarkLike
 
 

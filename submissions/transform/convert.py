@@ -20,7 +20,7 @@ from cir_datasets.common.counts import counted_rows
 from cir_datasets.registry.suites import find_suite
 from cir_metrics.errors import CallError, UnknownNameError, did_you_mean
 from submissions.errors import ConversionError
-from submissions.formats import circo_server, cirr_server, fashioniq, lines, parquet, trec, zerosight
+from submissions.formats import lines, parquet, servers, trec
 from submissions.formats.budget import MAX_BYTES
 from submissions.formats.containers import limit_of_kind
 from submissions.rank_file.columns import Columns
@@ -34,7 +34,6 @@ from submissions.rank_file.model import (
     NATIVE,
     PARQUET,
     TREC,
-    ZEROSIGHT,
 )
 from submissions.transform.losses import losses
 from submissions.validation import read, validate
@@ -43,12 +42,6 @@ if TYPE_CHECKING:
     from submissions.rank_file.benchmarks import BenchmarkLike
     from submissions.rank_file.model import RankBundle, RankFile
 
-_SERVERS = {CIRR_SERVER: cirr_server, CIRCO_SERVER: circo_server, ZEROSIGHT: zerosight}
-_BENCHMARKS = {name: server.BENCHMARKS for name, server in _SERVERS.items()} | {
-    FASHIONIQ: fashioniq.BENCHMARKS
-}
-_CUT = 50
-"""Images that a server's file holds of each ranking at most."""
 _WHOLE = frozenset({NATIVE, LINES, PARQUET})
 """Formats that hold everything that a rank file says."""
 _ENDINGS = {LINES: ".jsonl", PARQUET: ".parquet", TREC: ".trec"}
@@ -184,8 +177,8 @@ def _least_bytes(answers: Mapping[str, Any], to: str) -> int:
     spelled = (image.encode() if plain else orjson.dumps(image) for image in answers.image_ids)
     lengths = np.fromiter(map(len, spelled), np.int64, len(answers.images))
     codes = answers.codes
-    if to in _SERVERS:
-        codes = answers.places(np.arange(len(answers.lengths)), _CUT)
+    if to in servers.SERVERS and to != FASHIONIQ:
+        codes = answers.places(np.arange(len(answers.lengths)), servers.DEPTH)
         codes = codes[codes >= 0]
     size = int(lengths[codes].sum()) + len(codes)
     if plain:
@@ -226,7 +219,7 @@ def _written(rank_file: RankFile, to: str, benchmark: BenchmarkLike, label: str)
             'Fix: give the CIRR server\'s "recall" file as well.'
         )
     of_another: tuple[str, ...] = ()
-    if to in _BENCHMARKS:
+    if to in servers.SERVERS:
         _check_served(rank_file, to, benchmark, label)
     elif rank_file.format != NATIVE:
         of_another = _queries_of_another(rank_file, benchmark, label)
@@ -242,12 +235,8 @@ def _written(rank_file: RankFile, to: str, benchmark: BenchmarkLike, label: str)
 def _contents(rank_file: RankFile, to: str, benchmark: BenchmarkLike) -> dict[str, bytes]:
     from submissions.rank_file.benchmarks import Benchmarks
 
-    if to in _SERVERS:
-        parts: dict[str, bytes] = _SERVERS[to].dump(rank_file)
-        return parts
-    if to == FASHIONIQ:
-        items = fashioniq.whole_benchmark(rank_file.benchmark, Benchmarks(benchmark))
-        return {"": fashioniq.dump(rank_file, items)}
+    if to in servers.SERVERS:
+        return servers.dump(rank_file, to, Benchmarks(benchmark))
     plain = {LINES: lines.dump, PARQUET: parquet.dump, TREC: trec.dump}
     return {"": plain[to](rank_file) if to in plain else rank_file.to_json()}
 
@@ -259,7 +248,7 @@ def _check_served(rank_file: RankFile, to: str, benchmark: BenchmarkLike, label:
         ConversionError: the format belongs to another dataset.
         RefusedError: validation found errors.
     """
-    taken = _BENCHMARKS[to]
+    taken = servers.SERVERS[to].datasets
     if rank_file.benchmark.partition("/")[0] not in taken:
         raise ConversionError(
             f"{to} takes rankings of {taken[0]}, and this file answers {rank_file.benchmark}. "
@@ -287,7 +276,7 @@ def _queries_of_another(rank_file: RankFile, benchmark: BenchmarkLike, label: st
         return ()
     answers = rank_file.rankings or rank_file.subset_rankings or {}
     known = {*asked.query_ids, *asked.left_out}
-    unknown: dict[str, Any] = {query: [] for query in answers if query not in known}
+    unknown = [query for query in answers if query not in known]
     findings = Findings(label, asked.id)
     if not unknown or not note_unknown_queries(unknown, queries(asked), asked.spec, findings):
         return ()

@@ -5,19 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from submissions.formats.servers import DEPTH, SERVERS, SUBSET_DEPTH
 from submissions.rank_file.columns import Columns
 from submissions.rank_file.findings import shown
-from submissions.rank_file.model import CIRCO_SERVER, CIRR_SERVER, FASHIONIQ, NATIVE, TREC, ZEROSIGHT
+from submissions.rank_file.model import CIRR_SERVER, FASHIONIQ, NATIVE, TREC
 
 if TYPE_CHECKING:
     from submissions.rank_file.model import RankFile
-
-_DEPTHS = {CIRR_SERVER: 50, CIRCO_SERVER: 50, ZEROSIGHT: 50}
-_JUDGED = {CIRR_SERVER: "cirr/test1", CIRCO_SERVER: "circo/test"}
-"""What the server of a format judges; its format holds the other splits as well."""
-_SUBSET_DEPTH = 3
-_NAMELESS = frozenset({CIRR_SERVER, CIRCO_SERVER, ZEROSIGHT, FASHIONIQ})
-"""Formats without a place for the method."""
 
 
 def losses(rank_file: RankFile, to: str) -> tuple[str, ...]:
@@ -37,12 +31,13 @@ def losses(rank_file: RankFile, to: str) -> tuple[str, ...]:
         the method's name is written as the tag "CLIP_sum".
     """
     said = []
-    if _JUDGED.get(to, rank_file.benchmark) != rank_file.benchmark:
+    judged = SERVERS[to].judges if to in SERVERS else ""
+    if judged and judged != rank_file.benchmark:  # its format holds the other splits as well
         said.append(
-            f"the server judges {_JUDGED[to]} alone, and refuses this file, which answers "
-            f"{rank_file.benchmark}. Fix: score it with  cir score  , or upload rankings of {_JUDGED[to]}."
+            f"the server judges {judged} alone, and refuses this file, which answers "
+            f"{rank_file.benchmark}. Fix: score it with  cir score  , or upload rankings of {judged}."
         )
-    if rank_file.format == NATIVE and (to == TREC or to in _NAMELESS):
+    if rank_file.format == NATIVE and (to == TREC or to in SERVERS):
         said.append(
             f"the benchmark {rank_file.benchmark}, version {rank_file.benchmark_version}, is left out: "
             "reading the file needs --benchmark."
@@ -51,11 +46,11 @@ def losses(rank_file: RankFile, to: str) -> tuple[str, ...]:
         said.append("the scores of the TREC run are left out: a rank file holds the order only.")
     if to == TREC:
         said += _trec(rank_file)
-    elif to in _NAMELESS and rank_file.format in (NATIVE, TREC):
+    elif to in SERVERS and rank_file.format in (NATIVE, TREC):
         said.append(f"the method {shown(rank_file.method.name)} is left out: {to} has no place for it.")
-    if to in _NAMELESS - {CIRR_SERVER} and rank_file.subset_rankings is not None:
+    if to in SERVERS.keys() - {CIRR_SERVER} and rank_file.subset_rankings is not None:
         said.append(f"the rankings of the subsets are left out: {to} has no place for them.")
-    if to in _DEPTHS:
+    if to in SERVERS.keys() - {FASHIONIQ}:
         said += _cut(rank_file, to)
     return tuple(said)
 
@@ -92,14 +87,13 @@ def _turns(answer: list[object]) -> list[object]:
 
 def _cut(rank_file: RankFile, to: str) -> list[str]:
     said = []
-    depth = _DEPTHS[to]
-    longer = _longer(rank_file.rankings, depth)
+    longer = _longer(rank_file.rankings, DEPTH)
     if longer:
-        said.append(f"{_lists(longer)} cut to the first {depth} images, which is all that {to} takes.")
+        said.append(f"{_lists(longer)} cut to the first {DEPTH} images, which is all that {to} takes.")
     subsets = rank_file.subset_rankings or {}
-    longer = _longer(subsets, _SUBSET_DEPTH) if to == CIRR_SERVER else 0
+    longer = _longer(subsets, SUBSET_DEPTH) if to == CIRR_SERVER else 0
     if longer:
-        said.append(f"{_lists(longer)} of a subset cut to the first {_SUBSET_DEPTH} images.")
+        said.append(f"{_lists(longer)} of a subset cut to the first {SUBSET_DEPTH} images.")
     return said
 
 

@@ -11,10 +11,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from submissions.formats.budget import MAX_BYTES
+from submissions.formats.native import UncheckedFile
 from submissions.formats.reader import Parsed, parse_file
-from submissions.formats.unchecked import UncheckedFile
 from submissions.rank_file.benchmarks import Benchmarks, queries, warn_of_data
-from submissions.rank_file.columns import Columns
 from submissions.rank_file.contradictions import (
     check_reference_of_form,
     check_reference_of_protocol,
@@ -25,7 +24,6 @@ from submissions.rank_file.model import CIRR_SERVER, LISTS
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
-    from submissions.formats.unchecked import Answers
     from submissions.rank_file.benchmarks import BenchmarkLike, FileLike
     from submissions.rank_file.model import RankBundle, RankFile
 
@@ -93,18 +91,15 @@ def validate_with(
 def report_of(parsed: Parsed) -> ValidationReport:
     """The report of what was found so far."""
     found = [finding for collector in parsed.collectors() for finding in collector.listed()]
-    parts = [
-        unchecked.rankings if unchecked.rankings is not None else unchecked.subset_rankings or {}
-        for unchecked, _ in parsed.files
-        if unchecked is not None
-    ]
+    files = [unchecked for unchecked, _ in parsed.files if unchecked is not None]
+    parts = [file.rankings if file.rankings is not None else file.subset_rankings for file in files]
     ordered = sorted(found, key=lambda finding: finding.severity != "error")
     return ValidationReport(
         file=parsed.findings.file,
         benchmark=parsed.benchmark,
         findings=tuple(ordered[:MAX_FINDINGS]),
         rank_file=parsed.finished(),
-        queries=sum(map(len, parts)),
+        queries=sum(len(part) for part in parts if part is not None),
         left_out=max(0, len(ordered) - MAX_FINDINGS),
     )
 
@@ -135,7 +130,7 @@ def _check(
     check_reference_of_protocol(declared, benchmark, findings)
     check_content(unchecked, queries(benchmark, declared), findings, part=alone)
     columns = unchecked.rankings
-    if isinstance(columns, Columns):
+    if columns is not None and not columns.unreadable:
         counts = np.bincount(columns.codes, minlength=len(columns.images))
         lists, method = len(columns.lengths), unchecked.method
         note_ranked_gallery(columns.image_ids, counts, lists, benchmark, method, findings)
@@ -149,22 +144,15 @@ def _leave_out(unchecked: UncheckedFile, benchmark: Benchmark, findings: Finding
         for query in answers or ()
         if query in benchmark.left_out
     }
-    unchecked.rankings = _without(unchecked.rankings, outside)
-    unchecked.subset_rankings = _without(unchecked.subset_rankings, outside)
     if outside:
+        for part in ("rankings", "subset_rankings"):
+            answers = getattr(unchecked, part)
+            setattr(unchecked, part, None if answers is None else answers.without(outside))
         findings.add(
             "outside-overlay",
             f"queries that {benchmark.id} leaves out are answered, too; those answers are not counted.",
             count=len(outside),
         )
-
-
-def _without(answers: Answers | None, outside: set[str]) -> Answers | None:
-    if not answers or not outside:
-        return answers
-    if isinstance(answers, Columns):
-        return answers.without(outside)
-    return {query: answer for query, answer in answers.items() if query not in outside}
 
 
 def read(

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from cir_datasets.common.counts import counted
 from cir_datasets.rows.columns import id_array
-from submissions.formats.unchecked import Answers, UncheckedFile
+from submissions.formats.native import UncheckedFile
 from submissions.rank_file.benchmarks import MAX_DEPTH, SUBSET_DEPTH, Queries
 from submissions.rank_file.columns import Columns
 from submissions.rank_file.findings import MAX_EXAMPLES, Findings, ordinal, shown
@@ -76,12 +76,12 @@ def check_content(unchecked: UncheckedFile, queries: Queries, findings: Findings
 
 
 def note_unknown_queries(
-    answers: Answers, queries: Queries, spec: BenchmarkSpec, findings: Findings, *, cause: str = ""
+    answers: Collection[str], queries: Queries, spec: BenchmarkSpec, findings: Findings, *, cause: str = ""
 ) -> bool:
     """Add a finding for each query that the benchmark does not have; whether they are another one's.
 
     Args:
-        answers: by query or session id.
+        answers: query or session ids.
         queries: the benchmark, without its ground truth.
         spec: its card.
         findings: collects what is wrong.
@@ -112,7 +112,7 @@ class _Checker:
         """The benchmark whose protocol keeps the reference, and which is else this one; or None."""
         return other_protocol(self.unchecked.spec)
 
-    def check_rankings(self, answers: Answers) -> None:
+    def check_rankings(self, answers: Columns) -> None:
         others = note_unknown_queries(answers, self.queries, self.unchecked.spec, self.findings)
         gone = [query for query in self.queries.num_turns if query not in answers]
         self.elsewhere = others and len(gone) == len(self.queries.num_turns)
@@ -120,13 +120,11 @@ class _Checker:
             return
         for query in gone:
             self._add("missing-query", f"{self._of_all(len(gone))} no ranking.", query)
-        near = suspects(answers, self.queries, self.family) if isinstance(answers, Columns) else None
+        near = suspects(answers, self.queries, self.family) - answers.unreadable
         for query, wanted in self.queries.num_turns.items():
-            if near is not None and query not in near:
+            if query not in near:
                 continue
-            answer = answers.get(query)
-            if answer is None:
-                continue
+            answer = answers[query]
             if not self.queries.multi_turn:
                 self._ranking(query, None, answer)
                 continue
@@ -154,9 +152,8 @@ class _Checker:
         ranked = queries.num_turns if self.unchecked.rankings is None else self.unchecked.rankings
         for query in queries.subsets.position:
             if query in answers:
-                answer = answers[query]
-                if answer is not None:
-                    self._subset_ranking(query, answer, queries.subsets[query])
+                if query not in answers.unreadable:
+                    self._subset_ranking(query, answers[query], queries.subsets[query])
             elif query in ranked:
                 self._add(
                     "missing-subset", "its subset is not ranked.", query, cause="some", fix=self._subset_fix()
@@ -296,7 +293,7 @@ class _Checker:
     def _strangers(self, gallery: frozenset[str]) -> str:
         """How many images from outside the gallery there are, how often they stand first, whose they are."""
         columns = self.unchecked.rankings
-        if not isinstance(columns, Columns):
+        if columns is None:
             return ""
         strange = np.array([image not in gallery for image in columns.image_ids], dtype=np.bool_)
         count, filled = int(strange.sum()), columns.lengths > 0

@@ -15,7 +15,8 @@ import submissions
 from cir_datasets.registry import spec
 from cir_datasets.rows.benchmark import Benchmark
 from submissions import ConversionError, RankFile, RefusedError
-from submissions.formats import fashioniq
+from submissions.formats import servers
+from submissions.rank_file.benchmarks import Benchmarks
 
 DRESS = worlds.fashioniq("dress")
 GALLERY = list(DRESS.gallery or ())
@@ -126,7 +127,7 @@ def test_a_query_without_ranking_is_not_written() -> None:
     assert isinstance(found, RankFile)
     partial = replace(found, rankings={"dress_val_00000": GALLERY[:50]})
     with pytest.raises(ConversionError, match='query "dress_val_00001" has no ranking; the starter kit'):
-        fashioniq.dump(partial, DRESS)
+        servers.dump(partial, "fashioniq", Benchmarks(DRESS))
     (native,) = submissions.convert([json.dumps(items()).encode()], "native", benchmark=DRESS)
     document = json.loads(native.content)
     del document["rankings"]["dress_val_00001"]

@@ -12,7 +12,7 @@ import submissions
 from cir_datasets.registry.suites import suite, suite_ids
 from cir_metrics.errors import UnknownNameError
 from submissions import ConversionError, RankBundle, RankFile, RefusedError
-from submissions.formats import cirr_server
+from submissions.formats import servers
 
 HIDDEN = worlds.cirr("test1")
 NATIVE = json.dumps(worlds.cirr_document(HIDDEN, 55)).encode()
@@ -126,7 +126,7 @@ def test_a_file_that_the_server_would_refuse_is_refused_here() -> None:
 
 
 def test_a_file_over_the_servers_limit_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cirr_server, "MAX_BYTES", 1000)
+    monkeypatch.setattr(servers, "CIRR_BYTES", 1000)
     with pytest.raises(ConversionError, match=r"would have [\d,]+ bytes; the CIRR server takes 1,000"):
         split()
 

@@ -11,7 +11,7 @@ import submissions_worlds as worlds
 import cir_datasets
 import submissions
 from cir_datasets.rows.benchmark import Benchmark
-from submissions.formats import lists
+from submissions.formats import servers
 
 CIRR, CIRCLED, CIRCO = worlds.cirr("val"), worlds.circled(), worlds.circo("val")
 
@@ -90,7 +90,7 @@ def test_query_ids_tell_the_benchmark_where_only_one_has_them() -> None:
 def test_where_several_may_be_meant_the_message_names_them(monkeypatch: pytest.MonkeyPatch) -> None:
     # FashionIQ's validation queries are ranked in two galleries; 2,017 is the number of dresses.
     content = json.dumps({f"dress_val_{number:05d}": ["B0"] for number in range(2017)}).encode()
-    monkeypatch.setattr(lists, "_is_here", lambda spec: False)
+    monkeypatch.setattr(servers, "is_here", lambda spec: False)
     (finding,) = submissions.validate(content).errors
     assert finding.code == "wrong-benchmark"
     assert "--benchmark fashioniq/dress_val  or  --benchmark fashioniq/dress_val_union" in str(finding.fix)

@@ -14,8 +14,8 @@ import submissions
 from cir_datasets.registry import spec
 from cir_datasets.rows.benchmark import Benchmark
 from submissions import ConversionError, RankFile, RefusedError
-from submissions.formats import zerosight
-from submissions.formats.reader import server_format
+from submissions.formats import servers
+from submissions.rank_file.benchmarks import Benchmarks
 
 POOL = [f"video-{number // 8:05d}/{25 * (number % 8):06d}.jpg" for number in range(64)]
 
@@ -89,7 +89,7 @@ def test_more_than_fifty_are_cut_and_fewer_refused() -> None:
     with pytest.raises(
         ConversionError, match=r"49 images; the ZeroSight evaluator wants 50\. Fix: rank at least"
     ):
-        zerosight.dump(short)
+        servers.dump(short, "zerosight", Benchmarks(None))
 
 
 def test_only_zerosight_is_written() -> None:
@@ -98,7 +98,7 @@ def test_only_zerosight_is_written() -> None:
         ConversionError, match="zerosight takes rankings of zerosight, and this file answers cirr"
     ):
         submissions.convert([native], "zerosight", benchmark=worlds.cirr("val"))
-    assert server_format("zerosight") is None
+    assert servers.server_format("zerosight") is None
 
 
 def codes(document: dict[str, Any]) -> list[str]:

@@ -12,7 +12,7 @@ import submissions_worlds as worlds
 
 import submissions
 from cir_metrics.errors import CallError
-from submissions.formats.kinds import is_transcript
+from submissions.formats.containers import is_transcript
 from submissions.formats.reader import Parsed
 from submissions.rank_file.findings import MAX_FINDINGS, Findings
 from submissions.transcripts.checking import check_transcript
