@@ -25,9 +25,10 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from cir_datasets import registry
 from cir_datasets.common.paths import cache_home, challenge_home
 from cir_datasets.common.yaml import checked, read_yaml
+from cir_datasets.registry import members_of
 from cir_datasets.registry.challenges import CONFIG
 from cir_datasets.registry.schema import main_metric_terms
-from cir_datasets.registry.suites import Suite, find_suite, members_of
+from cir_datasets.registry.suites import Suite, find_suite
 from cir_metrics.errors import UnknownNameError, did_you_mean
 from leaderboard.dialogues import BoardDialogue
 from leaderboard.errors import BoardError
@@ -199,6 +200,11 @@ class Board(BaseModel):
     def suite(self) -> Suite | None:
         """The suite that it ranks, or None where it ranks one benchmark."""
         return find_suite(self.benchmark)
+
+    @property
+    def takes_bundles(self) -> bool:
+        """Whether it ranks a suite, and its submissions are bundles."""
+        return self.suite is not None
 
     @property
     def benchmarks(self) -> tuple[str, ...]:
@@ -399,11 +405,7 @@ def _known_metrics(board: Board, where: str) -> tuple[str, ...]:
         return board.spec.metrics
     from submissions.scoring.rounds import round_metrics
 
-    if (
-        board.suite is not None
-        or board.spec.kind == "multi_turn"
-        or board.spec.config.ground_truth == "withheld"
-    ):
+    if board.takes_bundles or board.spec.kind == "multi_turn" or board.spec.config.ground_truth == "withheld":
         raise BoardError(
             f"{where}: {board.benchmark} cannot be played as a dialogue, which goes on from single queries "
             "with public ground truth. Fix: name such a benchmark."

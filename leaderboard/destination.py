@@ -15,7 +15,8 @@ import zlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from cir_datasets.registry.suites import find_suite, members_of
+from cir_datasets.registry import members_of
+from cir_datasets.registry.suites import find_suite
 from leaderboard import boards
 from leaderboard.boards import Board
 from leaderboard.errors import UploadRefusedError

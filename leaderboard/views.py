@@ -52,7 +52,7 @@ def board_view(
         "group": board.group,
         "benchmark": board.benchmark,
         "benchmark_version": board.version,
-        "members": None if board.suite is None else list(board.suite.benchmarks),
+        "members": list(board.benchmarks) if board.takes_bundles else None,
         "track": board.track,
         "primary": board.primary,
         "direction": board.primary_direction,

@@ -14,8 +14,9 @@ from cir_datasets.builders import builder_class
 from cir_datasets.common.terminal import aligned
 from cir_datasets.hook import first_lines
 from cir_datasets.prepared.folder import last_prepared, read_table
+from cir_datasets.registry.averages import MICRO_SUFFIX
 from cir_datasets.registry.schema import main_metric_terms
-from cir_datasets.registry.suites import MICRO_SUFFIX, Suite, find_suite, suites_of
+from cir_datasets.registry.suites import Suite, find_suite, suites_of
 from cir_datasets.rows.candidates import GALLERY
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
@@ -13,12 +12,10 @@ from pydantic import BaseModel, ConfigDict, model_validator
 
 from cir_datasets.common.yaml import read_model
 from cir_datasets.errors import CardError
+from cir_datasets.registry.averages import MICRO_SUFFIX, mean_over_members, member_metric
 from cir_datasets.registry.cards import benchmark_ids, card
 from cir_datasets.registry.schema import Count, MetricName, main_metric_terms
 from cir_metrics.errors import UnknownNameError, did_you_mean
-
-MICRO_SUFFIX = "@micro"
-"""Ends the printed name of a metric that is averaged over queries, not over the members."""
 
 
 class Suite(BaseModel):
@@ -164,56 +161,6 @@ class Misfit:
     cause: Literal["nameless", "twice", "alien", "missing"]
     name: object
     number: int = 0
-
-
-def member_metric(metric: str) -> str:
-    """The members' metric behind a number of a suite, `recall@10` behind `recall@10@micro`."""
-    return metric.removesuffix(MICRO_SUFFIX)
-
-
-def is_micro(metric: str) -> bool:
-    """Whether a printed name is that of a micro mean, in which every query weighs the same."""
-    return metric.endswith(MICRO_SUFFIX)
-
-
-def mean_over_members(metric: str, values: Sequence[float], queries: Sequence[int]) -> float:
-    """One number of a suite; of one benchmark alone its own.
-
-    macro = (1/M) * sum_m v_m,  micro = sum_m n_m * v_m / sum_m n_m.
-
-    Args:
-        metric: printed name, which says the average.
-        values: of each member.
-        queries: of each member the number of queries or sessions; a macro mean does not read it.
-
-    Example:
-        >>> mean_over_members("recall@10", [0.5, 0.25], [1, 3])
-        0.375
-        >>> mean_over_members("recall@10@micro", [0.5, 0.25], [1, 3])
-        0.3125
-    """
-    if is_micro(metric):
-        weighted = [count * value for count, value in zip(queries, values, strict=True)]
-        return math.fsum(weighted) / sum(queries)
-    return math.fsum(values) / len(values)
-
-
-def member_shares(metric: str, queries: Sequence[int]) -> list[float]:
-    """Share of each member in a number: equal shares, or (`@micro`) by the number of queries.
-
-    Args:
-        metric: printed name of the number.
-        queries: of each member the number of queries or sessions; one member alone has the whole.
-
-    Returns:
-        A share a member, adding up to 1.
-
-    Example:
-        >>> member_shares("recall@10", [30, 10]), member_shares("recall@10@micro", [30, 10])
-        ([0.5, 0.5], [0.75, 0.25])
-    """
-    weights = queries if is_micro(metric) else [1] * len(queries)
-    return [weight / sum(weights) for weight in weights]
 
 
 def _is_mean(metric: str) -> bool:

@@ -269,7 +269,7 @@ def _check_boards(boards: Sequence[Board]) -> None:
             f"two boards have the same task id ({', '.join(tasks)}). Fix: export one of them at a time."
         )
     for board in boards:
-        if board.suite is not None:
+        if board.takes_bundles:
             raise CallError(
                 f"board {board.id!r}: it ranks the mean of {len(board.benchmarks)} benchmarks, and a task of "
                 "the Hub's format is one configuration. Fix: name the boards of its members instead."

@@ -102,11 +102,10 @@ def packed_lists(
         `subset_rank`, and the arrays of the score's evidence.
     """
     from leaderboard.queue.judging import score_file
-    from submissions.rank_file.model import RankBundle
+    from submissions.rank_file.model import runs_of
 
     report = score_file(judged, benchmarks)
-    whole = judged.rank_file
-    runs = {run.benchmark: run for run in (whole.runs if isinstance(whole, RankBundle) else (whole,))}
+    runs = {run.benchmark: run for run in runs_of(judged.rank_file)}
     transcript = None if judged.transcript is None else judged.transcript.transcript
     rounds = None if transcript is None else transcript.sessions()
     found: dict[str, NDArray[Any]] = {}

@@ -62,7 +62,8 @@ def entry_report(
         return None
     for number, (benchmark, document) in enumerate(zip(benchmarks, said, strict=True)):
         own = None if lists is None or number >= len(lists.members) else lists.members[number]
-        names = {name for name in kept if "/" not in name} if board.suite is None else {*document["metrics"]}
+        own_names = {name for name in kept if "/" not in name}
+        names = {*document["metrics"]} if board.takes_bundles else own_names
         values = {}
         for name in names:
             parts = member_values(board, kept, scores, name)
@@ -72,7 +73,7 @@ def entry_report(
         if evidence is None:
             return None
         runs.append(_report(document, evidence))
-    whole = runs[0] if board.suite is None else _report(scores, None, tuple(runs))
+    whole = _report(scores, None, tuple(runs)) if board.takes_bundles else runs[0]
     # As its owner calls it now; messages and two of one name are distinguished by the id.
     method = submission.method or {}
     name = str(method.get("name", "unnamed"))

@@ -336,7 +336,7 @@ def _flips(
         "same": same,
         "first": {outcome: each[0] if each else None for outcome, each in queries.items()},
         "listed": flipped,
-        "suite": board.suite is not None,
+        "suite": board.takes_bundles,
     }
 
 

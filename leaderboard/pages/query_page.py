@@ -163,7 +163,7 @@ class _Browser:
         self.outcome = asked.get("outcome", "") if asked.get("outcome", "") in outcomes else ""
         self.aspect = asked.get("aspect", "") if asked.get("aspect", "") in queries.aspects else ""
         self._say_unknown(asked)
-        self.member = queries.spec.id if board.suite is not None else ""
+        self.member = queries.spec.id if board.takes_bundles else ""
         self.asked_member = asked.get("member") == self.member
 
     def _say_unknown(self, asked: Mapping[str, str]) -> None:

@@ -413,11 +413,11 @@ def main(
 
 def loaded(request: Mapping[str, Any]) -> tuple[Benchmarks, Benchmark | None]:
     """What a request's file is checked against, and of a sealed board the same with its ground truth."""
+    from cir_datasets.registry import members_of
     from submissions.rank_file.benchmarks import Benchmarks
 
     asked = Benchmarks(request["benchmark"])
-    members = [request["benchmark"]] if asked.suite is None else asked.suite.benchmarks
-    benchmarks = [asked.load(member) for member in members]
+    benchmarks = [asked.load(member) for member in members_of(request["benchmark"])]
     address = request["ground_truth"]
     return asked, None if address is None else _with_ground_truth(benchmarks[0], address)
 

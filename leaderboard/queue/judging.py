@@ -65,7 +65,7 @@ def judge_file(
         form: the method's fields as they were sent beside the file.
         dialogue: of a board that takes transcripts; None of one that takes rank files.
     """
-    from submissions.rank_file.model import Method, RankBundle
+    from submissions.rank_file.model import Method, RankBundle, runs_of
     from submissions.validation import validate_with
 
     asked = _resolved(benchmark)
@@ -80,7 +80,7 @@ def judge_file(
     rank_file = report.rank_file
     if not report.ok or rank_file is None:
         return Rejected(payload)
-    runs = rank_file.runs if isinstance(rank_file, RankBundle) else (rank_file,)
+    runs = runs_of(rank_file)
     named = tuple(replace(run, method=Method(**_method(run, form))) for run in runs)
     method = _together([run.method.to_dict() for run in named])
     if any(method != run.method.to_dict() for run in runs):
@@ -88,7 +88,7 @@ def judge_file(
         report = _with_words_checked(report, method, specs)
         payload = {"findings": [finding.to_dict() for finding in report.findings], "text": report.text()}
     claims = _together([_claims(run, form) for run in runs])
-    whole = RankBundle(rank_file.suite, named) if isinstance(rank_file, RankBundle) else named[0]
+    whole = replace(rank_file, runs=named) if isinstance(rank_file, RankBundle) else named[0]
     return Validated(payload, replace(report, rank_file=whole), whole, method, claims, transcript)
 
 

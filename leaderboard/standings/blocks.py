@@ -201,7 +201,7 @@ def _against_protocol(board: Board, signature: Mapping[str, Any]) -> tuple[Block
     protocol = board.spec.config.reference
     other = [each for each in members if each.get("reference", protocol) in {"kept", "removed"} - {protocol}]
     if other:
-        where = f" in {', '.join(str(each['benchmark']) for each in other)}" if board.suite else ""
+        where = f" in {', '.join(str(each['benchmark']) for each in other)}" if board.takes_bundles else ""
         done = f"the reference image was {other[0]['reference']}{where}"
         return "reference", f"Its file declares that {done}; the board has it {protocol}."
     return "current", ""

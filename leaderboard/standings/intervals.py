@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from cir_datasets.registry.suites import member_metric, member_shares
+from cir_datasets.registry.averages import member_metric, member_shares
 from cir_metrics.resampling import DRAWS, LEVEL, SEED, bootstrap_means, percentile_interval
 from cir_metrics.significance import NEAR
 from cir_metrics.sums import FloatArray, exact_mean, exact_means, exact_sums
@@ -99,7 +99,7 @@ def member_values(
         scores: the entry's score report as JSON values.
         metric: printed name of a metric, not of a mean of several.
     """
-    if board.suite is None:
+    if not board.takes_bundles:
         return [kept[metric]] if metric in kept else None
     own = [kept.get(f"{member_metric(metric)}@{member}") for member in board.benchmarks]
     found = [each for each in own if each is not None]

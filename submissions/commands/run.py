@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -170,18 +170,13 @@ def run_command(options: RunCommandOptions) -> None:
 def _one(
     benchmark: str, method: str, options: RunOptions
 ) -> Iterator[tuple[str, str, RankFile | RankBundle]]:
-    from cir_datasets.registry.suites import find_suite
-    from submissions.running.make import prepare, prepare_bundle
+    from submissions.running.make import prepare
 
     find_modules_here(method)
     costs: list[Cost] = []
     options = options.with_language()  # loaded here, so that what it cost can be printed
-    make: Callable[[], RankFile | RankBundle]
     try:
-        if find_suite(benchmark) is not None:
-            make = prepare_bundle(benchmark, method, options, costs=costs)
-        else:
-            make = prepare(benchmark, method, options, costs=costs)
+        make = prepare(benchmark, method, options, costs=costs)
         echo(f"{method}: ranking {benchmark} ...", err=True)
         yield method.rpartition(":")[2], method, make()
     finally:
@@ -252,9 +247,9 @@ def _all(
 
 def _report_skipped(rank_file: RankFile | RankBundle) -> None:
     """How many images could not be read, of each benchmark."""
-    from submissions.rank_file.model import RankBundle
+    from submissions.rank_file.model import runs_of
 
-    for each in rank_file.runs if isinstance(rank_file, RankBundle) else (rank_file,):
+    for each in runs_of(rank_file):
         if each.method.skipped_images:
             behind = "all others that were ranked anew" if each.method.reranking else "all others"
             echo(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from cir_datasets.registry.suites import member_metric
+from cir_datasets.registry.averages import member_metric
 from cir_metrics.catalogue import parse_metric
 from cir_metrics.errors import CallError, UnknownNameError, did_you_mean
 from cir_metrics.resampling import ALPHA, DRAWS, SEED, check_alpha, percentile_interval

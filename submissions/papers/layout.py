@@ -8,7 +8,8 @@ from importlib import resources
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from cir_datasets.common.yaml import read_model
-from cir_datasets.registry.suites import find_suite, members_of
+from cir_datasets.registry import members_of
+from cir_datasets.registry.suites import find_suite
 from cir_metrics.errors import UnknownNameError, did_you_mean
 from submissions.errors import LayoutError
 

@@ -7,8 +7,9 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from cir_datasets.registry import members_of
 from cir_datasets.registry.schema import main_metric_terms
-from cir_datasets.registry.suites import members_of, suite
+from cir_datasets.registry.suites import suite
 from cir_metrics.errors import CallError, did_you_mean
 from submissions.comparison.keys import check_comparable
 from submissions.errors import ComparisonError

@@ -9,7 +9,7 @@ from __future__ import annotations
 import gzip
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -322,6 +322,21 @@ class RankBundle:
             SubmissionError: an id is not text that JSON can hold.
         """
         return compact(self.to_dict())
+
+
+def runs_of(answer: RankFile | RankBundle) -> tuple[RankFile, ...]:
+    """A bundle's rank files; a rank file alone."""
+    return answer.runs if isinstance(answer, RankBundle) else (answer,)
+
+
+def answer_of(asked: str, runs: Sequence[RankFile]) -> RankFile | RankBundle:
+    """What answers a benchmark or suite: the one rank file for it, or a bundle.
+
+    Args:
+        asked: its id.
+        runs: a rank file, or one for each member of the suite.
+    """
+    return runs[0] if runs[0].benchmark == asked else RankBundle(asked, tuple(runs))
 
 
 def compact(document: dict[str, Any]) -> bytes:

@@ -10,7 +10,8 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
-from cir_datasets.registry.suites import is_micro, member_metric, suite
+from cir_datasets.registry.averages import is_micro, member_metric
+from cir_datasets.registry.suites import suite
 from cir_datasets.rows.columns import list_lengths
 from cir_metrics.catalogue import check_variant, metric, parse_metric
 from cir_metrics.sums import FloatArray, exact_mean

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from cir_datasets.registry import members_of
 from cir_metrics.errors import MissingExtraError
 from submissions.embeddings.embed import check_pictures, embed_gallery
 from submissions.embeddings.pictures import pictures_of
@@ -20,7 +20,7 @@ from submissions.methods.registry import composer_names, kind_of_class, method_o
 from submissions.methods.sc4cir import Cost, Firsts
 from submissions.methods.turns import Candidates, Turn, gallery_of, turns_of
 from submissions.rank_file.benchmarks import board_depth
-from submissions.rank_file.model import RankBundle, RankFile
+from submissions.rank_file.model import RankBundle, RankFile, answer_of
 from submissions.running.by_embeddings import rank_by_embeddings
 from submissions.running.by_lists import rank_by_lists
 from submissions.running.by_scores import rank_by_scores
@@ -72,7 +72,7 @@ def make_rank_file(
         >>> make_rank_file("shapes/val", "image_text_sum_pixels", RunOptions(k=10)) == made
         True
     """
-    return prepare(benchmark, method, options)()
+    return cast("RankFile", prepare(benchmark, method, options)())
 
 
 def prepare(
@@ -81,25 +81,45 @@ def prepare(
     options: RunOptions,
     *,
     costs: list[Cost] | None = None,
-) -> Callable[[], RankFile]:
-    """What `make_rank_file` does, with the call checked and nothing ranked yet.
+) -> Callable[[], RankFile | RankBundle]:
+    """What `make_rank_file` and `make_bundle` do, with the call checked and nothing ranked yet.
 
     Args:
-        benchmark: as for `make_rank_file`.
+        benchmark: as for `make_rank_file`; or a suite's id.
         method: as for `make_rank_file`.
         options: all options.
         costs: filled with what re-ranking took, once that is done.
 
     Returns:
-        What ranks the benchmark.
+        What ranks the benchmark, or each member of the suite: the encoder is loaded once for all of them.
 
     Raises:
         CirError: as for `make_rank_file`.
     """
-    benchmark = loaded_benchmark(benchmark)
+    asked = members_of(benchmark) if isinstance(benchmark, str) else (benchmark,)
+    several = len(asked) > 1
     name, who = named_method(method, options)
-    options.check(benchmark, name, who)
-    return functools.partial(_ranked, name, who, benchmark, options, [] if costs is None else costs)
+    loads = several and isinstance(options.encoder, str | Path) and kind_of_class(who) == "composer"
+    if loads:
+        options.check_loading(str(options.encoder))
+    benchmarks = [loaded_benchmark(member) for member in asked]
+    for member in benchmarks:
+        options.check(member, name, who)
+
+    def make() -> RankFile | RankBundle:
+        used = options
+        if loads:
+            from submissions.encoders.loading import load_encoder
+
+            used = options.with_encoder(load_encoder(str(options.encoder), **options.loading))
+            if isinstance(options.rerank_encoder, str | Path):
+                loading = options.rerank_loading(has_encoder=True)
+                used = used.changed(rerank_encoder=load_encoder(str(options.rerank_encoder), **loading))
+        took: list[Cost] = [] if costs is None else costs
+        runs = [_ranked(name, who, member, used, took) for member in benchmarks]
+        return answer_of(benchmark if isinstance(benchmark, str) else runs[0].benchmark, runs)
+
+    return make
 
 
 def loaded_benchmark(benchmark: str | Benchmark) -> Benchmark:
@@ -196,41 +216,9 @@ def make_bundle(
         UnknownNameError: no suite has that id, and as for `make_rank_file`.
         MethodError: as for `make_rank_file`.
     """
-    return prepare_bundle(suite, method, options_from(options, by_name))()
-
-
-def prepare_bundle(
-    suite: str,
-    method: str | Composer | Scorer | Ranker,
-    options: RunOptions,
-    *,
-    costs: list[Cost] | None = None,
-) -> Callable[[], RankBundle]:
-    """What `make_bundle` does, with the call checked and nothing ranked yet: as `prepare`."""
     from cir_datasets.registry.suites import suite as suite_of
 
-    declared = suite_of(suite)
-    name, who = named_method(method, options)
-    loads = isinstance(options.encoder, str | Path) and kind_of_class(who) == "composer"
-    if loads:
-        options.check_loading(str(options.encoder))
-    benchmarks = [loaded_benchmark(each) for each in declared.benchmarks]
-    for each in benchmarks:
-        options.check(each, name, who)
-
-    def make() -> RankBundle:
-        used = options
-        if loads:
-            from submissions.encoders.loading import load_encoder
-
-            used = options.with_encoder(load_encoder(str(options.encoder), **options.loading))
-            if isinstance(options.rerank_encoder, str | Path):
-                loading = options.rerank_loading(has_encoder=True)
-                used = used.changed(rerank_encoder=load_encoder(str(options.rerank_encoder), **loading))
-        took: list[Cost] = [] if costs is None else costs
-        return RankBundle(suite, tuple(_ranked(name, who, each, used, took) for each in benchmarks))
-
-    return make
+    return cast("RankBundle", prepare(suite_of(suite).id, method, options_from(options, by_name))())
 
 
 def named_method(

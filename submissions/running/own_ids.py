@@ -17,7 +17,7 @@ from submissions.errors import MethodError
 from submissions.methods.turns import Candidates, Turn, turns_of
 from submissions.rank_file.benchmarks import MAX_DEPTH, board_depth
 from submissions.rank_file.image_ids import Spelling, image_family, well_formed
-from submissions.rank_file.model import Method, RankBundle, RankFile
+from submissions.rank_file.model import Method, RankBundle, RankFile, answer_of
 from submissions.rank_file.owners import owner_of, owners_of_images
 from submissions.running.answers import Answers
 from submissions.running.describing import declaring_reference
@@ -474,7 +474,7 @@ def from_own(
         own = {argument: value[member] for argument, value in parts.items()}
         called = names.members.get(member) or replace(names, member=member)
         runs.append(make(member, own, called))
-    return RankBundle(suite.id, tuple(runs))
+    return answer_of(suite.id, runs)
 
 
 def by_member(suite: Suite, argument: str, value: Any, names: Names) -> dict[str, Any]:

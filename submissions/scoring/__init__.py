@@ -17,7 +17,8 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from cir_datasets.registry.suites import find_suite, member_metric, suite
+from cir_datasets.registry.averages import member_metric
+from cir_datasets.registry.suites import find_suite, suite
 from cir_metrics.catalogue import METRICS, reads_subset
 from cir_metrics.evaluation import evaluate_coded, parse_wanted
 from cir_metrics.signature import Signature

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from cir_datasets.registry.averages import is_micro
 from cir_datasets.registry.schema import main_metric_terms
-from cir_datasets.registry.suites import is_micro
 from cir_metrics.errors import CallError
 from cir_metrics.sums import exact_mean
 from submissions.rank_file.findings import Finding

@@ -113,7 +113,7 @@ def convert(
         >>> converted.content
         b'12060 Q0 dev-0-0-img0 1 1 toy\\n'
     """
-    from submissions.rank_file.model import RankBundle
+    from submissions.rank_file.model import runs_of
 
     if not isinstance(files, Sequence) or isinstance(files, str | bytes):
         raise CallError(f"files is of type {type(files).__name__}. Fix: pass a list, such as ['run.json'].")
@@ -132,7 +132,7 @@ def convert(
     if wanted:
         found = [_bundled(found, wanted, name)]
     for file in found:
-        for run in file.runs if isinstance(file, RankBundle) else (file,):
+        for run in runs_of(file):
             for answers in (run.rankings, run.subset_rankings or {}):
                 _check_size(_least_bytes(answers, to), to, max_bytes)
     made = _convert(found, to, benchmark, name, label)

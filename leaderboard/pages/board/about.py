@@ -7,7 +7,8 @@ from typing import Any
 from urllib.parse import quote
 
 from cir_datasets.registry import members_of
-from cir_datasets.registry.suites import member_metric, suite_ids
+from cir_datasets.registry.averages import member_metric
+from cir_datasets.registry.suites import suite_ids
 from cir_metrics.catalogue import parse_metric
 from leaderboard.boards import Board
 from leaderboard.pages.board.head import dialogue_user, phase_words
@@ -110,7 +111,7 @@ def _others(board: Board) -> list[str]:
 
 def _floors(board: Board) -> list[dict[str, str]]:
     """Recorded floors of what ranks, where the card has them for all its terms."""
-    if board.suite is not None or board.dialogue is not None:
+    if board.takes_bundles or board.dialogue is not None:
         return []
     recorded = board.spec.card.floors.get(board.spec.config_name)
     found = []

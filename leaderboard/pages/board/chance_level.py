@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cir_datasets import registry
-from cir_datasets.registry.suites import is_micro, mean_over_members, member_metric
+from cir_datasets.registry.averages import is_micro, mean_over_members, member_metric
 from cir_datasets.rows.right import counts_all_positives
 from cir_metrics.catalogue import parse_metric
 from cir_metrics.sums import FloatArray, exact_mean

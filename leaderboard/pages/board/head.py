@@ -9,7 +9,7 @@ from typing import Any
 
 from cir_datasets.common.counts import counted, counted_rows
 from cir_datasets.prepared.folder import last_prepared
-from cir_datasets.registry.suites import member_metric
+from cir_datasets.registry.averages import member_metric
 from cir_metrics.catalogue import METRICS, parse_metric
 from leaderboard.boards import Board, Phase
 from leaderboard.pages.board.chance_level import chance_level
@@ -43,7 +43,7 @@ def file_word(board: Board) -> str:
     """What a board takes: a rank file, a bundle or a transcript."""
     if board.dialogue is not None:
         return "transcript"
-    return "rank file" if board.suite is None else "bundle"
+    return "bundle" if board.takes_bundles else "rank file"
 
 
 def task(board: Board) -> str:
@@ -100,7 +100,7 @@ def badges(board: Board, unavailable: str | None = None) -> list[tuple[str, str,
             found = [("open: whoever has the folder can recompute", "ok", means)]
     if board.spec.card.status == "embedded":
         found.append(("synthetic", "", "pictures and sentences are made by the package"))
-    if board.suite is not None:
+    if board.takes_bundles:
         found.append((f"suite of {len(board.benchmarks)}", "", ", ".join(board.benchmarks)))
     if board.dialogue is not None:
         found.append(("dialogue", "", "a user answers after each round"))
@@ -231,7 +231,7 @@ def _gallery(board: Board, view: Mapping[str, Any], lines: Sequence[Line]) -> Fa
     if images is None:
         size = "" if board.gallery is None else f" ({board.gallery:,} by the card)"
         return Fact("Gallery", f"not checked{size}", "", "the publisher's list of its images is not here")
-    if board.suite is not None:
+    if board.takes_bundles:
         return Fact("Galleries", f"{len(board.benchmarks)}, of {images:,} images in all")
     digits = _gallery_hash(board, lines)
     known = f"their list has the hash {digits}" if digits else ""
@@ -274,7 +274,7 @@ def _chance(board: Board) -> Fact:
 
 
 def _versions(board: Board, metrics: Mapping[str, Any]) -> str:
-    what = "benchmark" if board.suite is None else "suite"
+    what = "suite" if board.takes_bundles else "benchmark"
     versions = {METRICS[name].version for name in metrics}
     listed = " and ".join(map(str, sorted(versions)))
     return f"{what} {board.version}, metric {listed}"

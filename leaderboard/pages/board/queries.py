@@ -73,7 +73,7 @@ def page(site: Site, board: Board, query: Mapping[str, str], tabs: Mapping[str, 
         "aspect": aspect,
         "aspects": [(name, int(each.sum())) for name, each in queries.aspects.items()],
         "member": member,
-        "members": board.benchmarks if board.suite is not None else (),
+        "members": board.benchmarks if board.takes_bundles else (),
         "queries": [_line(queries.spec, *each) for each in found[first : first + PAGE_QUERIES]],
         "pages": [(each, each == here) for each in linked_pages(here, pages)] if pages > 1 else [],
     }

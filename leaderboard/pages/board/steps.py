@@ -73,12 +73,12 @@ def _first_step(board: Board, out: str) -> EntryStep:
     get: tuple[str, ...] = (_prepare(board),)
     if board.sealed and config == CONFIG:
         get = ("export CIR_CHALLENGES=$PWD/challenges", f"cir challenge join {shlex.quote(name)}")
-    title = "Rank" if board.suite is None else f"Rank all {number_word(len(board.benchmarks))}"
-    what = "a file" if board.suite is None else "one bundle of all members"
+    title = f"Rank all {number_word(len(board.benchmarks))}" if board.takes_bundles else "Rank"
+    what = "one bundle of all members" if board.takes_bundles else "a file"
     words = f"cir rank makes {what} of your rankings, scores or embeddings."
     if board.sealed and config == CONFIG:
         words = f"Unpack the organisers' folder and make it known. {words[0].upper()}{words[1:]}"
-    lists = "rankings.json" if board.suite is None else "rankings/"
+    lists = "rankings/" if board.takes_bundles else "rankings.json"
     own = f'cir rank --benchmark {benchmark} --lists {lists} --method "My method" --out {out}'
     if board.spec.config.subset and ranks_by_subset(board):
         own = own.replace(" --method", " --subset-lists subsets.json --method")

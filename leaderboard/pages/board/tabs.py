@@ -36,11 +36,11 @@ def tabs_of(board: Board) -> dict[str, str]:
         {'': 'Table', 'turns': 'Turns', 'trend': 'Trend', 'about': 'About'}
     """
     found = {TABLE: "Table"}
-    if board.suite is not None:
+    if board.takes_bundles:
         found[ASPECTS] = "Members"
     elif not board.sealed and board.spec.kind == "single_turn" and not board.dialogue:
         found |= {ASPECTS: "Aspects"} if board.spec.card.report.by_aspect else {}
-    if not board.sealed and board.suite is None and (board.spec.kind == "multi_turn" or board.dialogue):
+    if not (board.sealed or board.takes_bundles) and (board.spec.kind == "multi_turn" or board.dialogue):
         found[TURNS] = "Turns"
     if board.primary_unit == "percent":
         found[TREND] = "Trend"
@@ -117,7 +117,7 @@ def _values(site: Site, board: Board, query: Mapping[str, str], tab: str) -> tup
     chosen, remarks = _chosen(rows, query.get("e", ""))
     if tab == TREND:
         shown = trend(board, rows)
-    elif board.suite is not None:
+    elif board.takes_bundles:
         shown = groups.members_of(board, chosen)
     else:
         shown = _by_group(site, board, chosen, query, tab)
