@@ -129,7 +129,7 @@ def main() -> None:
         middle = options.methods // 2
         known = leader_groups(values[:middle] + values[middle + 1 :])
         found = leader_groups(values)
-        pairs = [pair for pair in enumerate(found.against) if pair[1] is not None]
+        pairs = [(place, test.against) for place, test in enumerate(found.decided) if test is not None]
         some = pairs[:: -(-len(pairs) // options.tests)]
         for file, what in (("known", dict(known.tests)), ("draws", found.draws), ("tests", some)):
             (folder / f"{file}.json").write_text(json.dumps(what), encoding="utf-8")

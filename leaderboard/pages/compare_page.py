@@ -34,18 +34,19 @@ from leaderboard.pages.plots import Bars, bars_svg, hits_svg
 from leaderboard.pages.site import UNREAD, Page, Site
 from leaderboard.submission import Submission
 from leaderboard.views import method_name
+from submissions.comparison.result import shown_p
 from submissions.report.grouping import Grouping
 from submissions.scoring.samples import is_better
 from submissions.scoring.score_report import is_rank
 
 if TYPE_CHECKING:
-    from submissions.comparison.result import Comparison, Difference, Pair
+    from submissions.comparison.difference import Difference, Pair
+    from submissions.comparison.result import Comparison
 
 _FLIPS = 50
 """Queries of each pair that are listed; the query browser has all."""
 _CHOICES = 1000
 """Rows of a board that the form lists."""
-_SMALLEST = 0.0001
 
 
 def page(site: Site, query: Mapping[str, str]) -> Page:
@@ -263,7 +264,7 @@ def _verdict(main: Difference) -> str:
 
 
 def _row(board: Board, each: Difference, first: float, second: float) -> dict[str, Any]:
-    low, high = (signed(board, each.metric, end) for end in (each.interval.low, each.interval.high))
+    low, high = (signed(board, each.metric, end) for end in each.interval.ends)
     return {
         "metric": each.metric,
         "label": metric_label(board, each.metric),
@@ -271,8 +272,8 @@ def _row(board: Board, each: Difference, first: float, second: float) -> dict[st
         "second": metric_value(board, each.metric, second),
         "difference": signed(board, each.metric, each.difference),
         "interval": f"[{low}, {high}]",
-        "p": p_value(each.test.p),
-        "adjusted": p_value(each.adjusted),
+        "p": shown_p(each.test.p),
+        "adjusted": shown_p(each.adjusted),
         "significant": each.significant,
         "counts": f"{each.wins:,} / {each.ties:,} / {each.losses:,}",
     }
@@ -291,17 +292,8 @@ def signed(board: Board, metric: str, value: float) -> str:
 
 
 def _p_words(p: float) -> str:
-    return f"= {p:.4f}" if p >= _SMALLEST else f"< {_SMALLEST}"
-
-
-def p_value(p: float) -> str:
-    """A p-value as tables show it.
-
-    Example:
-        >>> p_value(0.04211), p_value(0.00001)
-        ('0.0421', '<0.0001')
-    """
-    return f"{p:.4f}" if p >= _SMALLEST else f"<{_SMALLEST}"
+    text = shown_p(p)
+    return text.replace("<", "< ") if text.startswith("<") else f"= {text}"
 
 
 def _flips(

@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cir_datasets.registry.averages import member_metric
 from cir_metrics.catalogue import parse_metric
@@ -18,9 +18,10 @@ from cir_metrics.errors import CallError, UnknownNameError, did_you_mean
 from cir_metrics.resampling import ALPHA, DRAWS, SEED, check_alpha, percentile_interval
 from cir_metrics.significance import PairedTests, holm, paired_differences
 from cir_metrics.sums import exact_means, exact_sums
-from submissions.comparison.groups import Groups, leader_groups
+from submissions.comparison.difference import Difference, Flips, Pair
+from submissions.comparison.groups import GroupTest, leader_groups
 from submissions.comparison.keys import check_comparable, check_same_order, shared_text
-from submissions.comparison.result import ComparedMethod, Comparison, Difference, Flips, GroupTest, Pair
+from submissions.comparison.result import ComparedMethod, Comparison
 from submissions.formats.budget import MAX_BYTES
 from submissions.scoring.further_metrics import metric_names
 from submissions.scoring.intervals import Interval
@@ -32,8 +33,9 @@ if TYPE_CHECKING:
     from cir_metrics.significance import PValue
     from submissions.rank_file.benchmarks import BenchmarkLike, FileLike
 
-    Places = tuple[int, int]
-    """Numbers of two methods."""
+
+Places = tuple[int, int]
+"""Numbers of two methods."""
 
 
 def compare(
@@ -97,7 +99,37 @@ def compare(
         each if isinstance(each, ScoreReport) else _score(each, benchmark, wanted or (), max_bytes)
         for each in files
     ]
-    return _Comparing(reports, wanted, draws, seed, alpha).done()
+    compared, notes = _compared(reports, wanted)
+    samples = [Sample.behind(report) for report in reports]
+    check_same_order(reports, samples)
+    first = reports[0]
+    leading = first.main_metric if first.main_metric in compared else compared[0]
+    how: dict[str, Any] = {"draws": draws, "seed": seed, "alpha": alpha}
+    differences = _differences(samples, compared, **how)
+    methods = _methods(reports, compared, differences, _groups(reports, samples, leading, **how))
+    tests = [each for found in differences.values() for each in found.values()]
+    return Comparison(
+        benchmark=first.benchmark,
+        benchmark_version=first.benchmark_version,
+        unit=samples[0].unit,
+        n=first.n,
+        leading=leading,
+        metrics=tuple(compared),
+        methods=tuple(methods),
+        pairs=tuple(
+            Pair(methods[one].name, methods[other].name, found, _flips(leading, samples[one], samples[other]))
+            for (one, other), found in differences.items()
+        ),
+        signatures={
+            name: shared_text([report.signature_text(name) for report in reports])
+            for name in compared
+            if name in first.signatures
+        },
+        draws=draws,
+        seed=seed,
+        alpha=alpha,
+        notes=(*notes, *reference_warnings(reports), *_too_few_draws(tests, draws, alpha)),
+    )
 
 
 def _score(file: FileLike, benchmark: BenchmarkLike, metrics: Sequence[str], max_bytes: int) -> ScoreReport:
@@ -110,167 +142,143 @@ def _score(file: FileLike, benchmark: BenchmarkLike, metrics: Sequence[str], max
     return score(file, benchmark, metrics=further, max_bytes=max_bytes) if further else report
 
 
-class _Comparing:
-    """One comparison on its way from reports to the result."""
+def pair_tests(
+    samples: Sequence[Sample], metrics: Sequence[str], *, draws: int, seed: int
+) -> dict[Places, dict[str, PValue]]:
+    """The randomisation test of each pair of methods by each metric, on what each query adds to the numbers.
 
-    def __init__(
-        self,
-        reports: Sequence[ScoreReport],
-        metrics: Sequence[str] | None,
-        draws: int,
-        seed: int,
-        alpha: float,
-    ) -> None:
-        self.reports, self.draws, self.seed, self.alpha = reports, draws, seed, alpha
-        self.names = method_names(reports)
-        self.metrics, self.notes = _compared(reports, metrics)
-        self.samples = [Sample.behind(report) for report in reports]
-        check_same_order(reports, self.samples)
-        self.pairs = list(itertools.combinations(range(len(reports)), 2))
-        main = reports[0].main_metric
-        self.leading = main if main in self.metrics else self.metrics[0]
+    Args:
+        samples: of two methods or more, their queries in the same order.
+        metrics: names of numbers that are means over queries.
+        draws: random changes of sign of tests that are not exact.
+        seed: their seed.
 
-    def done(self) -> Comparison:
-        differences = self._differences()
-        by_pair = dict(zip(self.pairs, differences, strict=True))
-        values = [_values(report, self.metrics) for report in self.reports]
-        letters = [letter(place) for place in range(len(self.reports))]
-        inside = [place for place, report in enumerate(self.reports) if not report.oracle]
-        groups = self._groups(inside)
-        methods = []
-        for place, (name, report) in enumerate(zip(self.names, self.reports, strict=True)):
-            beaten = {
-                metric: tuple(
-                    letters[other] for other in range(len(letters)) if _beats(by_pair, place, other, metric)
-                )
-                for metric in self.metrics
-            }
-            group, test = None, None
-            if groups is not None and place in inside:
-                group, test = _group(groups, inside.index(place), [letters[each] for each in inside])
-            methods.append(
-                ComparedMethod(name, report.file, letters[place], group, values[place], beaten, test)
+    Returns:
+        By the places of a pair, the first one's in front, and by metric.
+    """
+    joined = [sample.joined(metric) for metric in metrics for sample in samples]
+    tests = PairedTests(np.stack(joined, axis=1), draws=draws, seed=seed, key=samples[0].of)
+    # Of hits most tests are exact; all others are drawn at once.
+    graded = [column for column, values in enumerate(joined) if len(np.unique(values)) > 2]
+    starts = dict(zip(metrics, range(0, len(joined), len(samples)), strict=True))
+    return {
+        (one, other): {
+            metric: tests.test(start + one, start + other, ahead=graded) for metric, start in starts.items()
+        }
+        for one, other in itertools.combinations(range(len(samples)), 2)
+    }
+
+
+def _differences(
+    samples: Sequence[Sample], metrics: Sequence[str], *, draws: int, seed: int, alpha: float
+) -> dict[Places, dict[str, Difference]]:
+    """Every metric of every pair; the columns of all pairs share the draws."""
+    tests = pair_tests(samples, metrics, draws=draws, seed=seed)
+    values = [[sample.values(metric) for metric in metrics] for sample in samples]
+    columns = [
+        np.stack(
+            [
+                paired_differences(values[one][m][part], values[other][m][part])
+                for one, other in tests
+                for m in range(len(metrics))
+            ],
+            axis=1,
+        )
+        for part in range(len(samples[0].parts))
+    ]
+    weights = np.tile(np.stack([samples[0].weights(metric) for metric in metrics], axis=1), len(tests))
+    drawn = samples[0].bootstrap(columns, weights, draws=draws, seed=seed)
+    low, high = (ends.tolist() for ends in percentile_interval(drawn, 1 - alpha))
+    means = exact_sums([share * exact_means(part) for share, part in zip(weights, columns, strict=True)])
+    adjusted = holm([test.p for found in tests.values() for test in found.values()]).tolist()
+    signs = np.sign(np.concatenate(columns))
+    numbers = itertools.count()
+    differences: dict[Places, dict[str, Difference]] = {}
+    for pair, found in tests.items():
+        differences[pair] = {}
+        for metric, test in found.items():
+            number = next(numbers)
+            positive, negative = (int(np.count_nonzero(signs[:, number] == sign)) for sign in (1, -1))
+            wins, losses = (positive, negative) if is_better(metric, 1, 0) else (negative, positive)
+            differences[pair][metric] = Difference(
+                metric=metric,
+                n=len(signs),
+                difference=float(means[number]),
+                interval=Interval(low[number], high[number]),
+                test=test,
+                adjusted=adjusted[number],
+                significant=adjusted[number] <= alpha,
+                wins=wins,
+                ties=len(signs) - wins - losses,
+                losses=losses,
             )
-        first = self.reports[0]
-        return Comparison(
-            benchmark=first.benchmark,
-            benchmark_version=first.benchmark_version,
-            unit=self.samples[0].unit,
-            n=first.n,
-            leading=self.leading,
-            metrics=tuple(self.metrics),
-            methods=tuple(methods),
-            pairs=tuple(
-                Pair(self.names[one], self.names[other], found, self._flips((one, other)))
-                for (one, other), found in by_pair.items()
-            ),
-            signatures={
-                name: shared_text([report.signature_text(name) for report in self.reports])
-                for name in self.metrics
-                if name in first.signatures
-            },
-            draws=self.draws,
-            seed=self.seed,
-            alpha=self.alpha,
-            notes=(*self.notes, *reference_warnings(self.reports), *self._too_few_draws(differences)),
+    return differences
+
+
+def _methods(
+    reports: Sequence[ScoreReport],
+    metrics: Sequence[str],
+    differences: Mapping[Places, Mapping[str, Difference]],
+    groups: Mapping[int, tuple[int, GroupTest | None]],
+) -> list[ComparedMethod]:
+    methods = []
+    for place, (name, report) in enumerate(zip(method_names(reports), reports, strict=True)):
+        scores = {report.main_metric: report.main, **report.metrics, **report.extra}
+        beats: dict[str, tuple[str, ...]] = {}
+        for metric in metrics:
+            worse = []
+            for (one, other), found in differences.items():
+                each = found[metric]
+                first_is_better = is_better(metric, each.difference, 0)
+                if each.significant and place == (one if first_is_better else other):
+                    worse.append(other if first_is_better else one)
+            beats[metric] = tuple(map(letter, sorted(worse)))
+        values = {metric: value for metric in metrics if (value := scores[metric]) is not None}
+        group, test = groups.get(place, (None, None))
+        methods.append(ComparedMethod(name, report.file, letter(place), group, values, beats, test))
+    return methods
+
+
+def _groups(
+    reports: Sequence[ScoreReport], samples: Sequence[Sample], metric: str, **how: Any
+) -> dict[int, tuple[int, GroupTest | None]]:
+    """By place the rank group of each method but oracles, and the test that decided it."""
+    inside = [place for place, report in enumerate(reports) if not report.oracle]
+    if not inside:
+        return {}
+    values = [samples[place].joined(metric) for place in inside]
+    found = leader_groups(values, higher=is_better(metric, 1, 0), key=samples[0].of, **how)
+    decided = [test and replace(test, against=inside[test.against]) for test in found.decided]
+    return dict(zip(inside, zip(found.group, decided, strict=True), strict=True))
+
+
+def _flips(leading: str, one: Sample, other: Sample) -> tuple[Flips, ...]:
+    from cir_datasets.registry.schema import main_metric_terms
+
+    found = []
+    ids = one.query_ids()
+    for term in main_metric_terms(leading):
+        # A hit is a value above zero, but for a mean rank and a variant (behind a colon).
+        if ":" in term or parse_metric(member_metric(term))[1] is None:
+            continue
+        first, second = (np.concatenate(sample.values(term)) > 0 for sample in (one, other))
+        lost, won = (
+            tuple(ids[place] for place in np.flatnonzero(flagged).tolist())
+            for flagged in (first & ~second, second & ~first)
         )
+        found.append(Flips(term, lost, won))
+    return tuple(found)
 
-    def _differences(self) -> list[dict[str, Difference]]:
-        """Every metric of every pair; the columns of all pairs share the draws."""
-        sample = self.samples[0]
-        parts = range(len(sample.parts))
-        values = [[each.values(metric) for metric in self.metrics] for each in self.samples]
-        columns = [
-            np.stack(
-                [
-                    paired_differences(values[one][m][part], values[other][m][part])
-                    for one, other in self.pairs
-                    for m in range(len(self.metrics))
-                ],
-                axis=1,
-            )
-            for part in parts
-        ]
-        weights = np.tile(np.stack([sample.weights(m) for m in self.metrics], axis=1), len(self.pairs))
-        drawn = sample.bootstrap(columns, weights, draws=self.draws, seed=self.seed)
-        low, high = percentile_interval(drawn, 1 - self.alpha)
-        means = exact_sums([weights[part] * exact_means(columns[part]) for part in parts])
-        tests = self._tests()
-        adjusted = holm(np.array([test.p for test in tests]))
-        signs = np.sign(np.concatenate(columns))
-        found = []
-        for number, metric in enumerate(self.metrics * len(self.pairs)):
-            better = signs[:, number] * (1 if is_better(metric, 1, 0) else -1)
-            found.append(
-                Difference(
-                    metric=metric,
-                    n=len(better),
-                    difference=float(means[number]),
-                    interval=Interval(float(low[number]), float(high[number])),
-                    test=tests[number],
-                    adjusted=float(adjusted[number]),
-                    significant=bool(adjusted[number] <= self.alpha),
-                    wins=int(np.count_nonzero(better > 0)),
-                    ties=int(np.count_nonzero(better == 0)),
-                    losses=int(np.count_nonzero(better < 0)),
-                )
-            )
-        width = len(self.metrics)
-        return [
-            {each.metric: each for each in found[start : start + width]}
-            for start in range(0, len(found), width)
-        ]
 
-    def _tests(self) -> list[PValue]:
-        """The tests of every metric of every pair, on what each query adds to the two numbers."""
-        joined = [sample.joined(metric) for metric in self.metrics for sample in self.samples]
-        tests = PairedTests(
-            np.stack(joined, axis=1), draws=self.draws, seed=self.seed, key=self.samples[0].of
-        )
-        # Of hits most tests are exact; all others are drawn at once.
-        graded = [column for column, values in enumerate(joined) if len(np.unique(values)) > 2]
-        width = len(self.samples)
-        return [
-            tests.test(metric * width + one, metric * width + other, ahead=graded)
-            for one, other in self.pairs
-            for metric in range(len(self.metrics))
-        ]
-
-    def _groups(self, inside: Sequence[int]) -> Groups | None:
-        if not inside:
-            return None
-        return leader_groups(
-            [self.samples[place].joined(self.leading) for place in inside],
-            higher=is_better(self.leading, 1, 0),
-            alpha=self.alpha,
-            draws=self.draws,
-            seed=self.seed,
-            key=self.samples[0].of,
-        )
-
-    def _flips(self, pair: Places) -> tuple[Flips, ...]:
-        from cir_datasets.registry.schema import main_metric_terms
-
-        found = []
-        ids = self.samples[0].query_ids()
-        for term in main_metric_terms(self.leading):
-            # A hit is a value above zero, but for a mean rank and a variant (behind a colon).
-            if ":" in term or parse_metric(member_metric(term))[1] is None:
-                continue
-            one, other = (np.concatenate(self.samples[place].values(term)) > 0 for place in pair)
-            found.append(Flips(term, _named(ids, one & ~other), _named(ids, other & ~one)))
-        return tuple(found)
-
-    def _too_few_draws(self, differences: list[dict[str, Difference]]) -> list[str]:
-        tests = [each.test for found in differences for each in found.values()]
-        needed = math.ceil(len(tests) / self.alpha) - 1
-        if self.draws >= needed or all(test.exact for test in tests):
-            return []
-        note = (
-            f"With {self.draws:,} draws, a sampled p-value is never small enough for the first of "
-            f"{len(tests):,} tests. Fix: use {needed:,} draws or more."
-        )
-        return [note]
+def _too_few_draws(tests: Sequence[Difference], draws: int, alpha: float) -> list[str]:
+    needed = math.ceil(len(tests) / alpha) - 1
+    if draws >= needed or all(each.test.exact for each in tests):
+        return []
+    note = (
+        f"With {draws:,} draws, a sampled p-value is never small enough for the first of "
+        f"{len(tests):,} tests. Fix: use {needed:,} draws or more."
+    )
+    return [note]
 
 
 def method_names(reports: Sequence[ScoreReport]) -> list[str]:
@@ -337,26 +345,6 @@ def _not_compared(
     )
 
 
-def _values(report: ScoreReport, metrics: Sequence[str]) -> dict[str, float]:
-    scores = {report.main_metric: report.main, **report.metrics, **report.extra}
-    return {name: value for name in metrics if (value := scores[name]) is not None}
-
-
-def _group(groups: Groups, place: int, letters: Sequence[str]) -> tuple[int, GroupTest | None]:
-    above, p, adjusted = groups.against[place], groups.p[place], groups.adjusted[place]
-    if above is None or p is None or adjusted is None:
-        return groups.group[place], None
-    return groups.group[place], GroupTest(letters[above], p, adjusted)
-
-
-def _beats(by_pair: dict[Places, dict[str, Difference]], one: int, other: int, metric: str) -> bool:
-    if one == other:
-        return False
-    found = by_pair[min(one, other), max(one, other)][metric]
-    first_is_better = is_better(metric, found.difference, 0)
-    return found.significant and first_is_better == (one < other)
-
-
 def letter(place: int) -> str:
     """`a` to `z`, then `aa`, `ab` and on, as columns of a spreadsheet."""
     letters = ""
@@ -365,7 +353,3 @@ def letter(place: int) -> str:
         place, rest = divmod(place - 1, 26)
         letters = chr(ord("a") + rest) + letters
     return letters
-
-
-def _named(ids: Sequence[tuple[str, str]], flagged: NDArray[np.bool_]) -> tuple[tuple[str, str], ...]:
-    return tuple(ids[place] for place in np.flatnonzero(flagged).tolist())

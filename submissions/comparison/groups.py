@@ -28,15 +28,28 @@ Step = tuple[int, ...]
 
 
 @dataclass(frozen=True)
+class GroupTest:
+    """The test that decided a method's group.
+
+    Args:
+        against: place of the leader that it was tested against: its own, or where it leads a group or stands
+            beside one that does, that of the group above.
+        p: of the test.
+        adjusted: the same by Holm's correction over the tests of all methods but the best.
+    """
+
+    against: int
+    p: float
+    adjusted: float
+
+
+@dataclass(frozen=True)
 class Groups:
     """Rank groups of methods, in the order in which these were given.
 
     Args:
         group: of each method, 1, 2, ...
-        against: place of the leader that it was tested against: its own, or where it leads a group or
-            stands beside one that does, that of the group above. None for the best, which is not tested.
-        p: of that test; None for the best.
-        adjusted: the same by Holm's correction over all these tests.
+        decided: by which test; None for the best, which is not tested.
         settled: whether Holm's correction over these tests rejects just those that begin a group. If not, it
             rejects more, and what it rejects beyond is left in its group.
         draws: random changes of sign of tests that are not exact.
@@ -44,9 +57,7 @@ class Groups:
     """
 
     group: tuple[int, ...]
-    against: tuple[int | None, ...]
-    p: tuple[float | None, ...]
-    adjusted: tuple[float | None, ...]
+    decided: tuple[GroupTest | None, ...]
     settled: bool
     draws: int
     tests: Mapping[str, float]
@@ -106,8 +117,8 @@ def leader_groups(
     Example:
         >>> best, same, worse = np.ones(40), np.arange(40) > 0, np.arange(40) > 19
         >>> found = leader_groups([worse, best, same])
-        >>> found.group, found.p
-        ((2, 1, 1), (1.9073486328125e-06, None, 1.0))
+        >>> found.group, [test and test.p for test in found.decided]
+        ((2, 1, 1), [1.9073486328125e-06, None, 1.0])
     """
     check_alpha(alpha)
     check_draws(draws)
@@ -126,9 +137,7 @@ def leader_groups(
     methods = range(len(values))
     return Groups(
         group=tuple(walk.group[method] for method in methods),
-        against=tuple(walk.against.get(method) for method in methods),
-        p=tuple(walk.p.get(method) for method in methods),
-        adjusted=tuple(walk.adjusted.get(method) for method in methods),
+        decided=tuple(walk.tests.get(method) for method in methods),
         settled=walk.settled,
         draws=draws,
         tests=pairs.known,
@@ -148,21 +157,22 @@ class _Walk:
     def __init__(self, steps: Sequence[Step], pairs: _Pairs, factor: int, alpha: float) -> None:
         leading = steps[0]
         self.group = dict.fromkeys(leading, 1)
-        self.against = dict.fromkeys(leading[1:], leading[0])
-        self.p = dict.fromkeys(leading[1:], 1.0)
+        p_values = dict.fromkeys(leading[1:], 1.0)
+        against = dict.fromkeys(leading[1:], leading[0])
         for place, step in enumerate(steps[1:], start=1):
             p = pairs.p(leading, step, steps[place + 1 :])
             begins = factor * p <= alpha
-            self.against |= dict.fromkeys(step, leading[0])
-            self.p |= dict.fromkeys(step, p)
+            p_values |= dict.fromkeys(step, p)
+            against |= dict.fromkeys(step, leading[0])
             self.group |= dict.fromkeys(step, self.group[leading[0]] + begins)
             leading = step if begins else leading
-        corrected = holm(list(self.p.values())).tolist() if self.p else []
-        self.adjusted: dict[int, float] = dict(zip(self.p, corrected, strict=True))
-        self.rejected = {method for method, p in self.adjusted.items() if p <= alpha}
-        self.begins = {
-            method for method, above in self.against.items() if self.group[method] != self.group[above]
+        adjusted = holm(list(p_values.values())).tolist() if p_values else []
+        self.tests = {
+            method: GroupTest(against[method], p, corrected)
+            for (method, p), corrected in zip(p_values.items(), adjusted, strict=True)
         }
+        self.rejected = {method for method, test in self.tests.items() if test.adjusted <= alpha}
+        self.begins = {method for method, above in against.items() if self.group[method] != self.group[above]}
 
     @property
     def settled(self) -> bool:

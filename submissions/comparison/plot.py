@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cir_datasets.common.plots import INK, QUIET, empty_figure, quiet_axes
 from cir_metrics.errors import CallError
 from submissions.report.plots import PADS, plot_path, save_plot
-from submissions.scoring.score_report import signed
+from submissions.scoring.score_report import is_rank, signed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.text import Annotation
+
+    from submissions.comparison.difference import Difference, Pair
 
 _FIRST, _SECOND = "#0072b2", "#d55e00"
 """First method better, second better; colours that colour-blind readers can distinguish (Okabe and Ito)."""
@@ -25,37 +27,21 @@ _WIDTH, _ROW, _AROUND = 7.2, 0.21, 1.1
 MOST_ROWS = 300
 _LONGEST_NAME = 38
 
-
-@dataclass(frozen=True)
-class Drawn:
-    """A difference as it is drawn.
-
-    Args:
-        difference: a fraction, or of ranks a difference of ranks; so are both ends of its interval.
-        low: the lower end.
-        high: the upper end.
-        significant: whether its mark is full.
-    """
-
-    difference: float
-    low: float
-    high: float
-    significant: bool
-
-
-Row = tuple[str, Drawn | None]
-"""What stands at the left, and what is drawn; a heading has nothing."""
+Row = tuple[str, "Difference | None"]
+"""What stands at the left, and the difference that is drawn; a heading has none."""
 
 
 def write_forest(
-    path: str | Path, shares: Sequence[Row], ranks: Sequence[Row], *, title: str, note: str
+    path: str | Path, pairs: Sequence[Pair], labels: Mapping[str, str], *, title: str, note: str
 ) -> Path:
     """Draw differences: a row each, with the interval and the numbers; 0 means that both are equal.
 
+    Fractions are drawn in percentage points; ranks, where smaller is better, have axes of their own.
+
     Args:
         path: the file, `.png` or `.svg`; text in an SVG stays text.
-        shares: differences of fractions, drawn in percentage points.
-        ranks: differences of ranks, where smaller is better; they have axes of their own.
+        pairs: of methods.
+        labels: by metric what its rows are called, in their order.
         title: above the picture.
         note: below it.
 
@@ -68,26 +54,30 @@ def write_forest(
         SubmissionError: the file cannot be written.
     """
     path = plot_path(path)
-    panels = [(unit, rows) for unit, rows in (("shares", shares), ("ranks", ranks)) if rows]
-    number = sum(len(rows) for _, rows in panels)
+    panels = [rows for ranks in (False, True) if (rows := _rows(pairs, labels, ranks=ranks))]
+    number = sum(len(rows) for rows in panels)
     if number > MOST_ROWS:
         raise CallError(
             f"the picture would have {number:,} rows, and {MOST_ROWS} can be read. "
             "Fix: name fewer metrics (--metric) or fewer files."
         )
     figure = empty_figure(_WIDTH, number * _ROW + len(panels) * _AROUND, pads=PADS)
-    heights = [len(rows) * _ROW + 0.5 for _, rows in panels]
+    heights = [len(rows) * _ROW + 0.5 for rows in panels]
     made = figure.subplots(len(panels), 1, squeeze=False, height_ratios=heights)
-    for axes, (unit, rows) in zip(made[:, 0], panels, strict=True):
-        _draw(axes, rows, ranks=unit == "ranks")
+    for axes, rows in zip(made[:, 0], panels, strict=True):
+        _draw(axes, rows)
     figure.suptitle(title, size=10, color=INK)
     figure.supxlabel(note, size=7, color=INK)
     return save_plot(figure, path)
 
 
-def heading(first: str, second: str) -> Row:
-    """The row above the differences of a pair."""
-    return f"{_short(first)} minus {_short(second)}", None
+def _rows(pairs: Sequence[Pair], labels: Mapping[str, str], *, ranks: bool) -> list[Row]:
+    metrics = [metric for metric in labels if is_rank(metric) == ranks]
+    rows: list[Row] = []
+    for pair in pairs if metrics else ():
+        rows.append((f"{_short(pair.first)} minus {_short(pair.second)}", None))
+        rows += [(labels[metric], pair.differences[metric]) for metric in metrics]
+    return rows
 
 
 def _short(name: str) -> str:
@@ -95,51 +85,25 @@ def _short(name: str) -> str:
     return textwrap.shorten(name, _LONGEST_NAME, placeholder="…").replace("$", r"\$")
 
 
-def _draw(axes: Axes, rows: Sequence[Row], *, ranks: bool) -> None:
-    unit = 1.0 if ranks else 100.0
+def _draw(axes: Axes, rows: Sequence[Row]) -> None:
+    inside = [(place, label, each) for place, (label, each) in enumerate(rows) if each is not None]
+    ranks = is_rank(inside[0][2].metric)
     for place, (label, each) in enumerate(rows):
         if each is None:
-            axes.annotate(
-                label,
-                (0, place),
-                xycoords=("axes fraction", "data"),
-                xytext=(4, 0),
-                textcoords="offset points",
-                va="center",
-                size=8,
-                weight="bold",
-                color=INK,
-                bbox={"facecolor": "white", "edgecolor": "none", "pad": 1},
-            )
-            continue
-        low, high = unit * each.low, unit * each.high
-        middle = unit * each.difference
+            heading = _beside(axes, label, place, 0, 4, size=8, weight="bold")
+            heading.set_bbox({"facecolor": "white", "edgecolor": "none", "pad": 1})
+    for place, _, each in inside:
+        unit = 1.0 if ranks else 100.0
+        middle, low, high = (unit * value for value in (each.difference, *each.interval.ends))
         first_is_better = middle < 0 if ranks else middle > 0
         colour = QUIET if middle == 0 else _FIRST if first_is_better else _SECOND
         axes.plot([low, high], [place, place], color=colour, linewidth=1.6, solid_capstyle="butt")
-        axes.plot(
-            [middle],
-            [place],
-            marker="o",
-            markersize=5,
-            color=colour,
-            markerfacecolor=colour if each.significant else "white",
-        )
-        numbers = (each.difference, each.low, each.high)
-        shown, *ends = (signed("mean_rank" if ranks else "", value) for value in numbers)
-        axes.annotate(
-            f"{shown} [{', '.join(ends)}]",
-            (1, place),
-            xycoords=("axes fraction", "data"),
-            xytext=(6, 0),
-            textcoords="offset points",
-            va="center",
-            size=7,
-            color=INK,
-        )
+        face = colour if each.significant else "white"
+        axes.plot([middle], [place], marker="o", markersize=5, color=colour, markerfacecolor=face)
+        ends = (signed(each.metric, end) for end in each.interval.ends)
+        _beside(axes, f"{signed(each.metric, each.difference)} [{', '.join(ends)}]", place, 1, 6, size=7)
     axes.axvline(0, color=INK, linewidth=0.8, zorder=0)
-    inside = [place for place, (_, each) in enumerate(rows) if each is not None]
-    axes.set_yticks(inside, [rows[place][0] for place in inside])
+    axes.set_yticks([place for place, _, _ in inside], [label for _, label, _ in inside])
     axes.set_ylim(len(rows) - 0.4, -0.6)
     better = "to the left the first is better" if ranks else "to the right the first is better"
     axes.set_xlabel(f"{'ranks' if ranks else 'percentage points'}; {better}", size=8)
@@ -148,3 +112,17 @@ def _draw(axes: Axes, rows: Sequence[Row], *, ranks: bool) -> None:
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="x", color="#e4e7ea", linewidth=0.6)
     axes.set_axisbelow(True)
+
+
+def _beside(axes: Axes, text: str, row: int, edge: int, points: int, **style: Any) -> Annotation:
+    """A text at the left (0) or right (1) edge of a row, some points further on."""
+    return axes.annotate(
+        text,
+        (edge, row),
+        xycoords=("axes fraction", "data"),
+        xytext=(points, 0),
+        textcoords="offset points",
+        va="center",
+        color=INK,
+        **style,
+    )

@@ -1,4 +1,4 @@
-"""What a comparison found: methods, differences of pairs, flips; as values, as JSON and as tables."""
+"""What a comparison found, as values, as JSON and as tables."""
 
 from __future__ import annotations
 
@@ -9,38 +9,19 @@ from typing import TYPE_CHECKING, Any
 from cir_datasets.common.counts import counted
 from cir_datasets.common.tables import Cell, Table, render_or_json
 from cir_metrics.resampling import ALPHA
-from cir_metrics.significance import PValue
-from submissions.scoring.intervals import METHOD, Interval
+from submissions.comparison.difference import Pair
+from submissions.comparison.groups import GroupTest
+from submissions.scoring.intervals import METHOD
 from submissions.scoring.samples import is_better
-from submissions.scoring.score_report import is_rank, shown_value, signed
+from submissions.scoring.score_report import shown_value, signed
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import pandas as pd
 
-    from submissions.comparison.plot import Row
-
-FIRST_FLIPS = 5
-"""Ids of flipped queries that JSON shows in each direction; the file of flips has all."""
 _SMALLEST = 0.0001
 """P-values below this are shown as such."""
-
-
-@dataclass(frozen=True)
-class GroupTest:
-    """The test that decided a method's rank group.
-
-    Args:
-        against: letter of the method that it was tested against: the leader of its group, or of the group
-            above where it leads its own.
-        p: of the test.
-        adjusted: the same by Holm's correction over the group tests, one a method but the best.
-    """
-
-    against: str
-    p: float
-    adjusted: float
 
 
 @dataclass(frozen=True)
@@ -54,7 +35,8 @@ class ComparedMethod:
         group: its rank group by the leading metric, from 1; None for an oracle.
         values: by metric name the numbers, fractions (`mean_rank`: a rank).
         beats: by metric name the letters of the methods that it is significantly better than.
-        group_test: what decided the group; None for the best, and outside the groups.
+        group_test: what decided the group, against the method of which place; None for the best, and outside
+            the groups.
     """
 
     name: str
@@ -64,95 +46,6 @@ class ComparedMethod:
     values: dict[str, float]
     beats: dict[str, tuple[str, ...]]
     group_test: GroupTest | None = None
-
-
-@dataclass(frozen=True)
-class Difference:
-    """One metric of one pair of methods: the first method's number minus the second's.
-
-    Args:
-        metric: its name.
-        n: queries or sessions that were paired.
-        difference: in the unit of the metric.
-        interval: paired bootstrap interval of the difference, not corrected for the number of tests.
-        test: the randomisation test.
-        adjusted: its p-value after Holm's correction over all metrics and pairs of the comparison.
-        significant: whether that is at most alpha.
-        wins: queries on which the first method is better.
-        ties: queries on which both have the same value.
-        losses: queries on which the second is better.
-    """
-
-    metric: str
-    n: int
-    difference: float
-    interval: Interval
-    test: PValue
-    adjusted: float
-    significant: bool
-    wins: int
-    ties: int
-    losses: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """The difference as JSON values."""
-        return {
-            "n": self.n,
-            "difference": self.difference,
-            "interval": [self.interval.low, self.interval.high],
-            "p": self.test.p,
-            "test": self.test.test,
-            "p_holm": self.adjusted,
-            "significant": self.significant,
-            "wins": self.wins,
-            "ties": self.ties,
-            "losses": self.losses,
-        }
-
-
-@dataclass(frozen=True)
-class Flips:
-    """Queries that one of two methods hits and the other misses, by one metric.
-
-    Args:
-        metric: a hit is a value above zero: a target within the metric's cutoff.
-        hit_to_miss: benchmark and id of the queries that the first method hits and the second misses.
-        miss_to_hit: those that the first misses and the second hits.
-    """
-
-    metric: str
-    hit_to_miss: tuple[tuple[str, str], ...]
-    miss_to_hit: tuple[tuple[str, str], ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Counts and the first ids as JSON values."""
-        return {
-            "metric": self.metric,
-            **{
-                name: {
-                    "count": len(queries),
-                    "first": [{"benchmark": each, "id": query} for each, query in queries[:FIRST_FLIPS]],
-                }
-                for name, queries in (("hit_to_miss", self.hit_to_miss), ("miss_to_hit", self.miss_to_hit))
-            },
-        }
-
-
-@dataclass(frozen=True)
-class Pair:
-    """Two methods, the one that was named first in front.
-
-    Args:
-        first: name of the one.
-        second: name of the other.
-        differences: by metric name, first minus second.
-        flips: one entry a cutoff of the leading metric.
-    """
-
-    first: str
-    second: str
-    differences: dict[str, Difference]
-    flips: tuple[Flips, ...]
 
 
 @dataclass(frozen=True)
@@ -216,8 +109,8 @@ class Comparison:
 
         Returns:
             Columns first, second, metric, those of the two numbers (first_value, second_value), difference,
-            low and high (its interval), p, p_holm, significant, wins, ties, losses. Numbers are fractions,
-            those of ranks are ranks.
+            n, low and high (its interval), p, p_holm, test, significant, wins, ties, losses. Numbers are
+            fractions, those of ranks are ranks.
 
         Example:
             >>> from importlib import resources
@@ -240,15 +133,7 @@ class Comparison:
                     "metric": name,
                     "first_value": values[pair.first][name],
                     "second_value": values[pair.second][name],
-                    "difference": each.difference,
-                    "low": each.interval.low,
-                    "high": each.interval.high,
-                    "p": each.test.p,
-                    "p_holm": each.adjusted,
-                    "significant": each.significant,
-                    "wins": each.wins,
-                    "ties": each.ties,
-                    "losses": each.losses,
+                    **each.columns(),
                 }
                 for pair in self.pairs
                 for name, each in pair.differences.items()
@@ -299,12 +184,7 @@ class Comparison:
                     "file": method.file,
                     "letter": method.letter,
                     "group": method.group,
-                    "group_test": method.group_test
-                    and {
-                        "against": method.group_test.against,
-                        "p": method.group_test.p,
-                        "p_holm": method.group_test.adjusted,
-                    },
+                    "group_test": method.group_test and self._decided(method.group_test),
                     "metrics": method.values,
                     "beats": {metric: list(letters) for metric, letters in method.beats.items()},
                 }
@@ -322,6 +202,9 @@ class Comparison:
             "signatures": self.signatures,
             "notes": list(self.notes),
         }
+
+    def _decided(self, test: GroupTest) -> dict[str, Any]:
+        return {"against": self.methods[test.against].letter, "p": test.p, "p_holm": test.adjusted}
 
     def flipped(self) -> Iterator[dict[str, str]]:
         """Every flip: metric, benchmark, id, both methods, and `change` from the first to the second."""
@@ -357,31 +240,20 @@ class Comparison:
         """
         from submissions.comparison.plot import write_forest
 
-        level = f"{100 * (1 - self.alpha):g} %"
+        level, alpha = f"{100 * (1 - self.alpha):g} %", f"alpha {self.alpha:g}"
         return write_forest(
             path,
-            self._drawn([metric for metric in self.metrics if not is_rank(metric)]),
-            self._drawn([metric for metric in self.metrics if is_rank(metric)]),
+            self.pairs,
+            # A mean of four metrics would take half of the picture.
+            {metric: metric if metric in self.signatures else "main" for metric in self.metrics},
             title=f"{self.benchmark}, {self.n:,} {self.unit}: difference with {level} interval",
-            note=f"full mark: significant, Holm over {self.family}, alpha {self.alpha:g}; open mark: not",
+            note=f"full mark: significant, Holm over {self.family}, {alpha}; open mark: not",
         )
-
-    def _drawn(self, metrics: list[str]) -> list[Row]:
-        from submissions.comparison.plot import Drawn, heading
-
-        rows: list[Row] = []
-        for pair in self.pairs if metrics else ():
-            rows.append(heading(pair.first, pair.second))
-            for metric in metrics:
-                each = pair.differences[metric]
-                drawn = Drawn(each.difference, each.interval.low, each.interval.high, each.significant)
-                # A mean of four metrics would take half of the picture.
-                rows.append((metric if metric in self.signatures else "main", drawn))
-        return rows
 
     def tables(self) -> tuple[Table, ...]:
         """The scores with superscripts, one table a pair, and the flips."""
-        return comparison_tables(self)
+        flips = [_flips(self)] if any(pair.flips for pair in self.pairs) else []
+        return (_scores(self), *(_pair(self, pair) for pair in self.pairs), *flips)
 
     def text(self, format: str = "table") -> str:
         """The comparison in one of the formats of `cir_datasets.common.tables`.
@@ -390,13 +262,6 @@ class Comparison:
             UnknownNameError: there is no such format.
         """
         return render_or_json(format, self.tables, self.to_dict)
-
-
-def comparison_tables(comparison: Comparison) -> tuple[Table, ...]:
-    """All tables of a comparison; see `Comparison.tables`."""
-    pairs = [_pair(comparison, pair) for pair in comparison.pairs]
-    flips = [_flips(comparison)] if any(pair.flips for pair in comparison.pairs) else []
-    return (_scores(comparison), *pairs, *flips)
 
 
 def _scores(comparison: Comparison) -> Table:
@@ -464,11 +329,9 @@ def _pair(comparison: Comparison, pair: Pair) -> Table:
     rows = tuple(
         (
             Cell(metric),
-            _signed(metric, each.difference),
-            _signed(metric, each.interval.low),
-            _signed(metric, each.interval.high),
-            _p(each.test.p),
-            _p(each.adjusted, bold=each.significant),
+            *(Cell(signed(metric, value), value) for value in (each.difference, *each.interval.ends)),
+            Cell(shown_p(each.test.p), each.test.p),
+            Cell(shown_p(each.adjusted), each.adjusted, bold=each.significant),
             Cell(each.test.test),
             *(Cell(f"{count:,}", count) for count in (each.wins, each.ties, each.losses)),
         )
@@ -487,12 +350,14 @@ def _pair(comparison: Comparison, pair: Pair) -> Table:
     )
 
 
-def _signed(metric: str, value: float) -> Cell:
-    return Cell(signed(metric, value), value)
+def shown_p(p: float) -> str:
+    """A p-value as tables show it.
 
-
-def _p(value: float, *, bold: bool = False) -> Cell:
-    return Cell(f"{value:.4f}" if value >= _SMALLEST else f"<{_SMALLEST}", value, bold=bold)
+    Example:
+        >>> shown_p(0.04211), shown_p(0.00001)
+        ('0.0421', '<0.0001')
+    """
+    return f"{p:.4f}" if p >= _SMALLEST else f"<{_SMALLEST}"
 
 
 def _flips(comparison: Comparison) -> Table:

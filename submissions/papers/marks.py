@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from cir_metrics.significance import holm
-from submissions.comparison.comparing import compare
-from submissions.scoring.samples import is_better, resampled_metrics
+from cir_metrics.sums import exact_mean
+from submissions.comparison.comparing import pair_tests
+from submissions.comparison.keys import check_same_order
+from submissions.scoring.samples import Sample, is_better, resampled_metrics
 
 if TYPE_CHECKING:
-    from submissions.comparison.result import Difference
     from submissions.papers.columns import PaperColumn
 
 Place = tuple[str, str]
@@ -79,28 +77,26 @@ def significantly_worse(
         blocks: places of the methods that may be tested against each other.
         tests: how they are made.
     """
-    keys: list[tuple[Place, int, int]] = []
-    found: list[Difference] = []
+    found: list[tuple[Place, int, int, float]] = []
     tested: dict[str, list[PaperColumn]] = {}
     for column in columns:
         if is_tested(column):
             tested.setdefault(column.benchmark, []).append(column)
-    for benchmark, own in tested.items():
+    samples = {name: [Sample.behind(score) for score in own[0].scores] for name, own in tested.items()}
+    for name, own in tested.items():
         metrics = list(dict.fromkeys(column.metric for column in own))
+        check_same_order(own[0].scores, samples[name])
         for block in (block for block in blocks if len(block) > 1):
-            reports = [own[0].scores[place] for place in block]
-            result = compare(reports, metrics=metrics, draws=tests.draws, seed=tests.seed, alpha=tests.alpha)
-            for (one, other), pair in zip(combinations(block, 2), result.pairs, strict=True):
-                for metric in metrics:
-                    keys.append(((benchmark, metric), one, other))
-                    found.append(pair.differences[metric])
+            beside = [samples[name][place] for place in block]
+            for (one, other), by_metric in pair_tests(
+                beside, metrics, draws=tests.draws, seed=tests.seed
+            ).items():
+                found += [((name, each), block[one], block[other], by_metric[each].p) for each in metrics]
     worse: dict[Place, dict[int, list[int]]] = {}
-    if not found:
-        return worse, 0
-    adjusted = holm(np.array([each.test.p for each in found]))
-    for (key, one, other), each, p in zip(keys, found, adjusted.tolist(), strict=True):
+    adjusted = holm([p for *_, p in found]).tolist() if found else []
+    for (key, one, other, _), p in zip(found, adjusted, strict=True):
         if p <= tests.alpha:
-            first_wins = is_better(key[1], each.difference, 0)
-            winner, loser = (one, other) if first_wins else (other, one)
+            means = [exact_mean(samples[key[0]][place].joined(key[1])) for place in (one, other)]
+            winner, loser = (one, other) if is_better(key[1], *means) else (other, one)
             worse.setdefault(key, {}).setdefault(winner, []).append(loser)
     return worse, len(found)

@@ -31,6 +31,11 @@ class Interval:
     low: float
     high: float
 
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Both."""
+        return self.low, self.high
+
     def shown(self, metric: str) -> str:
         """The interval as tables show it, in per cent but for ranks.
 
@@ -38,7 +43,7 @@ class Interval:
             >>> Interval(0.4312, 0.5).shown("recall@5"), Interval(3.5, 4.25).shown("mean_rank")
             ('[43.12, 50.00]', '[3.50, 4.25]')
         """
-        return f"[{shown_value(metric, self.low).strip()}, {shown_value(metric, self.high).strip()}]"
+        return "[" + ", ".join(shown_value(metric, end).strip() for end in self.ends) + "]"
 
 
 @dataclass(frozen=True)

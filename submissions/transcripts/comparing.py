@@ -1,4 +1,4 @@
-"""`cir compare` of transcripts, over the sessions that all have; in a file of its own: checking needs none."""
+"""`cir compare` of transcripts over the sessions that all have; in a file of its own: checking needs none."""
 
 from __future__ import annotations
 

@@ -15,12 +15,13 @@ import submissions
 from cir_metrics.significance import PValue
 from leaderboard import boards
 from leaderboard.pages.addresses import page_at
-from leaderboard.pages.compare_page import p_value, signed
+from leaderboard.pages.compare_page import signed
 from leaderboard.pages.site import Links, Page, Site
 from leaderboard.server import Server
 from leaderboard.settings import Settings
 from leaderboard.submission import Submission
-from submissions.comparison.result import ComparedMethod, Comparison, Difference, Pair
+from submissions.comparison.difference import Difference, Pair
+from submissions.comparison.result import ComparedMethod, Comparison, shown_p
 from submissions.scoring.intervals import Interval
 
 OTHER = FILES["sum"].with_name("text_only-shapes.shapes-val.json.gz")
@@ -65,7 +66,7 @@ def test_numbers_are_those_of_cir_compare(shown_site: Site, pair: list[Submissio
     main = wanted.differences["recall@10"]
     board = boards.board("shapes/val")
     assert f'<strong class="delta">{signed(board, "recall@10", main.difference)}</strong>' in html
-    number = {p: p_value(p) if p < 0.0001 else f"= {p:.4f}" for p in (main.test.p, main.adjusted)}
+    number = {p: shown_p(p) if p < 0.0001 else f"= {p:.4f}" for p in (main.test.p, main.adjusted)}
     words = html.replace("&lt; ", "<")
     assert f"p {number[main.test.p]} (after Holm&#39;s correction over the" in words
     assert f"tests of this page p {number[main.adjusted]})" in words
@@ -109,7 +110,7 @@ def test_more_than_two_entries_are_a_table_of_pairs(
         assert cells[2:] == [
             signed(board, "recall@10", main["difference"]),
             f"[{low}, {high}]",
-            p_value(main["p_holm"]).replace("<", "&lt;"),
+            shown_p(main["p_holm"]).replace("<", "&lt;"),
             better if main["significant"] else "not significant",
             str(said["won"]),
             str(said["lost"]),

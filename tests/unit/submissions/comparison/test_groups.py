@@ -16,7 +16,7 @@ from scipy import stats
 from cir_metrics.errors import InputError
 from cir_metrics.significance import paired_differences, randomisation_test
 from cir_metrics.sums import FloatArray, exact_mean
-from submissions.comparison.groups import leader_groups
+from submissions.comparison.groups import Groups, leader_groups
 
 ROOT = Path(__file__).resolve().parents[4]
 
@@ -42,6 +42,14 @@ def hits(*places: range, queries: int = 40) -> FloatArray:
 
 def p_value(one: FloatArray, other: FloatArray, draws: int) -> float:
     return randomisation_test(paired_differences(one, other), draws=draws)[0].p
+
+
+def against(found: Groups) -> list[int | None]:
+    return [None if test is None else test.against for test in found.decided]
+
+
+def adjusted_p(found: Groups) -> list[float | None]:
+    return [None if test is None else test.adjusted for test in found.decided]
 
 
 def slow_groups(values: list[FloatArray], draws: int, alpha: float = 0.05) -> tuple[list[int], bool]:
@@ -113,7 +121,7 @@ def test_groups_hold_their_promises(seed: int, methods: int, levels: int, twins:
     assert found.group[0] == 1
     assert all(0 <= below - above <= 1 for above, below in zip(found.group, found.group[1:], strict=False))
     leaders = [found.group.index(group) for group in found.group]
-    for place, (above, adjusted) in enumerate(zip(found.against, found.adjusted, strict=True)):
+    for place, (above, adjusted) in enumerate(zip(against(found), adjusted_p(found), strict=True)):
         if above is None or adjusted is None:
             assert (above, adjusted, place) == (None, None, 0)
             continue
@@ -138,9 +146,9 @@ def test_what_a_first_walk_leaves_holm_may_still_separate() -> None:
     # 6 queries to 0: p = 2 / 2^6 = 0.031, more than 0.05 / 2. 13 to 0: less. 7 to 0: p = 0.016.
     values = [hits(range(20)), hits(range(14)), hits(range(7))]
     found = leader_groups(values)
-    assert found.p == (None, 2 / 2**6, 2 / 2**7)
-    assert found.adjusted == (None, 2 / 2**6, 4 / 2**7)
-    assert (found.group, found.against, found.settled) == ((1, 2, 3), (None, 0, 1), True)
+    assert [test and test.p for test in found.decided] == [None, 2 / 2**6, 2 / 2**7]
+    assert adjusted_p(found) == [None, 2 / 2**6, 4 / 2**7]
+    assert (found.group, against(found), found.settled) == ((1, 2, 3), [None, 0, 1], True)
 
 
 def test_where_no_groups_agree_with_holm_the_stricter_walk_stands() -> None:
@@ -149,7 +157,7 @@ def test_where_no_groups_agree_with_holm_the_stricter_walk_stands() -> None:
     values = [hits(range(7)), hits(range(1)), hits()]
     found = leader_groups(values)
     assert (found.group, found.settled) == ((1, 1, 2), False)
-    assert found.adjusted == (None, 4 / 2**7, 4 / 2**7)
+    assert adjusted_p(found) == [None, 4 / 2**7, 4 / 2**7]
 
 
 def test_methods_of_one_mean_stand_or_fall_together() -> None:

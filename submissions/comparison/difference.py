@@ -1,0 +1,108 @@
+"""The difference of two methods by one metric, and the queries on which it comes about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from cir_metrics.significance import PValue
+from submissions.scoring.intervals import Interval
+
+FIRST_FLIPS = 5
+"""Ids of flipped queries that JSON shows in each direction; the file of flips has all."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One metric of one pair of methods: the first method's number minus the second's.
+
+    Args:
+        metric: its name.
+        n: queries or sessions that were paired.
+        difference: in the unit of the metric.
+        interval: paired bootstrap interval of the difference, not corrected for the number of tests.
+        test: the randomisation test.
+        adjusted: its p-value after Holm's correction over all metrics and pairs of the comparison.
+        significant: whether that is at most alpha.
+        wins: queries on which the first method is better.
+        ties: queries on which both have the same value.
+        losses: queries on which the second is better.
+    """
+
+    metric: str
+    n: int
+    difference: float
+    interval: Interval
+    test: PValue
+    adjusted: float
+    significant: bool
+    wins: int
+    ties: int
+    losses: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """The difference as JSON values."""
+        columns = self.columns()
+        ends = [columns.pop("low"), columns.pop("high")]
+        return {"n": self.n, "difference": self.difference, "interval": ends, **columns}
+
+    def columns(self) -> dict[str, Any]:
+        """The difference as columns of a table, by name."""
+        return {
+            "n": self.n,
+            "difference": self.difference,
+            "low": self.interval.low,
+            "high": self.interval.high,
+            "p": self.test.p,
+            "test": self.test.test,
+            "p_holm": self.adjusted,
+            "significant": self.significant,
+            "wins": self.wins,
+            "ties": self.ties,
+            "losses": self.losses,
+        }
+
+
+@dataclass(frozen=True)
+class Flips:
+    """Queries that one of two methods hits and the other misses, by one metric.
+
+    Args:
+        metric: a hit is a value above zero: a target within the metric's cutoff.
+        hit_to_miss: benchmark and id of the queries that the first method hits and the second misses.
+        miss_to_hit: those that the first misses and the second hits.
+    """
+
+    metric: str
+    hit_to_miss: tuple[tuple[str, str], ...]
+    miss_to_hit: tuple[tuple[str, str], ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Counts and the first ids as JSON values."""
+        return {
+            "metric": self.metric,
+            **{
+                name: {
+                    "count": len(queries),
+                    "first": [{"benchmark": each, "id": query} for each, query in queries[:FIRST_FLIPS]],
+                }
+                for name, queries in (("hit_to_miss", self.hit_to_miss), ("miss_to_hit", self.miss_to_hit))
+            },
+        }
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two methods, the one that was named first in front.
+
+    Args:
+        first: name of the one.
+        second: name of the other.
+        differences: by metric name, first minus second.
+        flips: one entry a cutoff of the leading metric.
+    """
+
+    first: str
+    second: str
+    differences: dict[str, Difference]
+    flips: tuple[Flips, ...]
