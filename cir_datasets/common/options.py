@@ -1,9 +1,9 @@
 """Options of commands, each written once: a model says what a command takes, and `command` makes it one.
 
-A subclass of `Options` is a frozen dataclass. Its fields are the options, in their order; those of its bases
-come behind. A field is `option(...)`, `argument(...)`, or an `Annotated` alias that several models share.
-Typer reads the values by the fields' types, checks their ranges and writes the help. What concerns several
-options at once is checked in `__post_init__`.
+A subclass of `Options` is a frozen dataclass. Its fields are the options: those that must be given, then the
+others, those of the bases behind its own. A field is `option(...)`, `argument(...)`, or an `Annotated` alias
+that several models share. Typer reads the values by the fields' types, checks ranges and writes the help.
+What concerns several options at once is checked in `__post_init__`.
 """
 
 from __future__ import annotations
@@ -108,12 +108,13 @@ def command(function: Callable[[_Model], None]) -> Callable[..., None]:
 
 
 def _parameters(model: type[Any]) -> list[inspect.Parameter]:
-    """The parameters that typer reads: the model's own fields, then those of its bases."""
+    """The parameters that typer reads: first those without a default, own ones before those of bases."""
     types = get_type_hints(model, include_extras=True)
     known = {each.name: each for each in fields(model)}
     order = dict.fromkeys(name for base in model.__mro__ for name in vars(base).get("__annotations__", ()))
+    names = sorted(filter(known.__contains__, order), key=lambda name: known[name].default is not MISSING)
     parameters = []
-    for name in filter(known.__contains__, order):
+    for name in names:
         default, info, annotation = known[name].default, known[name].metadata.get(_INFO), types[name]
         if isinstance(info, OptionInfo) and not any(word.startswith("--") for word in info.param_decls or ()):
             info.param_decls = (f"--{name.replace('_', '-')}", *(info.param_decls or ()))

@@ -3,184 +3,93 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING
 
-import typer
-
-from cir_datasets.commands.options import DataDirAnywhere, Images, NoChecksAnywhere
+from cir_datasets.common.options import command, option
 from cir_datasets.common.terminal import echo
-from submissions.commands.options import Device, Revision
-from submissions.commands.train_options import (
-    BenchmarkOption,
-    CaptionRuleOption,
-    EncoderOption,
-    OutOption,
-    SeedOption,
-    ThreadsOption,
-    report_done,
-)
+from submissions.commands.train_options import TrainsOnQueries, report_done
 
 if TYPE_CHECKING:
     from submissions.training.triplet_plan import NetworkShape, Recipe
 
-RecipeOption = Annotated[
-    str,
-    typer.Option(
-        "--recipe",
-        help="What CIRPLANT's released code does (code) or its paper says (paper): distance, negatives, "
+_RATE = "Learning rate of AdamW: that of the first step."
+
+
+class CompositionOptions(TrainsOnQueries):
+    """What both take."""
+
+    recipe: str = option(
+        "code",
+        "What CIRPLANT's released code does (code) or its paper says (paper): distance, negatives, "
         "triplets, decay of the learning rate. The options below change one of these.",
-    ),
-]
-NegativesOption = Annotated[
-    int | None,
-    typer.Option(
-        "--triplets", min=0, help="Negatives drawn for a query (code: 6, paper: 1); 0 takes all of the batch."
-    ),
-]
-TogetherOption = Annotated[
-    int,
-    typer.Option(
-        "--together",
-        min=1,
-        help="Triplets of one reference that a batch has at a time, at most half of it; more than 1 gives "
+    )
+    triplets: int | None = option(
+        None, "Negatives drawn for a query (code: 6, paper: 1); 0 takes all of the batch.", min=0
+    )
+    together: int = option(
+        1,
+        "Triplets of one reference that a batch has at a time, at most half of it; more than 1 gives "
         "harder negatives.",
-    ),
-]
-DecayScheduleOption = Annotated[
-    str | None,
-    typer.Option(
-        "--decay",
-        help="The linear decay: epoch (once an epoch by a step's share, as the code does; hardly decays) or "
+        min=1,
+    )
+    decay: str | None = option(
+        None,
+        "The linear decay: epoch (once an epoch by a step's share, as the code does; hardly decays) or "
         "step (after every step down to 0, as the paper says).",
-    ),
-]
-EpochsOption = Annotated[int, typer.Option("--epochs", min=1, help="Epochs.")]
-EpochStepsOption = Annotated[
-    int | None,
-    typer.Option(
-        "--epoch-steps",
+    )
+    hidden_size: int | None = option(
+        None, "Hidden size: dimensions of words and features; default: cirplant 768, tirg 512.", min=1
+    )
+    epochs: int = option(300, "Epochs.", min=1)
+    epoch_steps: int | None = option(
+        None,
+        "Steps an epoch; default: images of the gallery by batch size, 529 on cirr/train.",
         min=1,
-        help="Steps an epoch; default: images of the gallery by batch size, 529 on cirr/train.",
-    ),
-]
-ClipOption = Annotated[float, typer.Option("--clip", help="Length that a gradient is cut to, above 0.")]
-PrecisionOption = Annotated[
-    str | None,
-    typer.Option("--precision", help="Mixed precision: float16 or bfloat16; default: float32."),
-]
-ValidationOption = Annotated[
-    str | None,
-    typer.Option(
-        "--validation",
-        help="Id of a benchmark that is measured on after each epoch; the best epoch's weights are kept.",
-    ),
-]
-HoldOutOption = Annotated[
-    float,
-    typer.Option(
-        "--hold-out",
-        help="Share of the references, from 0 to below 1, whose queries are measured on in place of "
+    )
+    batch_size: int = option(32, "Batch: triplets of a step, drawn with replacement.", min=2)
+    learning_rate: float = option(1e-5, _RATE)
+    weight_decay: float = option(0.05, "Weight decay of AdamW, but for biases and norms.")
+    clip: float = option(1.0, "Length that a gradient is cut to, above 0.")
+    precision: str | None = option(None, "Mixed precision: float16 or bfloat16; default: float32.")
+    validation: str | None = option(
+        None, "Id of a benchmark that is measured on after each epoch; the best epoch's weights are kept."
+    )
+    hold_out: float = option(
+        0.0,
+        "Share of the references, from 0 to below 1, whose queries are measured on in place of "
         "--validation and not trained on.",
-    ),
-]
-PatienceOption = Annotated[
-    int,
-    typer.Option(
-        "--patience", min=0, help="Epochs without a better recall that end the training; 0: none does."
-    ),
-]
-TokenWidthOption = Annotated[
-    int | None,
-    typer.Option(
-        "--hidden-size",
-        min=1,
-        help="Hidden size: dimensions of words and features; default: cirplant 768, tirg 512.",
-    ),
-]
-CompositionRateOption = Annotated[
-    float, typer.Option("--learning-rate", help="Learning rate of AdamW: that of the first step.")
-]
-CompositionDecayOption = Annotated[
-    float, typer.Option("--weight-decay", help="Weight decay of AdamW, but for biases and norms.")
-]
-CompositionBatchOption = Annotated[
-    int, typer.Option("--batch-size", min=2, help="Batch: triplets of a step, drawn with replacement.")
-]
-ReportOption = Annotated[
-    str | None,
-    typer.Option(
-        "--report",
-        help="Id of a benchmark that is ranked and scored at the end, for the model card and .eval_results.",
-    ),
-]
-PushOption = Annotated[
-    str | None, typer.Option("--push", help="Push to this repository on the Hub, ORG/NAME, of models.")
-]
-PrivateOption = Annotated[
-    bool, typer.Option("--private", help="Make what is new private: the repository of --push.")
-]
-EvenPrivateOption = Annotated[
-    bool,
-    typer.Option(
-        "--even-private",
-        help="Push although the card of a benchmark of yours says private: true; to a private repository.",
-    ),
-]
+    )
+    patience: int = option(0, "Epochs without a better recall that end the training; 0: none does.", min=0)
+    report: str | None = option(
+        None,
+        "Id of a benchmark that is ranked and scored at the end, for the model card and .eval_results.",
+    )
+    push: str | None = option(None, "Push to this repository on the Hub, ORG/NAME, of models.")
+    private: bool = option(False, "Make what is new private: the repository of --push.")
+    even_private: bool = option(
+        False, "Push although the card of a benchmark of yours says private: true; to a private repository."
+    )
 
 
-def cirplant_command(
-    benchmark: BenchmarkOption,
-    out: OutOption,
-    encoder: EncoderOption = "shapes",
-    revision: Revision = None,
-    images: Images = None,
-    caption_rule: CaptionRuleOption = None,
-    recipe: RecipeOption = "code",
-    triplets: NegativesOption = None,
-    together: TogetherOption = 1,
-    decay: DecayScheduleOption = None,
-    init: Annotated[
-        Path | None,
-        typer.Option(
-            "--init",
-            help="Folder of a BERT or OSCAR whose weights and words the training begins with; it gives the "
-            "sizes. Default: at random, with the words of the captions.",
-        ),
-    ] = None,
-    hidden_size: TokenWidthOption = None,
-    layers: Annotated[int | None, typer.Option("--layers", min=1, help="Layers; default: 12.")] = None,
-    heads: Annotated[int | None, typer.Option("--heads", min=1, help="Attention heads; default: 12.")] = None,
-    feed_forward: Annotated[
-        int | None,
-        typer.Option(
-            "--feed-forward", min=1, help="Units of feed-forward blocks; default: four times --hidden-size."
-        ),
-    ] = None,
-    dropout: Annotated[
-        float | None, typer.Option("--dropout", help="Dropout: that inside the transformer; default: 0.1.")
-    ] = None,
-    epochs: EpochsOption = 300,
-    epoch_steps: EpochStepsOption = None,
-    batch_size: CompositionBatchOption = 32,
-    learning_rate: CompositionRateOption = 1e-5,
-    weight_decay: CompositionDecayOption = 0.05,
-    clip: ClipOption = 1.0,
-    precision: PrecisionOption = None,
-    validation: ValidationOption = None,
-    hold_out: HoldOutOption = 0.0,
-    patience: PatienceOption = 0,
-    seed: SeedOption = 0,
-    device: Device = "auto",
-    threads: ThreadsOption = None,
-    report: ReportOption = None,
-    push: PushOption = None,
-    private: PrivateOption = False,
-    even_private: EvenPrivateOption = False,
-    data_dir: DataDirAnywhere = None,
-    no_checks: NoChecksAnywhere = False,
-) -> None:
+class CirplantOptions(CompositionOptions):
+    """What `cir train cirplant` takes."""
+
+    init: Path | None = option(
+        None,
+        "Folder of a BERT or OSCAR whose weights and words the training begins with; it gives the "
+        "sizes. Default: at random, with the words of the captions.",
+    )
+    layers: int | None = option(None, "Layers; default: 12.", min=1)
+    heads: int | None = option(None, "Attention heads; default: 12.", min=1)
+    feed_forward: int | None = option(
+        None, "Units of feed-forward blocks; default: four times --hidden-size.", min=1
+    )
+    dropout: float | None = option(None, "Dropout: that inside the transformer; default: 0.1.")
+
+
+@command
+def cirplant_command(options: CirplantOptions) -> None:
     """Train CIRPLANT: a BERT that reads the caption and the image's vector, and gives the target's.
 
     The folder is printed. Stopped and called again, the training goes on from its last epoch or half minute.
@@ -190,41 +99,17 @@ def cirplant_command(
         cir train cirplant --benchmark shapes/train --encoder shapes --layers 2 --hidden-size 128 --heads 4 \\
             --learning-rate 0.001 --epochs 2 --out FOLDER
     """
-    _train_composition("cirplant", locals())
+    _train_composition("cirplant", options)
 
 
-def tirg_command(
-    benchmark: BenchmarkOption,
-    out: OutOption,
-    encoder: EncoderOption = "shapes",
-    revision: Revision = None,
-    images: Images = None,
-    caption_rule: CaptionRuleOption = None,
-    recipe: RecipeOption = "code",
-    triplets: NegativesOption = None,
-    together: TogetherOption = 1,
-    decay: DecayScheduleOption = None,
-    hidden_size: TokenWidthOption = None,
-    epochs: EpochsOption = 300,
-    epoch_steps: EpochStepsOption = None,
-    batch_size: CompositionBatchOption = 32,
-    learning_rate: CompositionRateOption = 1e-4,
-    weight_decay: CompositionDecayOption = 0.05,
-    clip: ClipOption = 1.0,
-    precision: PrecisionOption = None,
-    validation: ValidationOption = None,
-    hold_out: HoldOutOption = 0.0,
-    patience: PatienceOption = 0,
-    seed: SeedOption = 0,
-    device: Device = "auto",
-    threads: ThreadsOption = None,
-    report: ReportOption = None,
-    push: PushOption = None,
-    private: PrivateOption = False,
-    even_private: EvenPrivateOption = False,
-    data_dir: DataDirAnywhere = None,
-    no_checks: NoChecksAnywhere = False,
-) -> None:
+class TirgOptions(CompositionOptions):
+    """What `cir train tirg` takes."""
+
+    learning_rate: float = option(1e-4, _RATE)
+
+
+@command
+def tirg_command(options: TirgOptions) -> None:
     """Train TIRG, the image's feature gated by image and text plus a residual, by CIRPLANT's trainer.
 
     The folder is printed. Stopped and called again, the training goes on from its last epoch or half minute.
@@ -234,7 +119,7 @@ def tirg_command(
         cir train tirg --benchmark shapes/train --encoder shapes --hidden-size 128 --learning-rate 0.001 \\
             --epochs 2 --out FOLDER
     """
-    _train_composition("tirg", locals())
+    _train_composition("tirg", options)
 
 
 def _recipe(name: str, triplets: int | None, together: int, decay: str | None) -> Recipe:
@@ -254,78 +139,48 @@ def _recipe(name: str, triplets: int | None, together: int, decay: str | None) -
     )
 
 
-def _sizes(name: str, given: Mapping[str, Any]) -> NetworkShape:
+def _sizes(name: str, options: CompositionOptions) -> NetworkShape:
     """The sizes of a network that begins at random, with what the call changes."""
     from cir_metrics.errors import CallError
     from submissions.training.triplet_plan import SHAPES
 
-    fields = [field.name for field in dataclasses.fields(SHAPES[name])]
-    chosen = {field: given[field] for field in fields if given.get(field) is not None}
-    if chosen and given.get("init") is not None:
+    sizes = {field.name: getattr(options, field.name, None) for field in dataclasses.fields(SHAPES[name])}
+    chosen = {size: value for size, value in sizes.items() if value is not None}
+    if chosen and getattr(options, "init", None) is not None:
         raise CallError(
             f"--init gives the sizes, and {', '.join(chosen)} too. Fix: leave one of the two out."
         )
     return dataclasses.replace(SHAPES[name], **chosen)
 
 
-_AS_THEY_ARE = (
-    "epochs",
-    "epoch_steps",
-    "batch_size",
-    "learning_rate",
-    "weight_decay",
-    "clip",
-    "precision",
-    "validation",
-    "hold_out",
-    "patience",
-    "caption_rule",
-    "images",
-    "seed",
-    "device",
-)
-"""Options that `train_composition` has by the same names."""
-
-
-def _train_composition(name: str, given: Mapping[str, Any]) -> None:
-    """Train one of the compositions, describe its folder, and push it where that is asked for.
-
-    Args:
-        name: the composition's.
-        given: the options of its command, by the names of its parameters.
-    """
-    from submissions.encoders.loading import load_encoder
+def _train_composition(name: str, options: CompositionOptions) -> None:
+    """Train one of the compositions, describe its folder, and push it where that is asked for."""
     from submissions.training.composition_training import train_composition
     from submissions.training.model_card import check_push, check_report, describe_checkpoint, push_checkpoint
 
-    benchmark, report, push, images = (given[each] for each in ("benchmark", "report", "push", "images"))
-    recipe = _recipe(given["recipe"], given["triplets"], given["together"], given["decay"])
-    shape = _sizes(name, given)
+    recipe = _recipe(options.recipe, options.triplets, options.together, options.decay)
+    shape = _sizes(name, options)
     hidden = False
-    if push is not None:
-        measured = (benchmark, given["validation"], report)
-        hidden = check_push(push, measured, even_private=given["even_private"])
-    if report is not None:
-        check_report(report, images)
-    loaded = load_encoder(
-        given["encoder"], revision=given["revision"], device=given["device"], threads=given["threads"]
-    )
+    if options.push is not None:
+        measured = (options.benchmark, options.validation, options.report)
+        hidden = check_push(options.push, measured, even_private=options.even_private)
+    if options.report is not None:
+        check_report(options.report, options.images)
+    encoder = options.loaded()
 
     def say(line: str) -> None:
         echo(line, err=True)
 
-    done = train_composition(
-        loaded,
-        benchmark,
-        given["out"],
+    done = options.call(
+        train_composition,
+        encoder=encoder,
+        folder=options.out,
         composition=name,
         recipe=recipe,
         shape=shape,
-        init=given.get("init"),
         say=say,
-        **{each: given[each] for each in _AS_THEY_ARE},
     )
-    describe_checkpoint(done.folder, loaded, report=report, images=images, say=say)
+    describe_checkpoint(done.folder, encoder, report=options.report, images=options.images, say=say)
     report_done(done)
-    if push is not None:
-        say(push_checkpoint(done.folder, push, private=given["private"], only_private=hidden))
+    if options.push is not None:
+        say(push_checkpoint(done.folder, options.push, private=options.private, only_private=hidden))

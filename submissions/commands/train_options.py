@@ -2,58 +2,69 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from cir_datasets.commands.options import benchmark_values
+from cir_datasets.commands.options import Images, LoadsBenchmarks, benchmark_values
+from cir_datasets.common.options import option
 from cir_datasets.common.terminal import echo
+from submissions.commands.options import Device, Revision
 
 if TYPE_CHECKING:
-    from submissions.training.loop import Trained
+    from submissions.encoders.protocol import Encoder
+    from submissions.training.loop import Plan, Trained
 
-EncoderOption = Annotated[
-    str,
-    typer.Option(
-        "--encoder",
-        help="Encoder: what the head stands on; shapes (shipped), a folder in Hugging Face format, "
+
+class Trains(LoadsBenchmarks):
+    """What every training takes."""
+
+    out: Path = option(
+        ..., "Where to write: the folder of the checkpoint; an unfinished training goes on there.", "-o"
+    )
+    encoder: str = option(
+        "shapes",
+        "Encoder: what the head stands on; shapes (shipped), a folder in Hugging Face format, "
         "or a name on the Hub.",
-    ),
-]
-OutOption = Annotated[
-    Path,
-    typer.Option(
-        "--out",
-        "-o",
-        help="Where to write: the folder of the checkpoint; an unfinished training goes on there.",
-    ),
-]
-BenchmarkOption = Annotated[
-    str,
-    typer.Option(
-        "--benchmark",
+    )
+    revision: Revision = None
+    seed: int = option(0, "Seed, a whole number from 0, of weights, batches and dropout.", min=0)
+    device: Device = "auto"
+    threads: int | None = option(None, "Processor threads; default: PyTorch's choice.", min=1)
+
+    def loaded(self) -> Encoder:
+        """The encoder."""
+        from submissions.encoders.loading import load_encoder
+
+        return self.call(load_encoder, name=self.encoder)
+
+
+class TrainsOnQueries(Trains):
+    """What a training on the queries of a benchmark takes."""
+
+    benchmark: str = option(
+        ...,
+        "Id of the benchmark, whose queries are trained on, such as cirr/train.",
         "-b",
-        autocompletion=benchmark_values,
-        help="Id of the benchmark, whose queries are trained on, such as cirr/train.",
-    ),
-]
-CaptionRuleOption = Annotated[
-    str | None,
-    typer.Option("--caption-rule", help="How several captions of a query become text; such as trim_and."),
-]
-StepsOption = Annotated[int | None, typer.Option("--steps", min=1, help="Steps: of the optimiser.")]
-BatchOption = Annotated[int | None, typer.Option("--batch-size", min=2, help="Batch: rows of a step.")]
-RateOption = Annotated[
-    float | None, typer.Option("--learning-rate", help="Learning rate of AdamW: the highest.")
-]
-DecayOption = Annotated[float | None, typer.Option("--weight-decay", help="Weight decay of AdamW.")]
-SeedOption = Annotated[
-    int, typer.Option("--seed", min=0, help="Seed, a whole number from 0, of weights, batches and dropout.")
-]
-ThreadsOption = Annotated[
-    int | None, typer.Option("--threads", min=1, help="Processor threads; default: PyTorch's choice.")
-]
+        values=benchmark_values,
+    )
+    images: Images = None
+    caption_rule: str | None = option(None, "How several captions of a query become text; such as trim_and.")
+
+
+class TrainsBySteps(Trains):
+    """What a training of so many steps takes."""
+
+    steps: int | None = option(None, "Steps: of the optimiser.", min=1)
+    batch_size: int | None = option(None, "Batch: rows of a step.", min=2)
+    learning_rate: float | None = option(None, "Learning rate of AdamW: the highest.")
+    weight_decay: float | None = option(None, "Weight decay of AdamW.")
+
+    def changed(self, plan: Plan) -> Plan:
+        """A plan with the numbers that the call gives."""
+        names = ("steps", "batch_size", "learning_rate", "weight_decay", "seed")
+        numbers = {name: getattr(self, name) for name in names}
+        return replace(plan, **{name: value for name, value in numbers.items() if value is not None})
 
 
 def report_done(done: Trained) -> None:
