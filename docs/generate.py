@@ -84,7 +84,7 @@ def benchmark_table() -> str:
         for config_name, config in card.configs.items():
             spec = registry.spec(f"{name}/{config_name}")
             lines.append(
-                f"| `{spec.id}` | {config.split} | {_count(config.queries)} | {_count(config.gallery)} "
+                f"| `{spec.id}` | {config.split} | {_count(config.queries)} | {_gallery(spec)} "
                 f"| {spec.turns} | {config.reference} | {config.ground_truth} | `{spec.main_metric}` |"
             )
         lines += _figures(card) or _invented(card)
@@ -261,7 +261,7 @@ def _readme_row(name: str, configs: list[str], also: str) -> str:
     cells = [
         f"`{name}/{shown}`{also}",
         _several([_count(spec.config.queries) for spec in specs]),
-        _several([_count(spec.config.gallery) for spec in specs]),
+        _several([_gallery(spec) for spec in specs]),
         ", ".join(turns),
         ", ".join(dict.fromkeys(spec.config.reference for spec in specs)),
         f"`{specs[0].main_metric}`",
@@ -451,6 +451,11 @@ def _signature(function: object) -> str:
 
 def _cell(text: str) -> str:
     return " ".join(text.split()).replace("{{", "{").replace("}}", "}").replace("|", "\\|")
+
+
+def _gallery(spec: Any) -> str:
+    """Its images, and whether each query ranks a list of its own among them."""
+    return _count(spec.config.gallery) + (" in own lists" if spec.per_query else "")
 
 
 def _count(number: int | None) -> str:

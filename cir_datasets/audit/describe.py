@@ -313,8 +313,11 @@ def _facts(spec: BenchmarkSpec) -> list[list[str]]:
 
 
 def _protocol_facts(protocol: dict[str, Any]) -> list[list[str]]:
-    gallery = _cell(protocol["gallery"]) + (
-        f" (of {protocol['gallery_from']})" if protocol["gallery_from"] else ""
+    several = " images in lists of the queries' own" if protocol["gallery_kind"] == "per_query" else ""
+    gallery = (
+        _cell(protocol["gallery"])
+        + several
+        + (f" (of {protocol['gallery_from']})" if protocol["gallery_from"] else "")
     )
     noun = "sessions" if protocol["kind"] == "multi_turn" else "queries"
     rows = [

@@ -20,7 +20,7 @@ class Challenge(BenchmarkBuilder):
     def schema(self) -> pa.Schema:
         """A query, or a session."""
         if self.spec.kind != "multi_turn":
-            return query_schema(*(GALLERY_FIELD,) if self.spec.card.gallery == "per_query" else ())
+            return query_schema(*(GALLERY_FIELD,) if self.spec.per_query else ())
         return session_schema(*(_CAPTIONS,) if self.spec.card.own_fields else ())
 
     def rows(self) -> Iterator[Row]:

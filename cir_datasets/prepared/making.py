@@ -134,7 +134,7 @@ def _write_rows(
     """Write the rows; how many there are, the data hash, and that of galleries per query, if any."""
     tally = Tally()
     spec = builder.spec
-    per_query = spec.card.gallery == "per_query"
+    per_query = spec.per_query
     unlisted = set(gallery or ()) if per_query else set()
     rows = checked_rows(spec, builder.rows(), gallery, builder.row_origin)
     with (

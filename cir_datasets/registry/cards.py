@@ -59,6 +59,11 @@ class BenchmarkSpec:
         return self.card.kind
 
     @property
+    def per_query(self) -> bool:
+        """Whether each query ranks a list of its own in place of a common gallery."""
+        return self.card.gallery == "per_query"
+
+    @property
     def turns(self) -> str:
         """Rankings that a row asks for: `1` for a query, `2-6` or so for sessions, `-` where unknown."""
         if self.kind == "single_turn":

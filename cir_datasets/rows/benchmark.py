@@ -97,7 +97,7 @@ class Benchmark:
 
         ids = None if gallery is None else list(gallery)
         hashed = None if ids is None else gallery_hash(ids)
-        if spec.card.gallery == "per_query":
+        if spec.per_query:
             lists = {row["query_id"]: row["gallery_image_ids"] for row in rows}
             hashed = galleries_hash(lists)
             ids = sorted({image for own in lists.values() for image in own}) if ids is None else ids
@@ -129,7 +129,7 @@ class Benchmark:
     @property
     def per_query(self) -> bool:
         """Whether each query ranks a list of its own in place of a common gallery."""
-        return self.spec.card.gallery == "per_query"
+        return self.spec.per_query
 
     @property
     def excludes_reference(self) -> bool:

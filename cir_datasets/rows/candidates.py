@@ -55,7 +55,7 @@ class AskedRanking:
 
 def first_ranking(spec: BenchmarkSpec) -> AskedRanking:
     """The ranking of `rankings`, over the common gallery or over the query's own list."""
-    own = GALLERY if spec.card.gallery == "per_query" else ""
+    own = GALLERY if spec.per_query else ""
     on_board = any(not reads_subset(metric) for metric in spec.metrics)
     return AskedRanking(own, spec.config.reference == "removed", on_board)
 

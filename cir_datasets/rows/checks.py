@@ -167,7 +167,7 @@ def row_faults(spec: BenchmarkSpec, row: Row, members: frozenset[str] | None) ->
         ]
     yield from filter(None, (*faults, _repeated(row)))
     if members is not None:
-        outside = "reference" if spec.card.gallery == "per_query" else None
+        outside = "reference" if spec.per_query else None
         for role, image_id in _images_of(row):
             if image_id not in members and role != outside:
                 yield f"its {role} {image_id!r} is not in the gallery ({len(members):,} images)"
@@ -236,7 +236,7 @@ def _subset_fault(spec: BenchmarkSpec, row: Row) -> str | None:
 def _own_gallery_fault(spec: BenchmarkSpec, row: Row) -> str | None:
     """Why the list of images that the query ranks cannot be, or None."""
     own = row.get(GALLERY)
-    if spec.card.gallery != "per_query":
+    if not spec.per_query:
         return f"it has {GALLERY}, and the card does not say `gallery: per_query`" if own else None
     ranked = set(own or ())
     if len(ranked) < len(own or ()):

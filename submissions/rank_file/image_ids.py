@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from cir_datasets.registry.cards import BenchmarkSpec
 
 _COCO_DIGITS = 12
+_OF_COCO = ("circo", "genecis")
+"""Families whose images are COCO's."""
 _CIRR_ENDING = ".png"
 """Its server's names come without, so that it says nothing even of an unknown image."""
 
@@ -35,7 +37,7 @@ class Spelling:
     """Brings ids to a benchmark's spelling; what it cannot read it leaves.
 
     Args:
-        family: of `image_family`. CIRCO's ids are 12 digits, whether the gallery is known or not.
+        family: of `image_family`. COCO's ids are 12 digits, whether the gallery is known or not.
         known: the gallery's ids; empty where they are not known.
 
     Example:
@@ -52,7 +54,7 @@ class Spelling:
 
     def changes(self, ids: Iterable[Any]) -> dict[Any, str]:
         """By id another spelling that is used from then on."""
-        digits = _COCO_DIGITS if self.family == "circo" else None
+        digits = _COCO_DIGITS if self.family in _OF_COCO else None
         return spellings(ids, self.known, digits=digits, ending=_CIRR_ENDING if self.family == "cirr" else "")
 
     def all(self, ids: list[Any]) -> list[Any]:
@@ -67,7 +69,9 @@ class Spelling:
 
 def well_formed(family: str, image_id: str) -> bool:
     """Whether an id can be one of the family's at all: what is checked when the gallery is not available."""
-    return family != "circo" or (len(image_id) == _COCO_DIGITS and image_id.isascii() and image_id.isdigit())
+    return family not in _OF_COCO or (
+        len(image_id) == _COCO_DIGITS and image_id.isascii() and image_id.isdigit()
+    )
 
 
 def near_miss(given: str, known: Iterable[str]) -> str | None:

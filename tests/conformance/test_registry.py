@@ -24,6 +24,7 @@ EXPECTED_CONFIGS = {
     "cirr": 3,
     "fashioniq": 18,
     "circo": 2,
+    "genecis": 2,
     "circled": 9,
     "multiturn_fashioniq": 6,
     "fisd": 6,
@@ -102,6 +103,8 @@ def test_the_ids_of_the_examples_are_in_the_data(benchmark_id: str) -> None:
         assert row.get("num_turns", 2) == 2  # an example of a rank file that is made of the card has two
     if benchmark.excludes_reference:
         assert row["reference_image_id"] not in example.images
+    if benchmark.per_query:
+        assert set(example.images) <= set(row["gallery_image_ids"])
     if benchmark.spec.card.name == "cirr":
         assert set(example.images) < set(row["subset_image_ids"])
 

@@ -50,7 +50,7 @@ def page(site: Site, board: Board, tabs: Mapping[str, str]) -> Page:
         "card": card,
         "user": dialogue_user(board, with_settings=True),
         "unit": "Sessions" if board.spec.kind == "multi_turn" else "Queries",
-        "members": [_member(spec.id, spec.config) for spec in board.specs],
+        "members": [_member(spec.id, spec.config, per_query=spec.per_query) for spec in board.specs],
         "metrics": _metrics(board),
         "signature": [(part, part_meaning(part)) for part in signature.split(" | ") if part],
         "others": _others(board),
@@ -70,13 +70,14 @@ def page(site: Site, board: Board, tabs: Mapping[str, str]) -> Page:
     return Page("board/about.html", f"{board.title}: about", about, values)
 
 
-def _member(name: str, config: Any) -> dict[str, Any]:
+def _member(name: str, config: Any, *, per_query: bool) -> dict[str, Any]:
     turns = ", ".join(f"{count:,} with {length}" for length, count in (config.turns or {}).items())
+    own = ", a list a query" if per_query else ""
     return {
         "id": name,
         "split": config.split,
         "queries": "–" if config.queries is None else f"{config.queries:,}",
-        "gallery": "–" if config.gallery is None else f"{config.gallery:,}",
+        "gallery": "–" if config.gallery is None else f"{config.gallery:,}{own}",
         "reference": config.reference,
         "subset": "" if config.subset is None else str(config.subset),
         "turns": turns,

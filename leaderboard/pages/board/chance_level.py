@@ -129,7 +129,7 @@ def _by_card(spec: BenchmarkSpec) -> Chance | None:
     from submissions.report.floors import Chance
 
     config = spec.config
-    if config.gallery is None:
+    if config.gallery is None or spec.per_query:
         return None
     images = config.gallery - (config.reference == "removed")
     others = max((config.subset or 1) - 1, 0)

@@ -57,6 +57,8 @@ def task(board: Board) -> str:
     """
     images = [spec.config.gallery for spec in board.specs]
     pictures = "the pictures of a gallery" if images[0] is None else f"{images[0]:,} pictures"
+    if board.spec.per_query:
+        pictures = "the pictures of the query's own gallery"
     given = "a picture and a sentence that says what to change"
     if board.dialogue is not None:
         return (
@@ -234,6 +236,9 @@ def _gallery(board: Board, view: Mapping[str, Any], lines: Sequence[Line]) -> Fa
     if board.takes_bundles:
         return Fact("Galleries", f"{len(board.benchmarks)}, of {images:,} images in all")
     digits = _gallery_hash(board, lines)
+    if board.spec.per_query:
+        known = f"the lists together have the hash {digits}" if digits else ""
+        return Fact("Galleries", "a list of each query's own", "", f"{images:,} images in all", known)
     known = f"their list has the hash {digits}" if digits else ""
     return Fact(
         "Gallery",
@@ -250,7 +255,7 @@ def _gallery_hash(board: Board, lines: Sequence[Line]) -> str:
         if line.kind in ("method", "baseline"):
             parts = str(line.row["signature"]).split(" | ")
             found = next((part for part in parts if part.startswith("gallery:")), "")
-            return found.split(":")[2] if found.count(":") == 2 else ""
+            return found.rpartition(":")[2] if found.count(":") >= 2 else ""
     last = last_prepared(board.spec)
     return "" if last is None or not last.meta["gallery_hash"] else str(last.meta["gallery_hash"])[:7]
 

@@ -44,6 +44,8 @@ def test_the_boards_are_the_expected_ones() -> None:
         "fashioniq/shirt_val",
         "fashioniq/toptee_val",
         "circo/val",
+        "genecis/focus_object",
+        "genecis/change_object",
         "fashioniq/val",
         *(
             f"fashioniq/{category}{gallery}_without_reference"

@@ -519,3 +519,47 @@ def test_the_turn_distribution_is_checked() -> None:
         check_counts(spec, wrong, 123_403, "file", "list")
     with pytest.raises(CountError, match="list: 1 gallery images, but the card says 123,403"):
         check_counts(spec, right, 1, "file", "list")
+
+
+def test_a_query_of_genecis_ranks_its_own_list_sorted_by_id(tmp_path: Path) -> None:
+    made.write_genecis(tmp_path, "change_object")
+    benchmark = load("genecis/change_object", tmp_path)
+    ids = {number: f"{number:012d}" for number in (5, 7, 8, 9, 61, 62, 63, 400)}
+    first, second, third = benchmark.rows()
+    assert first == {
+        "query_id": "change_object_0000",
+        "reference_image_id": ids[5],
+        "captions": ["a cup"],
+        "relative_caption": "a cup",
+        "target_image_id": ids[61],
+        "positive_image_ids": [ids[61]],
+        "negative_image_ids": [],
+        "subset_image_ids": [],
+        "aspects": [],
+        "gallery_image_ids": [ids[7], ids[8], ids[61], ids[400]],
+    }
+    assert second == {**first, "query_id": "change_object_0001"}  # a repetition stays a query
+    assert third["gallery_image_ids"] == [ids[9], ids[62], ids[63]]  # where the target was there twice
+    assert benchmark.gallery == [ids[number] for number in (7, 8, 9, 61, 62, 63, 400)]
+    assert benchmark.reference_use == "outside"
+
+
+@pytest.mark.parametrize(
+    ("image", "fault"),
+    [
+        ({"val_image_id": 5, "instance_bbox": [0, 0, 9, 9]}, "instance_bbox"),
+        ({"image_id": 5}, "val_image_id"),
+        ({"val_image_id": -5}, "COCO image id"),
+        (5, "must be an object"),
+    ],
+)
+def test_an_image_of_genecis_is_a_whole_picture_of_coco(image: Any, fault: str, tmp_path: Path) -> None:
+    root = made.write_genecis(tmp_path, "focus_object")
+
+    def change(records: list[dict[str, Any]]) -> None:
+        records[1]["gallery"][0] = image
+
+    made.edit(root / "genecis/focus_object.json", change)
+    with pytest.raises(RecordError, match="record 2") as error:
+        load("genecis/focus_object", tmp_path)
+    assert fault in str(error.value)

@@ -9,12 +9,15 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from slowly import with_slow
 
 import cir_datasets
+import submissions
 from cir_datasets import registry, sources
 from cir_datasets.errors import SourceError
+from submissions.running.own_scores import rank_file_from_scores
 
 HOME = os.environ.get("CIR_DATA_HOME", "")
 
@@ -239,3 +242,35 @@ def test_published_annotations_load_as_they_were(name: str, tmp_path: Path) -> N
         else:
             wanted = cir_datasets.load(config.spec.id).rows()
         assert found[config.split].to_list() == wanted
+
+
+@pytest.mark.parametrize(
+    ("config", "images", "repeated", "shorter"),
+    [("focus_object", 2192, 427, []), ("change_object", 2734, 167, [19])],
+)
+def test_genecis_is_what_its_files_hold_and_a_constant_scorer_wins_nothing(
+    config: str, images: int, repeated: int, shorter: list[int]
+) -> None:
+    benchmark = cir_datasets.load(f"genecis/{config}")
+    assert (len(benchmark), len(benchmark.gallery or ()), benchmark.pinned) == (1960, images, True)
+    file = next(Path(HOME).glob(f"**/genecis/{config}.json"))
+    rows = benchmark.rows()
+    for record, row in zip(json.loads(file.read_text()), rows, strict=True):
+        listed = {f"{each['val_image_id']:012d}" for each in [record["target"], *record["gallery"]]}
+        assert row["gallery_image_ids"] == sorted(listed)
+        assert row["target_image_id"] == f"{record['target']['val_image_id']:012d}"
+        assert row["relative_caption"] == record["condition"]
+    assert [n for n, row in enumerate(rows) if len(row["gallery_image_ids"]) != 15] == shorter
+    whole = Counter(
+        json.dumps({name: value for name, value in row.items() if name != "query_id"}) for row in rows
+    )
+    assert whole.total() - len(whole) == repeated
+    # Every image equal: the released code gives recall@1 100, chance is 1 in 15.
+    made = rank_file_from_scores(
+        benchmark,
+        np.zeros((len(benchmark), images)),
+        query_ids=benchmark.query_ids,
+        image_ids=benchmark.gallery,
+        method="Constant",
+    )
+    assert submissions.score(made, benchmark).metrics["recall@1"] == pytest.approx(1 / 15, abs=0.02)
