@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
-from cir_datasets.commands.options import DataDirAnywhere, LoadsBenchmarks, NoChecksAnywhere
+from cir_datasets.commands import DataDirAnywhere, LoadsBenchmarks, NoChecksAnywhere
 from cir_datasets.common.options import argument, command, option
 from cir_datasets.common.terminal import echo, fitted, visible
 from cir_datasets.errors import missing_extra

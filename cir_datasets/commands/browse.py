@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cir_datasets.commands.options import DataDir, Images, NoChecks, benchmark_values, mode_of
+from cir_datasets.commands import DataDir, Images, NoChecks, benchmark_values, mode_of
 from cir_datasets.common.terminal import echo
 
 PageOut = Annotated[

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from cir_datasets.commands.options import DataDir, NoChecks, Out, mode_of, write_out
+from cir_datasets.commands import DataDir, NoChecks, Out, mode_of, write_out
 
 
 def export_queries(

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from cir_datasets.commands.options import DataDir, Json, NoChecks, benchmark_values, mode_of
+from cir_datasets.commands import DataDir, Json, NoChecks, benchmark_values, mode_of
 from cir_datasets.common.terminal import echo
 
 _Id = Annotated[

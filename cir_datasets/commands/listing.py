@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from cir_datasets.commands.options import Json, JsonBenchmarks, benchmark_values
+from cir_datasets.commands import Json, JsonBenchmarks, benchmark_values
 from cir_datasets.common.terminal import echo
 
 

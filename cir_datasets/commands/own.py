@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from cir_datasets.commands.options import Json
+from cir_datasets.commands import Json
 from cir_datasets.common.terminal import echo
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from cir_datasets.commands.options import DataDirAnywhere, NoChecks, benchmark_values, mode_of
+from cir_datasets.commands import DataDirAnywhere, NoChecks, benchmark_values, mode_of
 from cir_datasets.common.terminal import echo
 
 _SECONDS = 3.0

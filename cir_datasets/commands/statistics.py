@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cir_datasets.commands.options import Benchmarks, DataDir, JsonBenchmarks, NoChecks, mode_of
+from cir_datasets.commands import Benchmarks, DataDir, JsonBenchmarks, NoChecks, mode_of
 from cir_datasets.common.terminal import echo
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cir_datasets.commands.options import Benchmarks, DataDir, JsonBenchmarks
+from cir_datasets.commands import Benchmarks, DataDir, JsonBenchmarks
 from cir_datasets.common.terminal import echo
 
 if TYPE_CHECKING:

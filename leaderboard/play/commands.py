@@ -9,14 +9,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cir_datasets.commands.options import Images, LoadsBenchmarks, benchmark_values
+from cir_datasets.commands import Images, LoadsBenchmarks, benchmark_values
 from cir_datasets.common.options import command, option
 from cir_datasets.common.terminal import echo
 from cir_datasets.errors import missing_extra
 from cir_metrics.errors import CallError
+from submissions.commands import CaptionRule, Checkpoint, Device, Encoder, MethodName, find_modules_here
 from submissions.commands.multiround import PlaysRounds
-from submissions.commands.options import CaptionRule, Checkpoint, Device, Encoder, MethodName
-from submissions.commands.words import find_modules_here
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cir_datasets.commands.options import LoadsBenchmarks
+from cir_datasets.commands import LoadsBenchmarks
 from cir_datasets.common.options import argument, command, option
 from cir_datasets.common.terminal import echo
-from submissions.commands.options import Benchmark
-from submissions.commands.words import as_text
+from submissions.commands import Benchmark, as_text
 
 if TYPE_CHECKING:
     from submissions.transform.convert import Converted

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cir_datasets.common.terminal import echo, fitted
-from submissions.commands.words import as_text
+from submissions.commands import as_text
 
 if TYPE_CHECKING:
     from submissions.embeddings.store import EmbeddingStore, Stored

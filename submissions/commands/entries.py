@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cir_datasets.common.terminal import echo
+from submissions.commands import as_text
 from submissions.commands.outputs import check_folder
-from submissions.commands.words import as_text
 
 if TYPE_CHECKING:
     from submissions.entries.make import Placed

@@ -5,12 +5,11 @@ from __future__ import annotations
 import warnings
 from pathlib import Path
 
-from cir_datasets.commands.options import LoadsBenchmarks
+from cir_datasets.commands import LoadsBenchmarks
 from cir_datasets.common.options import argument, command, option
 from cir_datasets.common.terminal import echo
-from submissions.commands.options import Benchmark, KeptImages
+from submissions.commands import Benchmark, KeptImages, as_text
 from submissions.commands.outputs import check_file
-from submissions.commands.words import as_text
 
 
 class FuseOptions(LoadsBenchmarks):

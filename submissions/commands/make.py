@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from cir_datasets.common.terminal import echo
-from submissions.commands.words import as_text
+from submissions.commands import as_text
 
 Folder = Annotated[Path, typer.Argument(help="Folder of a run of `cir make`.")]
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cir_datasets.commands.options import DataDirAnywhere, Images, NoChecksAnywhere
+from cir_datasets.commands import DataDirAnywhere, Images, NoChecksAnywhere
 from cir_datasets.common.counts import counted
 from cir_datasets.common.terminal import echo
 from cir_datasets.construction.circled.settings import CircledSettings
-from submissions.commands.options import (
+from submissions.commands import (
     LANGUAGE_HELP,
     Address,
     Device,
@@ -155,7 +155,7 @@ def circled_command(
     from cir_datasets.construction.circled.estimate import estimate_table
     from cir_datasets.construction.circled.queries import queries_of
     from cir_datasets.construction.names import check_name
-    from submissions.commands.words import report_usage
+    from submissions.commands import report_usage
     from submissions.language import load_language
     from submissions.language.loading import calls_at_once
     from submissions.making.circled import OnRay, encoder_loaders

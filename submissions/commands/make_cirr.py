@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cir_datasets.commands.options import DataDirAnywhere, NoChecksAnywhere, benchmark_values
+from cir_datasets.commands import DataDirAnywhere, NoChecksAnywhere, benchmark_values
 from cir_datasets.common.counts import counted
 from cir_datasets.common.terminal import echo
-from submissions.commands.options import (
+from submissions.commands import (
     LANGUAGE_HELP,
     Address,
     BatchSize,
@@ -24,8 +24,8 @@ from submissions.commands.options import (
     Revision,
     RunFolder,
     Seed,
+    report_usage,
 )
-from submissions.commands.words import report_usage
 
 if TYPE_CHECKING:
     from cir_datasets.construction.cirr.corpus import Corpus

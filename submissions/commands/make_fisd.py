@@ -12,7 +12,7 @@ import typer
 from cir_datasets.common.counts import counted
 from cir_datasets.common.terminal import echo
 from cir_datasets.construction.fisd.options import ASPECTS, CARDINALITY, FisdOptions
-from submissions.commands.options import (
+from submissions.commands import (
     LANGUAGE_HELP,
     Address,
     Device,
@@ -171,7 +171,7 @@ def fisd_command(
     from cir_datasets.construction.names import made_name
     from cir_datasets.construction.workspace import only_run
     from cir_metrics.errors import CallError
-    from submissions.commands.words import report_usage
+    from submissions.commands import report_usage
     from submissions.language.loading import calls_at_once
     from submissions.making.ray import engine_of
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cir_datasets.commands.options import DataDirAnywhere, Images, NoChecksAnywhere, format_values
+from cir_datasets.commands import DataDirAnywhere, Images, NoChecksAnywhere, format_values
 from cir_datasets.common.terminal import echo
-from submissions.commands.options import Prompts, Seed, SingleQueries
+from submissions.commands import Prompts, Seed, SingleQueries
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
@@ -183,7 +183,7 @@ def _judged(
     cache: Path | None,
 ) -> list[dict[str, Any]]:
     from cir_datasets.construction.circled.judging import Judge, drawn, judged
-    from submissions.commands.words import report_usage
+    from submissions.commands import report_usage
     from submissions.language import load_language
     from submissions.making.backends import LanguageWords
     from submissions.making.circled import source_pictures

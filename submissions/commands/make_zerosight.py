@@ -9,7 +9,7 @@ import typer
 
 from cir_datasets.common.estimates import CALL_SECONDS, PICTURE_TOKENS
 from cir_datasets.common.terminal import echo
-from submissions.commands.options import (
+from submissions.commands import (
     LANGUAGE_HELP,
     Address,
     Device,
@@ -20,8 +20,8 @@ from submissions.commands.options import (
     RunFolder,
     Seed,
     Title,
+    report_usage,
 )
-from submissions.commands.words import report_usage
 
 if TYPE_CHECKING:
     from datetime import date

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from cir_datasets.common.terminal import echo, fitted
-from submissions.commands.words import as_text, find_modules_here
+from submissions.commands import as_text, find_modules_here
 
 
 def methods_commands() -> typer.Typer:

@@ -8,10 +8,18 @@ from typing import TYPE_CHECKING
 from cir_datasets.common.counts import counted
 from cir_datasets.common.options import Options, command, option
 from cir_datasets.common.terminal import echo
-from submissions.commands.options import LANGUAGE_HELP, Encoder, MethodName, Seed, SingleQueries
+from submissions.commands import (
+    LANGUAGE_HELP,
+    Encoder,
+    MethodName,
+    Seed,
+    SingleQueries,
+    as_text,
+    find_modules_here,
+    report_usage,
+)
 from submissions.commands.outputs import check_folder
 from submissions.commands.run import RunsMethods
-from submissions.commands.words import as_text, find_modules_here, report_usage
 from submissions.running.options import RunOptions
 from submissions.transcripts.settings import RoundSettings
 

@@ -8,12 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cir_datasets.commands.options import LoadsBenchmarks, benchmark_values
+from cir_datasets.commands import LoadsBenchmarks, benchmark_values
 from cir_datasets.common.options import command, option
 from cir_datasets.common.terminal import echo
-from submissions.commands.options import KeptImages
+from submissions.commands import KeptImages, as_text
 from submissions.commands.outputs import check_file, warn_of_short_rankings
-from submissions.commands.words import as_text
 
 if TYPE_CHECKING:
     from cir_datasets.registry.suites import Suite

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cir_datasets.commands.options import Images, LoadsBenchmarks, benchmark_values
+from cir_datasets.commands import Images, LoadsBenchmarks, benchmark_values
 from cir_datasets.common.counts import counted
 from cir_datasets.common.estimates import PICTURE_TOKENS
 from cir_datasets.common.options import command, option
 from cir_datasets.common.terminal import echo
-from submissions.commands.options import (
+from submissions.commands import (
     ENCODER_HELP,
     LANGUAGE_HELP,
     BatchSize,
@@ -22,10 +22,12 @@ from submissions.commands.options import (
     KeptImages,
     Prompts,
     Revision,
+    as_text,
+    find_modules_here,
     method_values,
+    report_usage,
 )
 from submissions.commands.outputs import check_file, check_folder, warn_of_short_rankings
-from submissions.commands.words import as_text, find_modules_here, report_usage
 from submissions.methods.sc4cir import SC4CIR, Cost
 from submissions.running.options import RunOptions
 

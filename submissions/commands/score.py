@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cir_datasets.commands.options import PrintsTables, metric_values
+from cir_datasets.commands import PrintsTables, metric_values
 from cir_datasets.common.counts import counted
 from cir_datasets.common.options import argument, command, option
 from cir_datasets.common.terminal import echo
-from submissions.commands.options import Benchmark, Resamples, plot_file
-from submissions.commands.words import FILE_HELP, as_text
+from submissions.commands import FILE_HELP, Benchmark, Resamples, as_text, plot_file
 
 if TYPE_CHECKING:
     from submissions.report.document import Report

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from cir_datasets.commands.options import LoadsBenchmarks, format_values
+from cir_datasets.commands import LoadsBenchmarks, format_values
 from cir_datasets.common.options import argument, command, option
 from cir_datasets.common.terminal import echo
-from submissions.commands.options import Benchmark, TestsDifferences
+from submissions.commands import Benchmark, TestsDifferences
 
 
 def table_values(incomplete: str) -> list[str]:

@@ -6,10 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cir_datasets.commands.options import Images, LoadsBenchmarks, benchmark_values
+from cir_datasets.commands import Images, LoadsBenchmarks, benchmark_values
 from cir_datasets.common.options import option
 from cir_datasets.common.terminal import echo
-from submissions.commands.options import Device, Revision
+from submissions.commands import Device, Revision
 
 if TYPE_CHECKING:
     from submissions.encoders.protocol import Encoder

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import typer
 
-from cir_datasets.commands.options import LoadsBenchmarks
+from cir_datasets.commands import LoadsBenchmarks
 from cir_datasets.common.options import argument, command, option
 from cir_datasets.common.terminal import echo
-from submissions.commands.options import Benchmark
-from submissions.commands.words import FILE_HELP, as_text
+from submissions.commands import FILE_HELP, Benchmark, as_text
 
 
 class ValidateOptions(LoadsBenchmarks):

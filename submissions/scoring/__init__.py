@@ -37,7 +37,6 @@ from submissions.scoring.further_metrics import (
     parse_further,
 )
 from submissions.scoring.score_report import Evidence, ScoreReport, main_value
-from submissions.scoring.suite_signature import signature_over
 from submissions.validation import validate_with
 
 if TYPE_CHECKING:
@@ -347,6 +346,8 @@ def suite_report(
         warnings: findings of the whole file.
         per_query: whether to return one row a query as well.
     """
+    from submissions.scoring.suite_signature import signature_over
+
     declared = suite(suite_id)
     sizes = [run.n for run in runs]
     metrics = declared.reduce([run.metrics for run in runs], sizes, metrics=declared.metrics)

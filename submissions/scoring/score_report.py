@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any
 from cir_datasets.registry.averages import is_micro
 from cir_datasets.registry.schema import main_metric_terms
 from cir_metrics.errors import CallError
+from cir_metrics.signature import Signature
 from cir_metrics.sums import exact_mean
 from submissions.rank_file.findings import Finding
-from submissions.scoring.suite_signature import SuiteSignature
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from cir_datasets.rows.benchmark import Benchmark
     from cir_metrics.coding import IntArray
-    from cir_metrics.signature import Signature
     from cir_metrics.sums import FloatArray
     from submissions.scoring.rounds import Rounds
+    from submissions.scoring.suite_signature import SuiteSignature
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,7 @@ class ScoreReport:
     def reference_held(self) -> tuple[int, int] | None:
         """How many lists hold their reference, of how many; None of a suite, whose members have theirs."""
         first = next(iter(self.signatures.values()))
-        return None if isinstance(first, SuiteSignature) else first.reference_held
+        return first.reference_held if isinstance(first, Signature) else None
 
     @property
     def complete(self) -> bool:

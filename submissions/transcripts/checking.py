@@ -21,7 +21,7 @@ from submissions.rank_file.benchmarks import Benchmarks, warn_of_data
 from submissions.rank_file.contradictions import check_reference_of_protocol, check_words
 from submissions.rank_file.findings import MAX_FINDINGS, Findings, RefusedError, ValidationReport, shown
 from submissions.rank_file.image_ids import Spelling, image_family
-from submissions.rank_file.ranked_gallery import note_ranked_gallery
+from submissions.rank_file.owners import note_ranked_gallery
 from submissions.transcripts.openings import (
     Opening,
     drawn_openings,

@@ -113,7 +113,7 @@ def _check(
 ) -> None:
     import numpy as np
 
-    from submissions.rank_file.ranked_gallery import note_ranked_gallery
+    from submissions.rank_file.owners import note_ranked_gallery
     from submissions.validation.rules import check_content
 
     if unchecked.method is not None:
