@@ -64,11 +64,13 @@ def full_report(score: ScoreReport, intervals: Intervals | None = None) -> Repor
     evidence, benchmark = score.evidence, score.evidence.benchmark
     random = chance(benchmark)
     further, absent = card_values(evidence, {**score.metrics, **score.extra})
-    extra = {name: exact_mean(values) for name, values in further.items()} | dict(score.extra)
-    signatures = dict(score.signatures)
-    for name in further:
-        signatures[name] = _signature_like(next(iter(score.signatures.values())), name)
-    floors, notes = _floors(score, benchmark, random, extra)
+    first = next(iter(score.signatures.values()))
+    whole = dataclasses.replace(
+        score,
+        extra={name: exact_mean(values) for name, values in further.items()} | dict(score.extra),
+        signatures={**score.signatures, **{name: _signature_like(first, name) for name in further}},
+    )
+    floors, notes = _floors(whole, benchmark, random)
     if random is not None and not score.missing:
         notes = (*below_chance_note(evidence, random), *notes)
     notes += reference_notes(score)
@@ -76,9 +78,7 @@ def full_report(score: ScoreReport, intervals: Intervals | None = None) -> Repor
         names = ", ".join(absent)
         notes = (*notes, f"Not computed, because the file holds no rankings for it: {names}.")
     return Report(
-        score=score,
-        extra=extra,
-        signatures=signatures,
+        score=whole,
         floors=floors,
         counts=_counts(score, evidence, random),
         groupings=_groupings(score, evidence, further, random),
@@ -95,8 +95,6 @@ def _of_dialogue(
     ranks = cast("IntArray", evidence.ranks)
     return Report(
         score=score,
-        extra={},
-        signatures=score.signatures,
         floors={},
         counts={
             "sessions": score.n,
@@ -121,8 +119,6 @@ def _of_suite(score: ScoreReport, intervals: Intervals | None) -> Report:
             floors[name] = values
     return Report(
         score=score,
-        extra=dict(score.extra),
-        signatures=dict(score.signatures),
         floors=floors,
         counts=_added([member.counts for member in members]),
         groupings={},
@@ -174,14 +170,14 @@ def _signature_like(other: Signature | SuiteSignature, printed: str) -> Signatur
 
 
 def _floors(
-    score: ScoreReport, benchmark: Benchmark, random: Chance | None, extra: dict[str, float]
+    score: ScoreReport, benchmark: Benchmark, random: Chance | None
 ) -> tuple[dict[str, dict[str, float | None]], tuple[str, ...]]:
     recorded, notes = recorded_floors(benchmark)
     floors: dict[str, dict[str, float | None]] = {}
     if random is None:
         first = "No chance values: the size of the gallery is not known."
     else:
-        floors["random"] = random_floor(random, [*score.metrics, *extra])
+        floors["random"] = random_floor(random, [*score.metrics, *score.extra])
         source = " (the card's count)" if benchmark.gallery is None else ""
         images = f"{random.images:,}"
         if random.lengths is not None and (least := int(random.lengths.min())) < random.images:

@@ -79,8 +79,6 @@ def _cut(report: Shown, keep: Callable[[str], bool]) -> Shown:
             signatures=of(scored.signatures),
             per_query=rows,
         ),
-        extra=of(report.extra),
-        signatures=of(report.signatures),
         floors={name: of(values) for name, values in report.floors.items()},
         groupings=groupings,
         members=tuple(_cut(member, keep) for member in report.members),

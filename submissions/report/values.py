@@ -21,9 +21,7 @@ class ReportValues:
     """Everything about one score.
 
     Args:
-        score: the board's numbers.
-        extra: by name the values of further metrics: the card's, then those asked for.
-        signatures: of the board's metrics and of the further ones.
+        score: the board's numbers, and as its `extra` the further ones: the card's, then those asked for.
         floors: by name (`random`, `image_only`, `text_only`) the values by metric, as far as they are known.
         counts: how many queries or sessions, images, positives there are; None where it is not known.
         groupings: by `by_aspect`, `by_turn`, `by_length` the numbers by group, where there are such groups.
@@ -34,8 +32,6 @@ class ReportValues:
     """
 
     score: ScoreReport
-    extra: Mapping[str, float]
-    signatures: Mapping[str, Signature | SuiteSignature]
     floors: Mapping[str, Values]
     counts: Mapping[str, int | None]
     groupings: Mapping[str, Grouping]
@@ -44,9 +40,19 @@ class ReportValues:
     intervals: Intervals | None = None
     notes: tuple[str, ...] = ()
 
+    @property
+    def extra(self) -> Mapping[str, float]:
+        """The further metrics by name."""
+        return self.score.extra
+
+    @property
+    def signatures(self) -> Mapping[str, Signature | SuiteSignature]:
+        """Of the board's metrics and of the further ones."""
+        return self.score.signatures
+
     def values(self) -> dict[str, float]:
         """The board's values and the further ones by name."""
-        return {**self.score.metrics, **self.extra}
+        return {**self.score.metrics, **self.score.extra}
 
     @property
     def unit(self) -> str:
@@ -60,11 +66,6 @@ class ReportValues:
             for name, values in self.floors.items()
         }
         document = self.score.to_dict() | {
-            "signatures": {
-                metric: {**signature.to_dict(), "text": str(signature)}
-                for metric, signature in self.signatures.items()
-            },
-            "extra": dict(self.extra),
             "floors": floors,
             "counts": dict(self.counts),
             **{name: grouping.to_dict() for name, grouping in self.groupings.items()},
