@@ -25,19 +25,15 @@ from leaderboard.inspection.hits import (
     turn_word,
 )
 from leaderboard.inspection.lists import KeptLists
-from leaderboard.inspection.numbers import MemberNumbers, TurnPoint
-from leaderboard.pages.board.groups import leading_metric
-from leaderboard.pages.figures import with_interval
+from leaderboard.inspection.numbers import EntryNumbers
+from leaderboard.pages.board.groups import aspects, turns
 from leaderboard.pages.findings import sentence
 from leaderboard.pages.labels import metric_label, metric_value, ranked_by
-from leaderboard.pages.plots import Bars, bars_svg, hits_svg
 from leaderboard.pages.site import UNREAD, Page, Site
 from leaderboard.submission import Submission
 from leaderboard.views import method_name
 from submissions.comparison.result import shown_p
-from submissions.report.grouping import Grouping
 from submissions.scoring.samples import is_better
-from submissions.scoring.score_report import is_rank
 
 if TYPE_CHECKING:
     from submissions.comparison.difference import Difference, Pair
@@ -162,21 +158,16 @@ def _compared(
         _pair(site, board, both, found, pair)
         for both, pair in zip(combinations(submissions, 2), found.pairs, strict=True)
     ]
-    # A member of a suite each, or the only benchmark; shown once all entries have their numbers.
-    whole = len(numbers) == len(submissions)
-    members = list(zip(*(numbers[each.id].members for each in submissions), strict=True)) if whole else []
     values = {
         "board": board,
         "ids": [each.id for each in submissions],
         "found": found,
         "pairs": pairs,
         "columns": _columns(board, rows, names),
-        "turns": [_turns(board, each, names) for each in members if all(one.curve for one in each)],
-        "aspects": [_aspects(board, each, names) for each in members if all(one.aspects for one in each)],
+        "parts": _parts(board, names, [numbers[each.id] for each in submissions if each.id in numbers]),
         "waits": any(map(site.server.lists.waits, submissions)),
         "unread": _unread(site, submissions, names),
         "unread_words": UNREAD,
-        "turn": turn_word(board),
         "hit": _hit(board),
         "subset_hit": SUBSET_HIT,
         "by": _by(board, board.primary),
@@ -345,67 +336,18 @@ def _columns(board: Board, rows: Sequence[Mapping[str, Any]], names: Sequence[st
     }
 
 
-def _turns(board: Board, members: Sequence[MemberNumbers], names: Sequence[str]) -> dict[str, Any]:
-    """Hits by turn of each entry with intervals, on one benchmark."""
-    curves = [member.curve for member in members]
-    k = members[0].k
-    return {
-        "benchmark": members[0].benchmark,
-        "k": k,
-        "rows": [
-            (turn + 1, [_hits(curve[turn]) if turn < len(curve) else "–" for curve in curves])
-            for turn in range(max(map(len, curves)))
-        ],
-        "heads": names,
-        "plot": hits_svg(list(zip(names, curves, strict=True)), k, turn_word(board)),
-    }
-
-
-def _hits(point: TurnPoint) -> str:
-    return with_interval(point.value, (point.low, point.high), "percent")
-
-
-def _aspects(board: Board, members: Sequence[MemberNumbers], names: Sequence[str]) -> dict[str, Any]:
-    """The number of each entry by aspect, on one benchmark."""
-    groupings = [member.aspects for member in members if member.aspects is not None]
-    first = groupings[0]
-    values = [{group.key: group.values for group in each.groups} for each in groupings]
-    metric = leading_metric(board, first.groups[0].values if first.groups else {})
-    label = metric_label(board, metric)
-    return {
-        "benchmark": members[0].benchmark,
-        "metric": label,
-        "rows": [
-            (
-                group.name,
-                group.n,
-                [metric_value(board, metric, each[group.key].get(metric)) for each in values],
-            )
-            for group in first.groups
-        ],
-        "heads": names,
-        "notes": first.notes[1:],
-        "plot": _bars(first, names, values, metric, label),
-    }
-
-
-def _bars(
-    aspects: Grouping,
-    names: Sequence[str],
-    values: Sequence[Mapping[str | int, Mapping[str, float | None]]],
-    metric: str,
-    label: str,
-) -> str:
-    """A plot by aspect; ranks are not drawn."""
-    if is_rank(metric):
-        return ""
-    drawn = [
-        Bars(name, tuple(each[group.key].get(metric) for group in aspects.groups))
-        for name, each in zip(names, values, strict=True)
-    ]
-    return bars_svg(
-        [group.name for group in aspects.groups],
-        drawn,
-        title=f"{label} by aspect",
-        description="The table below has the numbers.",
-    )
+def _parts(board: Board, names: Sequence[str], numbers: Sequence[EntryNumbers]) -> list[dict[str, Any]]:
+    """Plots and tables by turn and by aspect, benchmark by benchmark, once all entries have their numbers."""
+    if len(numbers) < len(names):
+        return []
+    parts = []
+    for members in zip(*(each.members for each in numbers), strict=True):
+        beside = list(zip(names, members, strict=True))
+        where = f", {members[0].benchmark}" if board.takes_bundles else ""
+        if all(member.curve for member in members):
+            title = f"Hits@{members[0].k} by {turn_word(board)}{where}"
+            parts.append({"title": title, **turns(board, beside)})
+        if all(member.aspects for member in members):
+            shown = aspects(board, beside)
+            parts.append({"title": f"{metric_label(board, shown['metric'])} by aspect{where}", **shown})
+    return parts

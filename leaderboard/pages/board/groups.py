@@ -9,7 +9,7 @@ from cir_datasets.common.tables import Cell, Table
 from cir_datasets.pages import table_values
 from leaderboard.boards import Board
 from leaderboard.inspection.hits import main_cutoff, turn_word
-from leaderboard.inspection.numbers import EntryNumbers, MemberNumbers
+from leaderboard.inspection.numbers import MemberNumbers
 from leaderboard.pages.figures import chance, with_interval
 from leaderboard.pages.labels import metric_label, ranked_by_heading
 from leaderboard.pages.plots import Bars, Curve, Point, bars_svg, curve_svg
@@ -17,15 +17,17 @@ from leaderboard.views import method_name
 from submissions.scoring.score_report import is_rank, main_value, shown_value
 
 
-def aspects(board: Board, found: Sequence[tuple[str, EntryNumbers]], asked: str) -> dict[str, Any]:
+def aspects(board: Board, found: Sequence[tuple[str, MemberNumbers]], asked: str = "") -> dict[str, Any]:
     """Numbers by aspect.
 
     Args:
         board: of single queries.
-        found: names of methods, and their numbers.
+        found: names of methods, and their numbers on one benchmark.
         asked: the metric that the address names, or empty.
     """
-    metrics = list(board.spec.card.report.by_aspect)
+    groupings = [(name, each.aspects) for name, each in found if each.aspects is not None]
+    known = [group.values for _, grouping in groupings[:1] for group in grouping.groups[:1]]
+    metrics = list(known[0] if known else board.spec.card.report.by_aspect)
     metric = asked if asked in metrics else leading_metric(board, metrics)
     label = metric_label(board, metric)
     about = f"{label} by aspect: what the sentence of a query is about. A query may have several."
@@ -34,7 +36,6 @@ def aspects(board: Board, found: Sequence[tuple[str, EntryNumbers]], asked: str)
         known = ", ".join(metrics)
         shown["remarks"] = [f"{asked[:60]} is not reported by aspect; {label} is shown. There are: {known}."]
     shown["metrics"] = [(each, metric_label(board, each)) for each in metrics]
-    groupings = [(name, each.first.aspects) for name, each in found if each.first.aspects is not None]
     if not groupings:
         return shown
     groups = groupings[0][1].groups
@@ -61,12 +62,12 @@ def aspects(board: Board, found: Sequence[tuple[str, EntryNumbers]], asked: str)
     return shown
 
 
-def turns(board: Board, found: Sequence[tuple[str, EntryNumbers]]) -> dict[str, Any]:
+def turns(board: Board, found: Sequence[tuple[str, MemberNumbers]]) -> dict[str, Any]:
     """Numbers by turn or round, and by length of session.
 
     Args:
         board: of sessions or dialogues.
-        found: names of methods, and their numbers.
+        found: names of methods, and their numbers on one benchmark.
     """
     k = main_cutoff(board)
     each_round = turn_word(board)
@@ -75,7 +76,7 @@ def turns(board: Board, found: Sequence[tuple[str, EntryNumbers]]) -> dict[str, 
         f"at that {each_round} or before, with 95 % intervals over sessions."
     )
     shown: dict[str, Any] = {"about": about, "plot": "", "tables": []}
-    curves = [(name, each.first) for name, each in found if each.first.curve]
+    curves = [(name, each) for name, each in found if each.curve]
     if not curves:
         return shown
     drawn = [

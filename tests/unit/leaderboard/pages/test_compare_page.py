@@ -175,7 +175,7 @@ def test_sessions_have_curves_with_bands_and_queries_have_aspects(
             assert re.search(rf'<th scope="row">{turn}</th>.*?{value:.2f} \[', html)
     shown_site.server.compared.make(pair)
     _, html = opened(shown_site, e=",".join(each.id for each in pair))
-    table = re.findall(r'<th scope="row">Negation</th><td class="num">(\d+)</td>', html)
+    table = re.findall(r'<th scope="row">Negation</th><td class=num>(\d+)</td>', html)
     assert table == ["38"]
     assert html.count('<svg class="plot"') == 1
 
