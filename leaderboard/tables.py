@@ -15,8 +15,8 @@ import logging
 import threading
 import time
 import zlib
-from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -26,13 +26,12 @@ from typing import Any
 import sqlalchemy as sa
 
 from cir_metrics.signature import package_version
-from cir_metrics.sums import FloatArray
 from leaderboard import data
 from leaderboard.boards import Board
 from leaderboard.settings import DEFAULT_MAX_UPLOAD_MB
 from leaderboard.standings import Entry, held_back, shown, standings
 from leaderboard.standings.blocks import RANKED, Comparability
-from leaderboard.standings.groups import board_groups
+from leaderboard.standings.groups import board_groups, may_have_a_group
 from leaderboard.standings.intervals import main_intervals, opened
 from leaderboard.store import Store
 from leaderboard.store.database import upsert
@@ -215,10 +214,9 @@ class Tables:
         tests: dict[str, float] = {}
         for block in RANKED:
             inside = [entry for entry in entries if entry.block == block]
-            values = self._values(board, inside, kept)
-            found = board_groups(board, inside, values.get, known=known.get("tests", {}))
-            groups |= found.by_submission
-            tests |= found.groups.tests if found.groups else {}
+            found, behind = board_groups(board, inside, kept, known.get("tests", {}))
+            groups |= found
+            tests |= behind
         drawn = {digest: (low, high) for digest, (low, high) in known.get("drawn", {}).items()}
         intervals, drawn = main_intervals(board, entries, kept, drawn)
         made = {
@@ -239,23 +237,6 @@ class Tables:
             return None
         found = _read_tests(row.body)
         return Tested(found["group"], found["interval"]) if found else None
-
-    def _values(
-        self, board: Board, entries: Sequence[Entry], kept: Mapping[str, Mapping[str, FloatArray]]
-    ) -> dict[str, Mapping[str, FloatArray]]:
-        """The values per query by submission: of those that have as many queries as most."""
-        found = {}
-        for entry in filter(_may_have_a_group, entries):
-            values = {
-                term: each for term, each in kept[entry.submission.id].items() if term in board.primary_terms
-            }
-            if len(values) < len(board.primary_terms) or len(set(map(len, values.values()))) > 1:
-                log.info("board %s: no values per query of %s", board.id, entry.submission.id)
-            else:
-                found[entry.submission.id] = values
-        sizes = Counter(_size(values) for values in found.values())
-        most = max(sizes, key=lambda size: (sizes[size], size), default=0)
-        return {name: values for name, values in found.items() if _size(values) == most}
 
     def _entries(self, board: Board, published: Sequence[Submission]) -> list[Entry]:
         return standings(board, shown(board, published), self._data_of(board).keys)
@@ -300,15 +281,11 @@ def _names(board: Board) -> dict[str, str]:
     return {"board": board.id, "view": f"board:{board.id}"}
 
 
-def _may_have_a_group(entry: Entry) -> bool:
-    return entry.rank is not None and not entry.submission.baseline
-
-
 def _among(entries: Sequence[Entry]) -> str:
     """Names the scores that groups and intervals are made of, and their order."""
     scored = [(entry, entry.submission.last("scored", "rescored")) for entry in entries]
     among = [
-        [entry.submission.id, entry.block, _may_have_a_group(entry), entry.value, event and event.sequence]
+        [entry.submission.id, entry.block, may_have_a_group(entry), entry.value, event and event.sequence]
         for entry, event in scored
     ]
     return hashlib.sha256(json.dumps([_TESTED, *among]).encode()).hexdigest()
@@ -322,7 +299,3 @@ def _read_tests(body: bytes) -> dict[str, Any]:
         return {}
     whole = isinstance(found, dict) and all(isinstance(each, dict) for each in found.values())
     return found if whole and {"group", "tests"} <= found.keys() else {}
-
-
-def _size(values: Mapping[str, FloatArray]) -> int:
-    return len(next(iter(values.values())))

@@ -2,78 +2,62 @@
 
 from __future__ import annotations
 
+import logging
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 from cir_metrics.sums import FloatArray, exact_mean, exact_means
 from leaderboard.boards import Board
 from leaderboard.standings import Entry
-from submissions.comparison.groups import EQUAL, Groups, leader_groups
+from submissions.comparison.groups import EQUAL, leader_groups
 
-ValuesOf = Callable[[str], Mapping[str, FloatArray] | None]
-"""From a submission's id to its values per query by metric, or None where there are none."""
-
-
-@dataclass(frozen=True)
-class BoardGroups:
-    """The rank groups of a board's entries.
-
-    Args:
-        submissions: ids of the entries that have a group, in the board's order.
-        groups: theirs, or None where no entry has one.
-    """
-
-    submissions: tuple[str, ...] = ()
-    groups: Groups | None = None
-
-    @property
-    def by_submission(self) -> dict[str, int]:
-        """The group by submission id; entries outside the groups are left out."""
-        return dict(zip(self.submissions, self.groups.group, strict=True)) if self.groups else {}
+log = logging.getLogger("leaderboard.standings")
 
 
 def board_groups(
     board: Board,
     entries: Sequence[Entry],
-    values_of: ValuesOf,
-    *,
-    known: Mapping[str, float] | None = None,
-) -> BoardGroups:
-    """The rank groups of a board: `leader_groups` over the values per query of what ranks.
+    kept: Mapping[str, Mapping[str, FloatArray]],
+    known: Mapping[str, float],
+) -> tuple[dict[str, int], Mapping[str, float]]:
+    """The rank groups of a board's entries: `leader_groups` over the values per query of what ranks.
 
     Where the mean of several metrics ranks, a query's value is the mean of its values by these. Baselines and
     entries without a rank (oracles, published rows, numbers that do not compare) stand outside: they get no
-    group, and nobody's group depends on them. So does an entry without values of every term, or whose values
-    have another mean than its line shows. A board that a median or a count ranks, which is not a mean over
-    queries, has no groups.
+    group, and nobody's group depends on them. So does an entry without values of every term, with values of
+    another number of queries than most, or whose values have another mean than its line shows. A board that
+    a median or a count ranks, which is not a mean over queries, has no groups.
 
     Args:
         board: says what ranks.
-        entries: from `standings`, best first.
-        values_of: gives a submission's values by metric, each of shape (n,), in the benchmark's order of
-            queries.
-        known: `Groups.tests` of an earlier call, so that only new pairs are tested.
+        entries: from `standings`, of one block.
+        kept: by submission id the values by metric, each of shape (n,), in the benchmark's order of queries.
+        known: the tests of an earlier call, so that only new pairs are tested.
 
-    Raises:
-        InputError: two entries have values of different numbers of queries.
+    Returns:
+        The groups by submission id, and the tests behind them.
     """
     found: dict[str, FloatArray] = {}
-    for entry in entries:
-        if entry.rank is None or entry.submission.baseline:
+    for entry in filter(may_have_a_group, entries):
+        terms = [kept.get(entry.submission.id, {}).get(term) for term in board.primary_terms]
+        whole = [term for term in terms if term is not None]
+        if len(whole) < len(terms) or len(set(map(len, whole))) > 1:
+            log.info("board %s: no values per query of %s", board.id, entry.submission.id)
             continue
-        values = _ranking_values(board, values_of(entry.submission.id))
-        if values is not None and math.isclose(exact_mean(values), entry.value, rel_tol=EQUAL, abs_tol=EQUAL):
+        values = exact_means(whole)
+        if math.isclose(exact_mean(values), entry.value, rel_tol=EQUAL, abs_tol=EQUAL):
             found[entry.submission.id] = values
     if not found:
-        return BoardGroups()
+        return {}, {}
+    sizes = Counter(map(len, found.values()))
+    most = max(sizes, key=lambda size: (sizes[size], size))
+    found = {name: values for name, values in found.items() if len(values) == most}
     higher = board.primary_direction == "higher"
     groups = leader_groups(list(found.values()), higher=higher, key=board.benchmark, known=known)
-    return BoardGroups(tuple(found), groups)
+    return dict(zip(found, groups.group, strict=True)), groups.tests
 
 
-def _ranking_values(board: Board, values: Mapping[str, FloatArray] | None) -> FloatArray | None:
-    """What each query adds to the number that ranks, or None where a term has no values."""
-    if values is None or any(term not in values for term in board.primary_terms):
-        return None
-    return exact_means([values[term] for term in board.primary_terms])
+def may_have_a_group(entry: Entry) -> bool:
+    """Whether an entry is ranked and no baseline."""
+    return entry.rank is not None and not entry.submission.baseline

@@ -26,8 +26,8 @@ def aspects(board: Board, found: Sequence[tuple[str, MemberNumbers]], asked: str
         asked: the metric that the address names, or empty.
     """
     groupings = [(name, each.aspects) for name, each in found if each.aspects is not None]
-    known = [group.values for _, grouping in groupings[:1] for group in grouping.groups[:1]]
-    metrics = list(known[0] if known else board.spec.card.report.by_aspect)
+    reported = [group.values for _, grouping in groupings[:1] for group in grouping.groups[:1]]
+    metrics = list(reported[0] if reported else board.spec.card.report.by_aspect)
     metric = asked if asked in metrics else leading_metric(board, metrics)
     label = metric_label(board, metric)
     about = f"{label} by aspect: what the sentence of a query is about. A query may have several."

@@ -11,8 +11,8 @@ from cir_metrics.sums import FloatArray
 from leaderboard import boards
 from leaderboard.standings import Entry
 from leaderboard.standings.blocks import Reference
-from leaderboard.standings.groups import BoardGroups, board_groups
-from submissions.comparison.groups import Groups, leader_groups
+from leaderboard.standings.groups import board_groups
+from submissions.comparison.groups import leader_groups
 
 CIRR = boards.board("cirr/val")
 
@@ -37,7 +37,7 @@ def entry(name: str, value: float, rank: int | None, *, baseline: bool = False) 
 
 
 def shown(entries: list[Entry], values: dict[str, Mapping[str, FloatArray]]) -> dict[str, int]:
-    return board_groups(CIRR, entries, values.get).by_submission
+    return board_groups(CIRR, entries, values, {})[0]
 
 
 def test_a_boards_groups_are_those_of_the_mean_of_what_ranks() -> None:
@@ -50,14 +50,12 @@ def test_a_boards_groups_are_those_of_the_mean_of_what_ranks() -> None:
         entry(name, round(float(np.mean([terms["recall@5"], terms["recall_subset@1"]])), 12), rank)
         for rank, (name, terms) in enumerate(values.items(), start=1)
     ]
-    found = board_groups(CIRR, entries, values.get)
     means = [(one + other) / 2 for one, other in zip(first, second, strict=True)]
     wanted = leader_groups(means, key="cirr/val")
-    assert found == BoardGroups(tuple(values), wanted)
     assert max(wanted.group) > 2
-    assert found.by_submission == dict(zip(values, wanted.group, strict=True))
-    assert isinstance(found.groups, Groups)
-    assert board_groups(CIRR, entries, values.get, known=wanted.tests) == found
+    found = board_groups(CIRR, entries, values, {})
+    assert found == (dict(zip(values, wanted.group, strict=True)), wanted.tests)
+    assert board_groups(CIRR, entries, values, wanted.tests) == found
 
 
 def test_baselines_and_what_has_no_rank_or_no_values_stand_outside() -> None:
@@ -71,18 +69,21 @@ def test_baselines_and_what_has_no_rank_or_no_values_stand_outside() -> None:
         "published": entry("published", 0.3, 3),
         "one term": entry("one term", 0.375, 4),
         "another mean": entry("another mean", 0.25, 5),
+        "fewer queries": entry("fewer queries", 0.375, 6),
     }
     between = {"recall@5": hits(range(15)), "recall_subset@1": hits(range(15))}
     others = dict.fromkeys(outside, between) | {"one term": {"recall@5": between["recall@5"]}}
+    others["fewer queries"] = dict.fromkeys(between, hits(range(3), queries=8))
     del others["published"]
     for one in outside.values():
         assert shown([inside[0], one, inside[1]], terms | others) == {"a": 1, "z": 2}
     assert shown([entry("between", 0.375, 2)], {"between": between}) == {"between": 1}
-    assert shown(list(outside.values()), others) == {}
+    without = [one for name, one in outside.items() if name != "fewer queries"]
+    assert shown(without, others) == {}
 
 
 def test_a_board_that_a_median_ranks_has_no_groups() -> None:
     board = boards.board("shapes/multiturn_val").model_copy(update={"primary": "median_rank"})
     entries = [entry("a", 3.0, 1), entry("b", 9.0, 2)]
     values = {"a": {"mean_rank": np.full(9, 3.0)}, "b": {"mean_rank": np.full(9, 9.0)}}
-    assert board_groups(board, entries, values.get) == BoardGroups()
+    assert board_groups(board, entries, values, {}) == ({}, {})
