@@ -5,13 +5,12 @@ Every error names the position and the value and says how to mend it; nothing is
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from cir_metrics.errors import InputError
+from cir_metrics.errors import InputError, did_you_mean
 from cir_metrics.ids import QUERY, SESSION, answered_once, frame_rows, order_fault, plain_id, spellings
-from cir_metrics.inputs import check_id, check_ids, is_text, is_whole, quoted
+from cir_metrics.inputs import check_id, check_ids, is_whole, quoted
 
 Reference = dict[str, Any]
 
@@ -121,38 +120,6 @@ def check_reference(value: object, where: str, fields: Sequence[str]) -> Referen
     return checked
 
 
-def is_clean(value: object, fields: Collection[str]) -> bool:
-    """Whether a reference has what a metric needs and nothing to complain of, found out quickly.
-
-    Nearly every reference has; `check_reference` says of the others what is wrong.
-
-    Args:
-        value: what was given.
-        fields: some of `target`, `positives` and `negatives`.
-
-    Example:
-        >>> is_clean({"positives": ["a"]}, ["positives"]), is_clean({"positives": ["a", "a"]}, ["positives"])
-        (True, False)
-    """
-    if type(value) is not dict or not _PLAIN.issuperset(value.keys() - {QUERY}):
-        return False
-    found: dict[str, set[str]] = {}
-    for field in fields:
-        ids = value.get(field)
-        if field == "target":
-            if type(ids) is not str or not ids or not is_text([ids]):
-                return False
-            continue
-        if type(ids) is not list or not (ids or field == "negatives"):
-            return False
-        if not is_text(ids):
-            return False
-        distinct = found[field] = set(ids)
-        if len(distinct) != len(ids) or "" in distinct:
-            return False
-    return len(found) < 2 or found["positives"].isdisjoint(found["negatives"])
-
-
 def ids_of(reference: Reference) -> set[str]:
     """The ids of targets and hard negatives that a checked reference names.
 
@@ -258,8 +225,7 @@ def _turn_count(value: object, where: str) -> int:
 def _refuse_unknown(value: Mapping[str, Any], where: str) -> None:
     for key in value:
         if key not in FIELDS and key != QUERY:
-            near = difflib.get_close_matches(str(key), FIELDS, n=1, cutoff=0.6)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
+            hint = did_you_mean(key, FIELDS)
             raise InputError(f"{where} has the unknown key {key!r}.{hint} Fix: use {_listed(FIELDS)}.")
 
 

@@ -244,18 +244,15 @@ class Signature:
         ]
         if self.format > 1:
             parts.append(f"sig:{self.format}")
-        if self.checks_skipped:
-            parts.append(f"skipped:{','.join(self.checks_skipped)}")
-        if self.repaired:
-            parts.append(f"repaired:{','.join(self.repaired)}")
-        if self.missing_aspects:
-            parts.append(f"missing:{','.join(self.missing_aspects)}")
-        if self.search:
-            parts.append(f"search:{self.search}")
-        if self.reranking:
-            parts.append(f"rerank:{self.reranking}")
-        if self.dialogue:
-            parts.append(f"dialogue:{self.dialogue}")
+        said = {
+            "skipped": ",".join(self.checks_skipped),
+            "repaired": ",".join(self.repaired),
+            "missing": ",".join(self.missing_aspects),
+            "search": self.search,
+            "rerank": self.reranking,
+            "dialogue": self.dialogue,
+        }
+        parts += [f"{name}:{text}" for name, text in said.items() if text]
         if self.reference_held is not None and self.reference == "kept":
             mark = ":unverified" if self.unverified else ""
             parts.append(f"held:{self.reference_held[0]}/{self.reference_held[1]}{mark}")
