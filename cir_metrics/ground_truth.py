@@ -14,9 +14,9 @@ from cir_metrics.inputs import check_id, check_ids, is_whole, quoted
 
 Reference = dict[str, Any]
 
-FIELDS = ("target", "reference", "subset", "positives", "negatives", "num_turns")
+FIELDS = ("target", "reference", "subset", "positives", "negatives", "gallery", "num_turns")
 """What a reference may hold, beside the id of its query."""
-_PLAIN = frozenset(FIELDS) - {"num_turns"}
+_PLAIN = frozenset(FIELDS) - {"gallery", "num_turns"}
 
 _ROW_FIELDS = {
     "target": "target_image_id",
@@ -24,6 +24,7 @@ _ROW_FIELDS = {
     "subset": "subset_image_ids",
     "positives": "positive_image_ids",
     "negatives": "negative_image_ids",
+    "gallery": "gallery_image_ids",
 }
 _SESSION_FIELDS = {"positives": "ground_truth_ids", "num_turns": "num_turns"}
 _ROW_MARKS = frozenset({"session_id", *_ROW_FIELDS.values(), "ground_truth_ids"})
@@ -34,12 +35,12 @@ def references(rows: Iterable[Mapping[str, Any]]) -> list[Reference]:
 
     Args:
         rows: queries (`target_image_id`, `reference_image_id`, `subset_image_ids`, `positive_image_ids`,
-            `negative_image_ids`) or sessions (`ground_truth_ids`, `num_turns`): a `datasets.Dataset`, or
-            dicts.
+            `negative_image_ids`, `gallery_image_ids`) or sessions (`ground_truth_ids`, `num_turns`): a
+            `datasets.Dataset`, or dicts.
 
     Returns:
-        One dict a row with those of target, reference, subset, positives, negatives and num_turns that the
-        row has. Null fields are left out, and so is an empty subset.
+        One dict a row with those of target, reference, subset, positives, negatives, gallery and num_turns
+        that the row has. Null fields are left out, and so is an empty subset or gallery.
 
     Raises:
         InputError: `rows` is not a list of rows; a row is not a dict, has none of these fields, or holds no
@@ -83,7 +84,7 @@ def check_reference(value: object, where: str, fields: Sequence[str]) -> Referen
         fields: the fields that the metric needs.
 
     Returns:
-        A dict with exactly `fields`, and `num_turns` where the reference has it.
+        A dict with exactly `fields`, and `gallery` and `num_turns` where the reference has them.
 
     Raises:
         InputError: not a dict, an unknown or missing key, a value of the wrong kind, no positives, an image
@@ -107,6 +108,8 @@ def check_reference(value: object, where: str, fields: Sequence[str]) -> Referen
         if field not in given:
             raise InputError(_missing(value, where, field, is_row))
         checked[field] = _check_field(field, given[field], f"{where}[{_key(value, field, is_row)!r}]")
+    if given.get("gallery") is not None:
+        checked["gallery"] = _check_field("gallery", given["gallery"], f"{where}['gallery']")
     if given.get("num_turns") is not None:
         checked["num_turns"] = _turn_count(given["num_turns"], f"{where}['num_turns']")
     if "positives" in checked and "negatives" in checked:
@@ -171,6 +174,28 @@ def check_subset_ranking(ranking: Sequence[str], reference: Reference, where: st
     return list(ranking)
 
 
+def check_own_gallery(ranking: Sequence[str], reference: Reference, where: str) -> list[str]:
+    """A ranking as the query's own gallery spells its images, where the query has one.
+
+    Raises:
+        InputError: it holds an image that the query does not rank, or one twice.
+    """
+    members = set(reference.get("gallery", ranking))
+    if members.issuperset(ranking):
+        return list(ranking)
+    changed = spellings(ranking, members)
+    ranking = check_ids(
+        [changed.get(each, each) for each in ranking], where, what="ranking", allow_empty=True
+    )
+    for position, image_id in enumerate(ranking):
+        if image_id not in members:
+            raise InputError(
+                f"{where}[{position}] is {image_id!r}, which is not in the query's own gallery. "
+                "Fix: rank the images of its gallery_image_ids."
+            )
+    return ranking
+
+
 def _from_row(row: object, where: str) -> Reference:
     if not isinstance(row, Mapping):
         raise InputError(f"{where} is {quoted(row)}; a row is a dict. Fix: pass the rows of a benchmark.")
@@ -188,17 +213,17 @@ def _from_row(row: object, where: str) -> Reference:
 def _pick(row: Mapping[str, Any]) -> Reference:
     fields = _SESSION_FIELDS if "ground_truth_ids" in row else _ROW_FIELDS
     picked = {field: row[name] for field, name in fields.items() if row.get(name) is not None}
-    if "subset" in picked and not len(picked["subset"]):
-        del picked["subset"]
+    for field in ("subset", "gallery"):
+        if field in picked and not len(picked[field]):
+            del picked[field]
     return picked
 
 
 def _check_field(field: str, value: object, where: str) -> Any:
     if field in ("target", "reference"):
         return check_id(value, where)
-    what = {"subset": "subset", "positives": "list of positives", "negatives": "list of hard negatives"}[
-        field
-    ]
+    called = {"positives": "list of positives", "negatives": "list of hard negatives"}
+    what = called.get(field, field)
     return check_ids(value, where, what=what, allow_empty=field == "negatives", ordered=False)
 
 

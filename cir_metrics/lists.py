@@ -19,6 +19,7 @@ from cir_metrics.errors import InputError
 from cir_metrics.evaluation import CodedQueries, CodedSessions, Results, Wanted, evaluate_coded, parse_wanted
 from cir_metrics.ground_truth import (
     Reference,
+    check_own_gallery,
     check_reference,
     check_subset_ranking,
     check_turn_count,
@@ -94,6 +95,10 @@ def evaluate_single_turn(
     in_subset = _subset_lists(subset_rankings, checked, max(of_subset)) if of_subset else lists
     if of_gallery:
         lists = _in_known_ids(lists, checked, "rankings[{}]".format)
+        lists = [
+            check_own_gallery(each, checked[q], f"rankings[{q}]") if "gallery" in checked[q] else each
+            for q, each in enumerate(lists)
+        ]
     kept = _answered_once(references, [lists, in_subset], checked)
     lists, checked = [lists[q] for q in kept], [checked[q] for q in kept]
     in_subset = [in_subset[q] for q in kept]

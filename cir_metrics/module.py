@@ -19,6 +19,7 @@ from cir_metrics.errors import CallError, InputError
 from cir_metrics.evaluation import Results
 from cir_metrics.ground_truth import (
     Reference,
+    check_own_gallery,
     check_reference,
     check_subset_ranking,
     check_turn_count,
@@ -211,8 +212,11 @@ class RankingMetric(evaluate.Metric, abc.ABC):  # type: ignore[misc]
         projected: list[Reference] = []
         for position, (prediction, row) in enumerate(zip(given, rows, strict=True), start=self._added):
             reference = check_reference(row, f"references[{position}]", self.entry.fields)
-            checked.append(self.check_prediction(prediction, f"predictions[{position}]", reference))
-            reference.pop("num_turns", None)
+            where = f"predictions[{position}]"
+            answer = self.check_prediction(prediction, where, reference)
+            checked.append(check_own_gallery(answer, reference, where) if "gallery" in reference else answer)
+            for field in ("gallery", "num_turns"):
+                reference.pop(field, None)
             projected.append(reference)
         queries = [query_of(row) for row in rows]
         marks = [

@@ -68,8 +68,8 @@ def test_references_leaves_out_what_is_null_or_an_empty_subset() -> None:
             {"image_id": "a"},
             (
                 "rows[0] has none of 'target_image_id', 'reference_image_id', 'subset_image_ids', "
-                "'positive_image_ids', 'negative_image_ids', 'ground_truth_ids', 'num_turns'. Fix: "
-                "pass queries or sessions, not images."
+                "'positive_image_ids', 'negative_image_ids', 'gallery_image_ids', 'ground_truth_ids', "
+                "'num_turns'. Fix: pass queries or sessions, not images."
             ),
         ),
         (
@@ -242,7 +242,7 @@ def test_malformed_sessions_are_refused(value: Any, text: str) -> None:
             ["target"],
             (
                 "references[2] has the unknown key 'targets'. Did you mean 'target'? Fix: use "
-                "'target', 'reference', 'subset', 'positives', 'negatives', 'num_turns'."
+                "'target', 'reference', 'subset', 'positives', 'negatives', 'gallery', 'num_turns'."
             ),
         ),
         (
@@ -250,7 +250,7 @@ def test_malformed_sessions_are_refused(value: Any, text: str) -> None:
             ["target"],
             (
                 "references[2] has the unknown key 'colour'. Fix: use 'target', 'reference', 'subset', "
-                "'positives', 'negatives', 'num_turns'."
+                "'positives', 'negatives', 'gallery', 'num_turns'."
             ),
         ),
         (

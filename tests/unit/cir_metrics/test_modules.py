@@ -12,6 +12,7 @@ import pytest
 import cir_metrics
 from cir_metrics.catalogue import METRICS
 from cir_metrics.errors import InputError
+from cir_metrics.lists import evaluate_single_turn
 
 SUBSET = {"target": "b", "reference": "a", "subset": ["a", "b", "c", "d", "e", "f"]}
 GOOD: dict[str, tuple[Any, dict[str, Any]]] = {
@@ -258,3 +259,20 @@ def test_shared_classes_stay_abstract() -> None:
     ours = [each for each in shared if each.__module__ == "cir_metrics.module"]
     assert len(ours) == 4
     assert [each.__name__ for each in ours if not inspect.isabstract(each)] == []
+
+
+def test_a_ranking_is_of_the_querys_own_gallery(load: Any) -> None:
+    rows = [
+        {"query_id": "1", "target_image_id": "b", "gallery_image_ids": ["a", "b", "c"]},
+        {"query_id": "2", "target_image_id": "c", "gallery_image_ids": ["b", "c"]},
+    ]
+    assert cir_metrics.references(rows)[1] == {"target": "c", "gallery": ["b", "c"]}
+    module = load("recall_at_k")
+    for given in (rows, cir_metrics.references(rows)):
+        values = module.compute(predictions=[["a", "b"], ["c", "b"]], references=given, ks=(1, 2))
+        assert values == {"recall@1": 0.5, "recall@2": 1.0}
+        assert evaluate_single_turn(["recall@1"], [["a"], ["c"]], given).values == {"recall@1": 0.5}
+        with pytest.raises(InputError, match=r"\[1\]\[1\] is 'a', which is not in the query's own gallery"):
+            module.compute(predictions=[["a"], ["c", "a"]], references=given)
+        with pytest.raises(InputError, match=r"rankings\[1\]\[0\] is 'a'"):
+            evaluate_single_turn(["recall@1"], [["a"], ["a"]], given)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,14 @@ import pytest
 import cir_datasets
 import submissions
 from cir_datasets.errors import CardError, RecordError
+from cir_datasets.registry.cards import BenchmarkSpec
 from cir_datasets.rows.benchmark import Benchmark
 from cir_datasets.rows.hashing import galleries_hash
 from cir_metrics.signature import differences
 from submissions.errors import MethodError
 from submissions.rank_file.model import Method
 from submissions.report.floors import chance, random_floor
+from submissions.running.own_embeddings import rank_file_from_embeddings
 from submissions.running.own_lists import rank_file_from_lists
 from submissions.running.own_scores import rank_file_from_scores
 
@@ -147,12 +150,12 @@ def test_equal_scores_earn_what_chance_does() -> None:
 
 def test_chance_is_that_of_each_list() -> None:
     benchmark = world.loaded()
-    random = chance(benchmark)
-    assert random is not None
+    at_random = chance(benchmark)
+    assert at_random is not None
     lengths = [len(images) for images in lists_of(benchmark).values()]
     expected = sum(min(10, length) / length for length in lengths) / len(lengths)
-    assert random_floor(random, ["recall@10"])["recall@10"] == pytest.approx(expected, abs=1e-12)
-    of_ranks = random.values("mean_rank")
+    assert random_floor(at_random, ["recall@10"])["recall@10"] == pytest.approx(expected, abs=1e-12)
+    of_ranks = at_random.values("mean_rank")
     assert of_ranks is not None
     # The mean of min(rank, 11) where the rank is any of a list's.
     means = [sum(min(rank, 11) for rank in range(1, n + 1)) / n for n in lengths]
@@ -216,3 +219,50 @@ def test_rows_in_python_say_it_by_their_lists(tmp_path: Path, monkeypatch: pytes
     )
     assert made.per_query
     assert made.gallery_hash == world.loaded().gallery_hash
+
+
+@pytest.fixture(scope="module")
+def drawn() -> tuple[Benchmark, Benchmark]:
+    """Thirty queries of shapes with galleries of their own, of 3, 15 and 900 images, and without."""
+    whole = cir_datasets.load("shapes/val")
+    draw, gallery = random.Random(0), list(whole.gallery or ())
+    rows = []
+    for number, row in enumerate(whole.rows()[:30]):
+        named = {row["target_image_id"], *row["positive_image_ids"], *row["negative_image_ids"]}
+        others = draw.sample(gallery, world.LENGTHS[number % 3])
+        rows.append({**row, "gallery_image_ids": sorted({*named, *others} - {None})})
+    card = whole.spec.card.model_copy(update={"gallery": "per_query"})
+    own = BenchmarkSpec(card, "val")
+    return Benchmark.from_rows(own, rows, gallery), Benchmark.from_rows(whole.spec, rows, gallery)
+
+
+@pytest.mark.parametrize("method", ["random", "image_only_pixels", "text_only_pixels"])
+def test_baselines_rank_a_list_as_they_rank_the_gallery(
+    method: str, drawn: tuple[Benchmark, Benchmark]
+) -> None:
+    own, whole = drawn
+    made = submissions.make_rank_file(own, method, k=1000)
+    common = submissions.make_rank_file(whole, method, k=1000)
+    assert submissions.validate(made, own).errors == ()
+    for query, images in lists_of(own).items():
+        assert sorted(made.rankings[query]) == images
+        known = [image for image in common.rankings[query] if image in set(images)]
+        assert made.rankings[query][: len(known)] == known
+    assert made.subset_rankings == common.subset_rankings
+
+
+def test_embeddings_rank_a_list_as_they_rank_the_gallery(drawn: tuple[Benchmark, Benchmark]) -> None:
+    own, whole = drawn
+    numbers = np.random.default_rng(0)
+    queries = numbers.standard_normal((len(own), 8), dtype=np.float32)
+    images = numbers.standard_normal((len(own.gallery or ()), 8), dtype=np.float32)
+    ids = {"query_ids": own.query_ids, "image_ids": own.gallery}
+    made, common = (
+        rank_file_from_embeddings(each, queries, images, method="Drawn", k=1000, **ids)  # type: ignore[arg-type]
+        for each in (own, whole)
+    )
+    for query, listed in lists_of(own).items():
+        assert sorted(made.rankings[query]) == listed  # type: ignore[union-attr]
+        known = [image for image in common.rankings[query] if image in set(listed)]  # type: ignore[union-attr]
+        assert made.rankings[query][: len(known)] == known  # type: ignore[union-attr]
+    assert made.subset_rankings == common.subset_rankings  # type: ignore[union-attr]
