@@ -141,19 +141,6 @@ Address = Annotated[
         "--address", help="Ray cluster: auto or host:port; default: one on this machine for this call."
     ),
 ]
-DryRun = Annotated[
-    bool,
-    typer.Option("--dry-run", help="Print an estimate of calls, tokens and hours, and make nothing."),
-]
-RunFolder = Annotated[
-    Path,
-    typer.Option("--out", "-o", help="Where to write: the folder of the run; a stopped run goes on in it."),
-]
-MadeName = Annotated[
-    str | None,
-    typer.Option("--name", help="Name of what is made: the benchmark's; default: made from --out."),
-]
-Title = Annotated[str | None, typer.Option("--title", help="Title for people; default: the name.")]
 Seed = Annotated[int, typer.Option("--seed", help="Seed, a whole number from 0, of all that is drawn.")]
 KeptImages = Annotated[
     int | None,
@@ -162,6 +149,18 @@ KeptImages = Annotated[
         help="First images of a ranking, 1 to 1,000, that are kept; default: what the board uses.",
     ),
 ]
+
+
+class MakesBenchmark(Options):
+    """What every construction pipeline takes."""
+
+    out: Path = option(..., "Where to write: the folder of the run; a stopped run goes on in it.", "-o")
+    name: str | None = option(None, "Name of what is made: the benchmark's; default: made from --out.")
+    prompts: Prompts = None
+    device: Device = "auto"
+    engine: Engine = "local"
+    address: Address = None
+    dry_run: bool = option(False, "Print an estimate of calls, tokens and hours, and make nothing.")
 
 
 def as_text(value: object) -> str:
@@ -177,6 +176,18 @@ def find_modules_here(method: str) -> None:
     """
     if ":" in method:
         sys.path.insert(0, str(Path.cwd()))
+
+
+def speaker_of(language: str, prompts: Path | None) -> Language:
+    """A language backend by its name.
+
+    Args:
+        language: as of --language.
+        prompts: folder of prompts that replace ours; None: none does.
+    """
+    from submissions.language import load_language
+
+    return load_language(language, **({} if prompts is None else {"prompts": prompts}))
 
 
 def report_usage(language: str | Language | None) -> None:

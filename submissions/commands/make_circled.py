@@ -5,25 +5,21 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from cir_datasets.commands import DataDirAnywhere, Images, NoChecksAnywhere
+from cir_datasets.commands import Images, LoadsBenchmarks
 from cir_datasets.common.counts import counted
+from cir_datasets.common.options import command, option
 from cir_datasets.common.terminal import echo
 from cir_datasets.construction.circled.settings import CircledSettings
 from submissions.commands import (
     LANGUAGE_HELP,
-    Address,
-    Device,
-    DryRun,
     Encoder,
-    Engine,
-    Prompts,
-    RunFolder,
+    MakesBenchmark,
     Seed,
     SingleQueries,
+    report_usage,
+    speaker_of,
 )
 
 if TYPE_CHECKING:
@@ -41,103 +37,56 @@ UNFILTERED = "_unfiltered"
 """Behind the made benchmark's name in that of the second folder."""
 
 
-def circled_command(
-    benchmark: SingleQueries,
-    out: RunFolder,
-    language: Annotated[
-        str,
-        typer.Option(
-            "--language",
-            help=f"{LANGUAGE_HELP}; it captions, merges and writes.",
-        ),
-    ],
-    encoder: Encoder = None,
-    diversity_encoder: Annotated[
-        str | None,
-        typer.Option(
-            "--diversity-encoder",
-            help="Encoder that compares captions; default: the paper's, openai/clip-vit-base-patch32, and "
-            "with the encoder shapes that one.",
-        ),
-    ] = None,
-    images: Images = None,
-    prompts: Prompts = None,
-    captions: Annotated[
-        str | None,
-        typer.Option(
-            "--captions",
-            help="Prompt that describes an image: caption, or caption_clothes (the default of fashioniq).",
-        ),
-    ] = None,
-    k: Annotated[
-        int,
-        typer.Option(
-            "--k",
-            help="First images of a ranking, 2 or more, that are shown; a session succeeds once a "
-            "target is among them.",
-            min=2,
-        ),
-    ] = _DEFAULTS.k,
-    max_turns: Annotated[
-        int,
-        typer.Option(
-            "--max-turns", help="Turns at most, the query included; 7 is what the released code plays.", min=2
-        ),
-    ] = _DEFAULTS.max_turns,
-    history: Annotated[
-        str,
-        typer.Option(
-            "--history",
-            help="Captions that a new one must differ from: paper (all), released (without the first).",
-        ),
-    ] = _DEFAULTS.history,
-    circo_target: Annotated[
-        str,
-        typer.Option(
-            "--circo-target",
-            help="Of several targets the one that words aim at: best (nearest to the search), or annotated.",
-        ),
-    ] = _DEFAULTS.circo_target,
-    duplicates: Annotated[
-        str,
-        typer.Option(
-            "--duplicates",
-            help="Equal pictures are searched once: within the gallery, or over all splits (released).",
-        ),
-    ] = _DEFAULTS.duplicates,
-    attempts: Annotated[
-        int, typer.Option("--attempts", help="At a caption that differs enough; the last is used.", min=1)
-    ] = _DEFAULTS.attempts,
-    epsilon: Annotated[
-        int, typer.Option("--epsilon", help="Places that a target may fall from turn to turn.", min=0)
-    ] = _DEFAULTS.epsilon,
-    tau: Annotated[
-        float, typer.Option("--tau", help="Similarity of two captions that is too high, above 0 to 1.")
-    ] = _DEFAULTS.tau,
-    seed: Seed = _DEFAULTS.seed,
-    limit: Annotated[
-        int | None,
-        typer.Option("--limit", help="At most so many: sessions that are begun, drawn by the seed.", min=1),
-    ] = None,
-    name: Annotated[
-        str | None,
-        typer.Option(
-            "--name", help="Name of what is made: the benchmark's; default: circled_ and that of --benchmark."
-        ),
-    ] = None,
-    device: Device = "auto",
-    batch_size: Annotated[
-        int, typer.Option("--batch-size", help="Batch: images or texts that are encoded at once.", min=1)
-    ] = 64,
-    workers: Annotated[
-        int, typer.Option("--workers", help="Workers: processes that read images.", min=0)
-    ] = 2,
-    engine: Engine = "local",
-    address: Address = None,
-    dry_run: DryRun = False,
-    data_dir: DataDirAnywhere = None,
-    no_checks: NoChecksAnywhere = False,
-) -> None:
+class MakeCircledOptions(MakesBenchmark, LoadsBenchmarks):
+    """What `cir make circled` takes."""
+
+    benchmark: SingleQueries
+    language: str = option(..., f"{LANGUAGE_HELP}; it captions, merges and writes.")
+    encoder: Encoder = None
+    diversity_encoder: str | None = option(
+        None,
+        "Encoder that compares captions; default: the paper's, openai/clip-vit-base-patch32, and "
+        "with the encoder shapes that one.",
+    )
+    images: Images = None
+    captions: str | None = option(
+        None, "Prompt that describes an image: caption, or caption_clothes (the default of fashioniq)."
+    )
+    k: int = option(
+        _DEFAULTS.k,
+        "First images of a ranking, 2 or more, that are shown; a session succeeds once a "
+        "target is among them.",
+        min=2,
+    )
+    max_turns: int = option(
+        _DEFAULTS.max_turns, "Turns at most, the query included; 7 is what the released code plays.", min=2
+    )
+    history: str = option(
+        _DEFAULTS.history,
+        "Captions that a new one must differ from: paper (all), released (without the first).",
+    )
+    circo_target: str = option(
+        _DEFAULTS.circo_target,
+        "Of several targets the one that words aim at: best (nearest to the search), or annotated.",
+    )
+    duplicates: str = option(
+        _DEFAULTS.duplicates,
+        "Equal pictures are searched once: within the gallery, or over all splits (released).",
+    )
+    attempts: int = option(_DEFAULTS.attempts, "At a caption that differs enough; the last is used.", min=1)
+    epsilon: int = option(_DEFAULTS.epsilon, "Places that a target may fall from turn to turn.", min=0)
+    tau: float = option(_DEFAULTS.tau, "Similarity of two captions that is too high, above 0 to 1.")
+    seed: Seed = _DEFAULTS.seed
+    limit: int | None = option(None, "At most so many: sessions that are begun, drawn by the seed.", min=1)
+    name: str | None = option(
+        None, "Name of what is made: the benchmark's; default: circled_ and that of --benchmark."
+    )
+    batch_size: int = option(64, "Batch: images or texts that are encoded at once.", min=1)
+    workers: int = option(2, "Workers: processes that read images.", min=0)
+
+
+@command
+def circled_command(options: MakeCircledOptions) -> None:
     """Make consistent sessions of several turns out of single queries, as CIRCLED was made.
 
     Turn 1 is the published query, searched by a caption of its target. While no target is shown, the image
@@ -155,51 +104,38 @@ def circled_command(
     from cir_datasets.construction.circled.estimate import estimate_table
     from cir_datasets.construction.circled.queries import queries_of
     from cir_datasets.construction.names import check_name
-    from submissions.commands import report_usage
-    from submissions.language import load_language
     from submissions.language.loading import calls_at_once
     from submissions.making.circled import OnRay, encoder_loaders
     from submissions.making.ray import cluster_of
     from submissions.running.make import loaded_benchmark
 
-    source = loaded_benchmark(benchmark)
-    settings = CircledSettings(
-        k=k,
-        max_turns=max_turns,
-        history=history,
-        circo_target=circo_target,
-        duplicates=duplicates,
-        attempts=attempts,
-        epsilon=epsilon,
-        tau=tau,
-        captions=captions or ("caption_clothes" if source.spec.card.name == "fashioniq" else "caption"),
-        seed=seed,
-        limit=limit,
-    )
-    called = name or f"circled_{source.id.replace('/', '_')}"
+    source = loaded_benchmark(options.benchmark)
+    usual = "caption_clothes" if source.spec.card.name == "fashioniq" else "caption"
+    settings = options.call(CircledSettings, captions=options.captions or usual)
+    called = options.name or f"circled_{source.id.replace('/', '_')}"
     check_name(called)
     check_name(f"{called}{UNFILTERED}")
-    cluster = cluster_of(engine, address)
+    cluster = cluster_of(options.engine, options.address)
     # What has no sessions is refused before encoders are loaded and pictures are looked for.
     begun = len(queries_of(source, limit=settings.limit, seed=settings.seed))
-    if dry_run:
-        table = estimate_table(begun, len(source.gallery or ()), settings, calls_at_once(language))
+    if options.dry_run:
+        table = estimate_table(begun, len(source.gallery or ()), settings, calls_at_once(options.language))
         echo(render([table], "table"))
         return
     check_plots("construction")
-    speaks = partial(load_language, language, **({} if prompts is None else {"prompts": prompts}))
+    speaks = partial(speaker_of, options.language, options.prompts)
     speaker = speaks()
-    loaders = encoder_loaders(source, encoder, diversity_encoder, device=device)
+    loaders = encoder_loaders(source, options.encoder, options.diversity_encoder, device=options.device)
     try:
         _make(
             source,
-            out,
+            options.out,
             settings,
             speaker,
             loaders=loaders,
-            images=images,
+            images=options.images,
             name=called,
-            reading={"batch_size": batch_size, "workers": workers},
+            reading={"batch_size": options.batch_size, "workers": options.workers},
             ray=None if cluster is None else OnRay(cluster, *loaders, speaks),
         )
     finally:

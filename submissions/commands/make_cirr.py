@@ -5,26 +5,21 @@ from __future__ import annotations
 import os
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from cir_datasets.commands import DataDirAnywhere, NoChecksAnywhere, benchmark_values
+from cir_datasets.commands import LoadsBenchmarks, benchmark_values
 from cir_datasets.common.counts import counted
+from cir_datasets.common.options import argument, command, option
 from cir_datasets.common.terminal import echo
 from submissions.commands import (
     LANGUAGE_HELP,
-    Address,
     BatchSize,
-    Device,
     Dtype,
-    Engine,
-    MadeName,
-    Prompts,
+    MakesBenchmark,
     Revision,
-    RunFolder,
     Seed,
     report_usage,
+    speaker_of,
 )
 
 if TYPE_CHECKING:
@@ -38,106 +33,60 @@ _PROMPT_TOKENS = 280
 _SHOWN = 20
 """Refused answers that are named."""
 
-Images = Annotated[
-    Path | None,
-    typer.Option(
-        "--images",
-        help="Folder of the images, or of those of --benchmark; then the default is below CIR_IMAGES.",
-    ),
-]
-Source = Annotated[
-    str | None,
-    typer.Option(
-        "--benchmark",
+
+class TakesPictures(LoadsBenchmarks):
+    """What the run and the import of answers take: where the pictures are."""
+
+    images: Path | None = option(
+        None, "Folder of the images, or of those of --benchmark; then the default is below CIR_IMAGES."
+    )
+    benchmark: str | None = option(
+        None,
+        "Id of the benchmark, whose gallery is taken, such as shapes/val.",
         "-b",
-        autocompletion=benchmark_values,
-        help="Id of the benchmark, whose gallery is taken, such as shapes/val.",
-    ),
-]
+        values=benchmark_values,
+    )
 
 
-def cirr_command(
-    out: RunFolder,
-    images: Images = None,
-    benchmark: Source = None,
-    encoder: Annotated[
-        str | None,
-        typer.Option(
-            "--encoder",
-            "-e",
-            help="Encoder: whose vectors say what is similar; a name on the Hub (CIRR's: "
-            "microsoft/resnet-152), a folder, or shapes (the default on shapes).",
-        ),
-    ] = None,
-    revision: Revision = None,
-    device: Device = "auto",
-    dtype: Dtype = "float32",
-    batch_size: BatchSize = 64,
-    name: MadeName = None,
-    title: Annotated[str, typer.Option("--title", help="Title for people; default: the name.")] = "",
-    size: Annotated[int, typer.Option("--size", help="Images of a subset.")] = 6,
-    alike: Annotated[
-        float,
-        typer.Option(
-            "--alike", help="An image as similar as this to the first one shows the same: left out."
-        ),
-    ] = 0.94,
-    apart: Annotated[
-        float,
-        typer.Option(
-            "--apart",
-            help="An image this close to the last one added, in similarity to the first one, is skipped.",
-        ),
-    ] = 0.002,
-    ranked: Annotated[
-        int, typer.Option("--ranked", help="Images that are looked at below --alike, most similar first.")
-    ] = 20,
-    shared: Annotated[
-        int, typer.Option("--shared", help="Images that two subsets may share; the paper does not say.")
-    ] = 2,
-    subsets: Annotated[
-        int | None,
-        typer.Option("--subsets", help="Draw so many of the subsets that are left; default: take all."),
-    ] = None,
-    limit: Annotated[
-        int | None,
-        typer.Option("--limit", min=1, help="At most so many: images that are tried as a first one."),
-    ] = None,
-    splits: Annotated[
-        str, typer.Option("--splits", help="Shares of the images in percent; no image is in two splits.")
-    ] = "train=80,val=10,test=10",
-    seed: Seed = 0,
-    captions: Annotated[
-        str,
-        typer.Option("--captions", help="Who writes them: people (pages of tasks) or model (--language)."),
-    ] = "people",
-    language: Annotated[
-        str | None,
-        typer.Option("--language", help=f"{LANGUAGE_HELP}; with --captions model."),
-    ] = None,
-    prompts: Prompts = None,
-    annotators: Annotated[
-        int, typer.Option("--annotators", help="Pages of tasks; subsets are dealt out to them.")
-    ] = 1,
-    common: Annotated[
-        int, typer.Option("--common", help="Pairs that are on every page, to compare annotators.")
-    ] = 0,
-    min_words: Annotated[int, typer.Option("--min-words", help="Shorter captions are refused.")] = 3,
-    max_alike: Annotated[
-        int, typer.Option("--max-alike", help="Pairs for which one annotator may write the same caption.")
-    ] = 2,
-    engine: Engine = "local",
-    address: Address = None,
-    dry_run: Annotated[
-        bool,
-        typer.Option(
-            "--dry-run",
-            help="Print an estimate of calls, tokens and hours, or of tasks for people, and make nothing.",
-        ),
-    ] = False,
-    data_dir: DataDirAnywhere = None,
-    no_checks: NoChecksAnywhere = False,
-) -> None:
+class MakeCirrOptions(TakesPictures, MakesBenchmark):
+    """What `cir make cirr` takes."""
+
+    encoder: str | None = option(
+        None,
+        "Encoder: whose vectors say what is similar; a name on the Hub (CIRR's: "
+        "microsoft/resnet-152), a folder, or shapes (the default on shapes).",
+        "-e",
+    )
+    revision: Revision = None
+    dtype: Dtype = "float32"
+    batch_size: BatchSize = 64
+    title: str = option("", "Title for people; default: the name.")
+    size: int = option(6, "Images of a subset.")
+    alike: float = option(0.94, "An image as similar as this to the first one shows the same: left out.")
+    apart: float = option(
+        0.002, "An image this close to the last one added, in similarity to the first one, is skipped."
+    )
+    ranked: int = option(20, "Images that are looked at below --alike, most similar first.")
+    shared: int = option(2, "Images that two subsets may share; the paper does not say.")
+    subsets: int | None = option(None, "Draw so many of the subsets that are left; default: take all.")
+    limit: int | None = option(None, "At most so many: images that are tried as a first one.", min=1)
+    splits: str = option(
+        "train=80,val=10,test=10", "Shares of the images in percent; no image is in two splits."
+    )
+    seed: Seed = 0
+    captions: str = option("people", "Who writes them: people (pages of tasks) or model (--language).")
+    language: str | None = option(None, f"{LANGUAGE_HELP}; with --captions model.")
+    annotators: int = option(1, "Pages of tasks; subsets are dealt out to them.")
+    common: int = option(0, "Pairs that are on every page, to compare annotators.")
+    min_words: int = option(3, "Shorter captions are refused.")
+    max_alike: int = option(2, "Pairs for which one annotator may write the same caption.")
+    dry_run: bool = option(
+        False, "Print an estimate of calls, tokens and hours, or of tasks for people, and make nothing."
+    )
+
+
+@command
+def cirr_command(options: MakeCirrOptions) -> None:
     """Make a benchmark as CIRR was made: subsets of images that are alike, and captions.
 
     People write the captions on pages that work offline; `cir make cirr-import` takes in what they saved. Or
@@ -157,43 +106,34 @@ def cirr_command(
     from cir_metrics.errors import CallError
     from submissions.encoders.loading import load_encoder
     from submissions.encoders.protocol import SHAPES_ENCODER
-    from submissions.language import load_language
     from submissions.making.backends import EncoderFeatures, LanguageWords
     from submissions.making.ray import engine_of
 
-    _check_choice("--captions", captions, WRITERS)
-    if (language is None) != (captions == "people"):
+    _check_choice("--captions", options.captions, WRITERS)
+    if (options.language is None) != (options.captions == "people"):
         raise CallError("--language goes with --captions model. Fix: give both, or neither.")
     check_plots("construction")
-    where = engine_of(engine, address)
-    plan = CirrPlan(
-        name=made_name(name, out, "cirr"),
-        title=title,
-        rule=SubsetRule(size=size, alike=alike, apart=apart, ranked=ranked),
-        shared=shared,
-        subsets=subsets,
-        limit=limit,
-        splits=_splits(splits),
-        seed=seed,
-        annotators=annotators,
-        common=common,
-        limits=AnswerLimits(least_words=min_words, most_alike=max_alike),
+    where = engine_of(options.engine, options.address)
+    plan = options.call(
+        CirrPlan,
+        name=made_name(options.name, options.out, "cirr"),
+        rule=options.call(SubsetRule),
+        splits=_splits(options.splits),
+        limits=AnswerLimits(least_words=options.min_words, most_alike=options.max_alike),
     )
-    corpus, pictures = _corpus(images, benchmark, out)
-    if dry_run:
-        echo(_estimate(len(corpus.ids), plan, language))
+    corpus, pictures = _corpus(options.images, options.benchmark, options.out)
+    if options.dry_run:
+        echo(_estimate(len(corpus.ids), plan, options.language))
         return
-    if encoder is None and corpus.folder is not None:
+    if options.encoder is None and corpus.folder is not None:
         raise CallError("no --encoder. Fix: name one, such as microsoft/resnet-152, which the paper takes.")
-    loaded = load_encoder(encoder or SHAPES_ENCODER, revision=revision, device=device, dtype=dtype)
-    features = EncoderFeatures(loaded, lambda ids: _some(pictures, ids), batch_size=batch_size)
-    backend = (
-        load_language(language, **({} if prompts is None else {"prompts": prompts})) if language else None
-    )
+    loaded = options.call(load_encoder, name=options.encoder or SHAPES_ENCODER)
+    features = EncoderFeatures(loaded, lambda ids: _some(pictures, ids), batch_size=options.batch_size)
+    backend = speaker_of(options.language, options.prompts) if options.language else None
     try:
-        with only_run(out):
+        with only_run(options.out):
             made = make_benchmark(
-                out,
+                options.out,
                 corpus,
                 features,
                 plan,
@@ -205,16 +145,15 @@ def cirr_command(
     _say(made, getattr(pictures, "root", None))
 
 
-def cirr_import_command(
-    folder: Annotated[Path, typer.Argument(help="Folder of a run of `cir make cirr`.")],
-    answers: Annotated[
-        list[Path], typer.Argument(help="Files that pages saved, or CSV of a crowd platform.")
-    ],
-    images: Images = None,
-    benchmark: Source = None,
-    data_dir: DataDirAnywhere = None,
-    no_checks: NoChecksAnywhere = False,
-) -> None:
+class CirrImportOptions(TakesPictures):
+    """What `cir make cirr-import` takes."""
+
+    folder: Path = argument(..., "Folder of a run of `cir make cirr`.")
+    answers: list[Path] = argument(..., "Files that pages saved, or CSV of a crowd platform.")
+
+
+@command
+def cirr_import_command(options: CirrImportOptions) -> None:
     """Check what annotators wrote, write the benchmark, and ask again for what was refused.
 
     Files add to those of earlier calls; refused answers stay in the run with the reason.
@@ -224,9 +163,9 @@ def cirr_import_command(
     from cir_datasets.construction.cirr.pipeline import import_answers
     from cir_datasets.construction.workspace import only_run
 
-    corpus, pictures = _corpus(images, benchmark, folder)
-    with only_run(folder):
-        made = import_answers(folder, corpus, answers)
+    corpus, pictures = _corpus(options.images, options.benchmark, options.folder)
+    with only_run(options.folder):
+        made = import_answers(options.folder, corpus, options.answers)
     _say(made, getattr(pictures, "root", None))
 
 

@@ -5,25 +5,13 @@ from __future__ import annotations
 import shlex
 from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from cir_datasets.common.counts import counted
+from cir_datasets.common.options import command, option
 from cir_datasets.common.terminal import echo
 from cir_datasets.construction.fisd.options import ASPECTS, CARDINALITY, FisdOptions
-from submissions.commands import (
-    LANGUAGE_HELP,
-    Address,
-    Device,
-    DryRun,
-    Dtype,
-    Engine,
-    MadeName,
-    Prompts,
-    RunFolder,
-    Title,
-)
+from submissions.commands import LANGUAGE_HELP, Dtype, MakesBenchmark, report_usage, speaker_of
 
 if TYPE_CHECKING:
     from cir_datasets.construction.fisd.captions import CaptionFile
@@ -39,116 +27,58 @@ _PICTURE_SECONDS = 5.0
 """About those of a picture of SDXL on one GPU; shapes are drawn in no time."""
 
 
-def fisd_command(
-    out: RunFolder,
-    captions: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--captions",
-            help="File of source captions (.txt, .csv, .tsv, .token, .jsonl, .json; also as COCO, NoCaps, "
-            "CC3M, Flickr30k and HQ-Edit have them), or ASPECT=FILE; may be repeated.",
-        ),
-    ] = None,
-    generator: Annotated[
-        str,
-        typer.Option(
-            "--generator",
-            help="What draws: shapes (captions in its language), or diffusers:FOLDER_OR_NAME, such as "
-            "diffusers:stabilityai/stable-diffusion-xl-base-1.0.",
-        ),
-    ] = "shapes",
-    language: Annotated[
-        str | None,
-        typer.Option(
-            "--language",
-            help=f"{LANGUAGE_HELP}; it edits captions.",
-        ),
-    ] = None,
-    prompts: Prompts = None,
-    aspect: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--aspect", help=f"This aspect alone: {', '.join(ASPECTS)}; may be repeated; default: all."
-        ),
-    ] = None,
-    nouns: Annotated[
-        Path | None,
-        typer.Option(
-            "--nouns",
-            help="File of what is counted in English, one a line, an irregular plural as in mouse: mice; "
-            "default: COCO's categories.",
-        ),
-    ] = None,
-    per_aspect: Annotated[
-        int, typer.Option("--per-aspect", help="Queries wanted of each aspect.", min=1)
-    ] = FisdOptions.per_aspect,
-    spare: Annotated[
-        int, typer.Option("--spare", help="Triplets more of each, for those that fail or are dropped.", min=0)
-    ] = FisdOptions.spare,
-    limit: Annotated[
-        int | None,
-        typer.Option(
-            "--limit",
-            help="At most so many: triplets in all, spread over the aspects; default: no limit.",
-            min=1,
-        ),
-    ] = None,
-    seed: Annotated[
-        int, typer.Option("--seed", help="Seed, a whole number from 0, of all that is drawn.", min=0)
-    ] = FisdOptions.seed,
-    steps: Annotated[
-        int | None,
-        typer.Option("--steps", help="Steps: of the diffusion pipeline; default: its own number.", min=1),
-    ] = None,
-    guidance: Annotated[
-        float | None,
-        typer.Option("--guidance", help="How much captions count, from 0; default: the pipeline's.", min=0),
-    ] = None,
-    size: Annotated[
-        int | None,
-        typer.Option(
-            "--size", help="Width and height in pixels, a multiple of 8; default: the pipeline's.", min=8
-        ),
-    ] = None,
-    revision: Annotated[
-        str | None,
-        typer.Option("--revision", help="Revision on the Hub: the pipeline's commit, branch or tag."),
-    ] = None,
-    device: Device = "auto",
-    dtype: Dtype = "auto",
-    chunk: Annotated[
-        int, typer.Option("--chunk", help="Triplets whose pictures are drawn and kept at once.", min=1)
-    ] = FisdOptions.chunk,
-    engine: Engine = "local",
-    address: Address = None,
-    gallery: Annotated[
-        str,
-        typer.Option(
-            "--gallery",
-            help="together (one configuration, test), or aspect (one each, with its own gallery).",
-        ),
-    ] = "together",
-    review: Annotated[
-        Path | None, typer.Option("--review", help="A filled-in review.csv; it is taken in.")
-    ] = None,
-    reviewed_only: Annotated[
-        bool, typer.Option("--reviewed-only", help="Leave out triplets that nobody has decided on.")
-    ] = False,
-    allow_missing: Annotated[
-        bool, typer.Option("--allow-missing", help="Go on where something is missing: one of the aspects.")
-    ] = False,
-    name: MadeName = None,
-    title: Title = None,
-    dry_run: DryRun = False,
-    picture_seconds: Annotated[
-        float | None,
-        typer.Option(
-            "--picture-seconds",
-            help="Of --dry-run: seconds that a picture takes; default: 5, and none of shapes.",
-            min=0,
-        ),
-    ] = None,
-) -> None:
+class MakeFisdOptions(MakesBenchmark):
+    """What `cir make fisd` takes."""
+
+    captions: list[str] | None = option(
+        None,
+        "File of source captions (.txt, .csv, .tsv, .token, .jsonl, .json; also as COCO, NoCaps, "
+        "CC3M, Flickr30k and HQ-Edit have them), or ASPECT=FILE; may be repeated.",
+    )
+    generator: str = option(
+        "shapes",
+        "What draws: shapes (captions in its language), or diffusers:FOLDER_OR_NAME, such as "
+        "diffusers:stabilityai/stable-diffusion-xl-base-1.0.",
+    )
+    language: str | None = option(None, f"{LANGUAGE_HELP}; it edits captions.")
+    aspect: list[str] | None = option(
+        None, f"This aspect alone: {', '.join(ASPECTS)}; may be repeated; default: all."
+    )
+    nouns: Path | None = option(
+        None,
+        "File of what is counted in English, one a line, an irregular plural as in mouse: mice; "
+        "default: COCO's categories.",
+    )
+    per_aspect: int = option(FisdOptions.per_aspect, "Queries wanted of each aspect.", min=1)
+    spare: int = option(
+        FisdOptions.spare, "Triplets more of each, for those that fail or are dropped.", min=0
+    )
+    limit: int | None = option(
+        None, "At most so many: triplets in all, spread over the aspects; default: no limit.", min=1
+    )
+    seed: int = option(FisdOptions.seed, "Seed, a whole number from 0, of all that is drawn.", min=0)
+    steps: int | None = option(None, "Steps: of the diffusion pipeline; default: its own number.", min=1)
+    guidance: float | None = option(None, "How much captions count, from 0; default: the pipeline's.", min=0)
+    size: int | None = option(
+        None, "Width and height in pixels, a multiple of 8; default: the pipeline's.", min=8
+    )
+    revision: str | None = option(None, "Revision on the Hub: the pipeline's commit, branch or tag.")
+    dtype: Dtype = "auto"
+    chunk: int = option(FisdOptions.chunk, "Triplets whose pictures are drawn and kept at once.", min=1)
+    gallery: str = option(
+        "together", "together (one configuration, test), or aspect (one each, with its own gallery)."
+    )
+    review: Path | None = option(None, "A filled-in review.csv; it is taken in.")
+    reviewed_only: bool = option(False, "Leave out triplets that nobody has decided on.")
+    allow_missing: bool = option(False, "Go on where something is missing: one of the aspects.")
+    title: str | None = option(None, "Title for people; default: the name.")
+    picture_seconds: float | None = option(
+        None, "Of --dry-run: seconds that a picture takes; default: 5, and none of shapes.", min=0
+    )
+
+
+@command
+def fisd_command(options: MakeFisdOptions) -> None:
     """Make a benchmark of six aspects from captions, with pictures that a generator draws, as FISD was made.
 
     Each caption is edited in one aspect; caption, edited caption and a hard negative are drawn from one seed.
@@ -171,48 +101,45 @@ def fisd_command(
     from cir_datasets.construction.names import made_name
     from cir_datasets.construction.workspace import only_run
     from cir_metrics.errors import CallError
-    from submissions.commands import report_usage
     from submissions.language.loading import calls_at_once
     from submissions.making.ray import engine_of
 
-    if gallery not in ("together", "aspect"):
-        raise CallError(f"--gallery {gallery!r} is not known. Fix: use together or aspect.")
-    options = FisdOptions(per_aspect, spare, seed, limit, chunk, reviewed_only)
-    _check_generator(generator)
-    manner = _manner(generator, nouns)
-    files = _files(captions or [], aspect or [], manner)
-    wanted = [each for each in ASPECTS if not aspect or each in aspect]
-    if not allow_missing:
+    if options.gallery not in ("together", "aspect"):
+        raise CallError(f"--gallery {options.gallery!r} is not known. Fix: use together or aspect.")
+    settings = options.call(FisdOptions)
+    _check_generator(options.generator)
+    manner = _manner(options.generator, options.nouns)
+    files = _files(options.captions or [], options.aspect or [], manner)
+    wanted = [each for each in ASPECTS if not options.aspect or each in options.aspect]
+    if not options.allow_missing:
         _check_aspects(wanted, files, "caption")
-    if dry_run:
-        at_once = 1 if language is None else calls_at_once(language)
-        default = 0.0 if generator == "shapes" else _PICTURE_SECONDS
-        seconds = default if picture_seconds is None else picture_seconds
-        _say_plan(files, manner, options, prompts, at_once, seconds)
+    if options.dry_run:
+        at_once = 1 if options.language is None else calls_at_once(options.language)
+        default = 0.0 if options.generator == "shapes" else _PICTURE_SECONDS
+        seconds = default if options.picture_seconds is None else options.picture_seconds
+        _say_plan(files, manner, settings, options.prompts, at_once, seconds)
         return
-    drawn_by = _generator(
-        generator, revision=revision, steps=steps, guidance=guidance, size=size, device=device, dtype=dtype
-    )
-    speaker = _language(language, prompts)
+    drawn_by = _generator(options)
+    speaker = None if options.language is None else speaker_of(options.language, options.prompts)
     labels = _prompts(speaker)
-    called, where = made_name(name, out, "fisd"), engine_of(engine, address)
-    with only_run(out):
+    called, where = made_name(options.name, options.out, "fisd"), engine_of(options.engine, options.address)
+    with only_run(options.out):
         try:
             made = make_fisd(
-                out,
+                options.out,
                 files,
                 manner=manner,
                 words=_words(speaker),
                 generator=drawn_by,
-                options=options,
+                options=settings,
                 prompts=labels,
-                review=review,
+                review=options.review,
                 engine=where,
             )
         finally:
             report_usage(speaker)
-        _write(made, out, called, title, gallery, wanted, manner, review)
-        if not allow_missing:
+        _write(made, options, called, wanted, manner)
+        if not options.allow_missing:
             there = {each for row in made.queries for each in row["aspects"]}
             _check_aspects(wanted, there, "query")
 
@@ -290,11 +217,11 @@ def _check_generator(name: str) -> None:
         raise CallError(f"--generator {name!r} is not known. Fix: use shapes, or {_DIFFUSERS}FOLDER_OR_NAME.")
 
 
-def _generator(name: str, *, device: str, dtype: str, **given: Any) -> Generator:
+def _generator(options: MakeFisdOptions) -> Generator:
     from cir_metrics.errors import CallError
 
-    if name == "shapes":
-        unused = [f"--{option}" for option, value in given.items() if value is not None]
+    if options.generator == "shapes":
+        unused = options.by_option("revision", "steps", "guidance", "size")
         if unused:
             raise CallError(f"{', '.join(unused)}: of a diffusion pipeline. Fix: leave it out, or name one.")
         from cir_datasets.construction.fisd.generators import ShapesGenerator
@@ -302,15 +229,7 @@ def _generator(name: str, *, device: str, dtype: str, **given: Any) -> Generator
         return ShapesGenerator()
     from submissions.making.diffusion import load_diffusion
 
-    return load_diffusion(name.removeprefix(_DIFFUSERS), device=device, dtype=dtype, **given)
-
-
-def _language(name: str | None, prompts: Path | None) -> Language | None:
-    if name is None:
-        return None
-    from submissions.language import load_language
-
-    return load_language(name, **({} if prompts is None else {"prompts": prompts}))
+    return options.call(load_diffusion, model=options.generator.removeprefix(_DIFFUSERS))
 
 
 def _words(language: Language | None) -> Any:
@@ -385,14 +304,7 @@ def _say_plan(
 
 
 def _write(
-    made: MadeFisd,
-    out: Path,
-    name: str,
-    title: str | None,
-    gallery: Any,
-    aspects: Sequence[str],
-    manner: Manner,
-    review: Path | None,
+    made: MadeFisd, options: MakeFisdOptions, name: str, aspects: Sequence[str], manner: Manner
 ) -> None:
     """The files that a run leaves, and their names."""
     from cir_datasets.construction.fisd.outcome import write_outcome, write_page
@@ -400,9 +312,10 @@ def _write(
     from cir_datasets.construction.review_files import PAGE, TABLE, left_alone
     from cir_datasets.construction.workspace import BENCHMARK, settings_of
 
-    heading = title or name
+    out, heading = options.out, options.title or name
+    gallery: Any = options.gallery
     page = write_page(made, out / "report.html", heading)
-    left = write_review(out, made.triplets, manner.most, f"{heading}: review", given=review)
+    left = write_review(out, made.triplets, manner.most, f"{heading}: review", given=options.review)
     echo(str(page))
     echo(str(out / PAGE))
     if left:

@@ -3,42 +3,34 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from cir_datasets.commands import DataDirAnywhere, Images, NoChecksAnywhere, format_values
+from cir_datasets.commands import Images, LoadsBenchmarks, format_values
+from cir_datasets.common.options import argument, command, option
 from cir_datasets.common.terminal import echo
-from submissions.commands import Prompts, Seed, SingleQueries
+from submissions.commands import Prompts, Seed, SingleQueries, report_usage
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
 
 
-def comparison_command(
-    benchmark: SingleQueries,
-    out: Annotated[
-        Path, typer.Option("--out", "-o", help="Where to write: the folder of the benchmark that is made.")
-    ],
-    way: Annotated[
-        str,
-        typer.Option(
-            "--way",
-            help="concatenation (queries that are drawn), or chains (a target is the next reference).",
-        ),
-    ] = "concatenation",
-    seed: Seed = 0,
-    limit: Annotated[int | None, typer.Option("--limit", help="At most so many: sessions.", min=1)] = None,
-    name: Annotated[
-        str | None,
-        typer.Option(
-            "--name",
-            help="Name of what is made: the benchmark's; default: --way and the name of --benchmark.",
-        ),
-    ] = None,
-    data_dir: DataDirAnywhere = None,
-    no_checks: NoChecksAnywhere = False,
-) -> None:
+class ComparisonOptions(LoadsBenchmarks):
+    """What `cir make comparison` takes."""
+
+    benchmark: SingleQueries
+    out: Path = option(..., "Where to write: the folder of the benchmark that is made.", "-o")
+    way: str = option(
+        "concatenation", "concatenation (queries that are drawn), or chains (a target is the next reference)."
+    )
+    seed: Seed = 0
+    limit: int | None = option(None, "At most so many: sessions.", min=1)
+    name: str | None = option(
+        None, "Name of what is made: the benchmark's; default: --way and the name of --benchmark."
+    )
+
+
+@command
+def comparison_command(options: ComparisonOptions) -> None:
     """Put single queries together to sessions that lead nowhere, to compare made ones with.
 
     \b
@@ -51,70 +43,53 @@ def comparison_command(
     from submissions.making.circled import relative_paths
     from submissions.running.make import loaded_benchmark
 
-    source = loaded_benchmark(benchmark)
+    source = loaded_benchmark(options.benchmark)
     queries = queries_of(source)
     subset = source.id.replace("/", "_")
     gallery = list(source.gallery or ())
-    if way == "chains" and source.spec.card.source.publisher == "embedded":
-        rows = shapes_chains(gallery, limit or len(queries), seed=seed)
+    if options.way == "chains" and source.spec.card.source.publisher == "embedded":
+        rows = shapes_chains(gallery, options.limit or len(queries), seed=options.seed)
     else:
-        rows = compared(queries, way, subset, seed=seed, limit=limit)
+        rows = compared(queries, options.way, subset, seed=options.seed, limit=options.limit)
     named = (turn["reference_image_id"] for row in rows for turn in row["turns"])
     made = write_benchmark(
-        out,
-        name=name or f"{way}_{subset}",
-        title=f"Queries of {source.id} put together ({way})",
+        options.out,
+        name=options.name or f"{options.way}_{subset}",
+        title=f"Queries of {source.id} put together ({options.way})",
         configs={"test": rows},
         galleries=list(dict.fromkeys((*gallery, *named))),
-        summary=f"Single queries of {source.id}, put together to sessions by {way}, to compare with.",
+        summary=f"Single queries of {source.id}, put together to sessions by {options.way}, to compare with.",
         reference="kept",
         made={
             "pipeline": "comparison",
             "benchmark": source.id,
             "data": source.data_hash,
-            "way": way,
-            "seed": seed,
+            "way": options.way,
+            "seed": options.seed,
         },
         **relative_paths(source),
     )
     echo(str(made))
 
 
-def judge_command(
-    sources: Annotated[
-        list[str], typer.Argument(help="Benchmarks of sessions: ids, or folders of `cir make`.")
-    ],
-    judge: Annotated[
-        list[str],
-        typer.Option(
-            "--judge",
-            help="Language backend that judges, as --language elsewhere; twice for the agreement of two.",
-        ),
-    ],
-    out: Annotated[
-        Path,
-        typer.Option(
-            "--out", "-o", help="Where to write: the folder of judgements.jsonl, tables and the figure."
-        ),
-    ],
-    sessions: Annotated[int, typer.Option("--sessions", help="Drawn of each source.", min=1)] = 60,
-    seed: Seed = 0,
-    runs: Annotated[
-        int, typer.Option("--runs", help="How often each judge judges; the agreement is of all.", min=1)
-    ] = 1,
-    images: Images = None,
-    prompts: Prompts = None,
-    format: Annotated[
-        str,
-        typer.Option(
-            "--format",
-            autocompletion=format_values,
-            help="table (the default), json, csv, latex or markdown.",
-        ),
-    ] = "table",
-    data_dir: DataDirAnywhere = None,
-    no_checks: NoChecksAnywhere = False,
-) -> None:
+class JudgeOptions(LoadsBenchmarks):
+    """What `cir make judge` takes."""
+
+    sources: list[str] = argument(..., "Benchmarks of sessions: ids, or folders of `cir make`.")
+    judge: list[str] = option(
+        ..., "Language backend that judges, as --language elsewhere; twice for the agreement of two."
+    )
+    out: Path = option(..., "Where to write: the folder of judgements.jsonl, tables and the figure.", "-o")
+    sessions: int = option(60, "Drawn of each source.", min=1)
+    seed: Seed = 0
+    runs: int = option(1, "How often each judge judges; the agreement is of all.", min=1)
+    images: Images = None
+    prompts: Prompts = None
+    format: str = option("table", "table (the default), json, csv, latex or markdown.", values=format_values)
+
+
+@command
+def judge_command(options: JudgeOptions) -> None:
     """Let language models judge sessions on five scales, each session alone, several sources side by side.
 
     \b
@@ -129,33 +104,33 @@ def judge_command(
     from cir_datasets.common.tables import check_format, render
     from cir_datasets.construction.circled.judging import agreement_table, scores_figure, scores_table
 
-    check_format(format)
-    loaded = [_source(name) for name in sources]
+    check_format(options.format)
+    loaded = [_source(name) for name in options.sources]
     rows: list[dict[str, Any]] = []
-    for number, backend in enumerate(judge):
-        for run in range(runs):
+    for number, backend in enumerate(options.judge):
+        for run in range(options.runs):
             shown = backend.partition(",")[0]
-            label = shown if judge.count(backend) == 1 else f"{shown} ({number + 1})"
+            label = shown if options.judge.count(backend) == 1 else f"{shown} ({number + 1})"
             rows += _judged(
                 loaded,
                 backend,
-                label if runs == 1 else f"{label}, run {run + 1}",
-                images,
-                prompts,
-                (sessions, seed),
+                label if options.runs == 1 else f"{label}, run {run + 1}",
+                options.images,
+                options.prompts,
+                (options.sessions, options.seed),
                 # An answer of the cache is the first run's; others ask anew, and keep theirs beside it.
                 cache=None
-                if runs == 1 and judge.count(backend) == 1
-                else out / f"answers-{number + 1}-{run + 1}",
+                if options.runs == 1 and options.judge.count(backend) == 1
+                else options.out / f"answers-{number + 1}-{run + 1}",
             )
     found = [table for table in (scores_table(rows), agreement_table(rows)) if table is not None]
     write_whole(
-        out / "judgements.jsonl",
+        options.out / "judgements.jsonl",
         b"".join(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in rows),
     )
-    write_whole(out / "judgements.md", render(found, "markdown").encode() + b"\n")
-    scores_figure(rows).savefig(out / "judgements.png", dpi=DPI, facecolor="white")
-    echo(render(found, format))
+    write_whole(options.out / "judgements.md", render(found, "markdown").encode() + b"\n")
+    scores_figure(rows).savefig(options.out / "judgements.png", dpi=DPI, facecolor="white")
+    echo(render(found, options.format))
 
 
 def _source(name: str) -> Benchmark:
@@ -183,7 +158,6 @@ def _judged(
     cache: Path | None,
 ) -> list[dict[str, Any]]:
     from cir_datasets.construction.circled.judging import Judge, drawn, judged
-    from submissions.commands import report_usage
     from submissions.language import load_language
     from submissions.making.backends import LanguageWords
     from submissions.making.circled import source_pictures

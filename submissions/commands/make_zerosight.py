@@ -8,123 +8,57 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cir_datasets.common.estimates import CALL_SECONDS, PICTURE_TOKENS
+from cir_datasets.common.options import command, option
 from cir_datasets.common.terminal import echo
-from submissions.commands import (
-    LANGUAGE_HELP,
-    Address,
-    Device,
-    DryRun,
-    Engine,
-    MadeName,
-    Prompts,
-    RunFolder,
-    Seed,
-    Title,
-    report_usage,
-)
+from submissions.commands import LANGUAGE_HELP, MakesBenchmark, Seed, report_usage, speaker_of
 
 if TYPE_CHECKING:
     from datetime import date
 
 
-def zerosight_command(
-    videos: Annotated[
-        Path, typer.Option("--videos", help="Folder of videos, searched with its sub-folders.")
-    ],
-    out: RunFolder,
-    vit_encoder: Annotated[
-        str,
-        typer.Option(
-            "--vit-encoder", help="Encoder of the visual similarities; the paper: ViT-L/16 of ImageNet-21k."
-        ),
-    ] = "shapes",
-    clip_encoder: Annotated[
-        str,
-        typer.Option(
-            "--clip-encoder", help="Encoder of the semantic similarities; the paper: CLIP ViT-L/14."
-        ),
-    ] = "shapes",
-    sentence_encoder: Annotated[
-        str | None,
-        typer.Option("--sentence-encoder", help="Encoder of captions; default: the one of --clip-encoder."),
-    ] = None,
-    language: Annotated[
-        str,
-        typer.Option(
-            "--language",
-            help=f"{LANGUAGE_HELP}; it looks and writes.",
-        ),
-    ] = "oracle",
-    prompts: Prompts = None,
-    thresholds: Annotated[
-        str, typer.Option("--thresholds", help="paper, shapes, or a YAML file with the same fields.")
-    ] = "paper",
-    reference_visual: Annotated[
-        float | None,
-        typer.Option(
-            "--reference-visual", help="From this visual similarity on the later of two references goes."
-        ),
-    ] = None,
-    reference_semantic: Annotated[
-        float | None, typer.Option("--reference-semantic", help="The same of semantic similarity.")
-    ] = None,
-    target_visual: Annotated[
-        tuple[float, float] | None,
-        typer.Option("--target-visual", help="Band of a target's visual similarity to its reference."),
-    ] = None,
-    target_semantic: Annotated[
-        tuple[float, float] | None, typer.Option("--target-semantic", help="Band of its semantic similarity.")
-    ] = None,
-    mutual_visual: Annotated[
-        float | None,
-        typer.Option("--mutual-visual", help="From this visual similarity on the later of two targets goes."),
-    ] = None,
-    neighbour: Annotated[
-        float | None,
-        typer.Option("--neighbour", help="Of --consensus released: similarity of captions that agree."),
-    ] = None,
-    consensus: Annotated[
-        str,
-        typer.Option("--consensus", help="paper (Eq. 3-5), or released: the highest mean over neighbours."),
-    ] = "paper",
-    after: Annotated[
-        str, typer.Option("--after", help="Videos published after this day alone (2022-03-31), or none.")
-    ] = "2022-03-31",
-    unknown_dates: Annotated[
-        str, typer.Option("--unknown-dates", help="Videos without a known date: drop or keep.")
-    ] = "drop",
-    pool_frames: Annotated[
-        str,
-        typer.Option(
-            "--pool-frames",
-            help="Every fifth frame of other videos: of those at one a second (sampled), or of all (raw).",
-        ),
-    ] = "sampled",
-    pictures: Annotated[str, typer.Option("--pictures", help="Format of the frames: jpg or png.")] = "jpg",
-    review: Annotated[
-        Path | None, typer.Option("--review", help="A filled-in review.csv; what follows it is made anew.")
-    ] = None,
-    name: MadeName = None,
-    title: Title = None,
-    seed: Seed = 0,
-    limit: Annotated[int | None, typer.Option("--limit", help="At most so many: videos.", min=1)] = None,
-    device: Device = "auto",
-    engine: Engine = "local",
-    address: Address = None,
-    dry_run: DryRun = False,
-    picture_tokens: Annotated[
-        int, typer.Option("--picture-tokens", help="Of --dry-run: tokens of a picture.", min=1)
-    ] = PICTURE_TOKENS,
-    call_seconds: Annotated[
-        float, typer.Option("--call-seconds", help="Of --dry-run: seconds of a call.", min=0.001)
-    ] = CALL_SECONDS,
-    concurrency: Annotated[
-        int | None,
-        typer.Option(
-            "--concurrency", help="Of --dry-run: calls at once; default: those of --language.", min=1
-        ),
-    ] = None,
-) -> None:
+class MakeZeroSightOptions(MakesBenchmark):
+    """What `cir make zerosight` takes."""
+
+    videos: Path = option(..., "Folder of videos, searched with its sub-folders.")
+    vit_encoder: str = option(
+        "shapes", "Encoder of the visual similarities; the paper: ViT-L/16 of ImageNet-21k."
+    )
+    clip_encoder: str = option("shapes", "Encoder of the semantic similarities; the paper: CLIP ViT-L/14.")
+    sentence_encoder: str | None = option(None, "Encoder of captions; default: the one of --clip-encoder.")
+    language: str = option("oracle", f"{LANGUAGE_HELP}; it looks and writes.")
+    thresholds: str = option("paper", "paper, shapes, or a YAML file with the same fields.")
+    reference_visual: float | None = option(
+        None, "From this visual similarity on the later of two references goes."
+    )
+    reference_semantic: float | None = option(None, "The same of semantic similarity.")
+    target_visual: tuple[float, float] | None = option(
+        None, "Band of a target's visual similarity to its reference."
+    )
+    target_semantic: tuple[float, float] | None = option(None, "Band of its semantic similarity.")
+    mutual_visual: float | None = option(
+        None, "From this visual similarity on the later of two targets goes."
+    )
+    neighbour: float | None = option(None, "Of --consensus released: similarity of captions that agree.")
+    consensus: str = option("paper", "paper (Eq. 3-5), or released: the highest mean over neighbours.")
+    after: str = option("2022-03-31", "Videos published after this day alone (2022-03-31), or none.")
+    unknown_dates: str = option("drop", "Videos without a known date: drop or keep.")
+    pool_frames: str = option(
+        "sampled", "Every fifth frame of other videos: of those at one a second (sampled), or of all (raw)."
+    )
+    pictures: str = option("jpg", "Format of the frames: jpg or png.")
+    review: Path | None = option(None, "A filled-in review.csv; what follows it is made anew.")
+    title: str | None = option(None, "Title for people; default: the name.")
+    seed: Seed = 0
+    limit: int | None = option(None, "At most so many: videos.", min=1)
+    picture_tokens: int = option(PICTURE_TOKENS, "Of --dry-run: tokens of a picture.", min=1)
+    call_seconds: float = option(CALL_SECONDS, "Of --dry-run: seconds of a call.", min=0.001)
+    concurrency: int | None = option(
+        None, "Of --dry-run: calls at once; default: those of --language.", min=1
+    )
+
+
+@command
+def zerosight_command(options: MakeZeroSightOptions) -> None:
     """Make a benchmark of videos as ZeroSight was made: queries with positives and hard negatives.
 
     Frames at one a second; a model chooses references; targets are frames of the same video whose likeness
@@ -143,56 +77,35 @@ def zerosight_command(
     from cir_datasets.construction.review_files import TABLE, left_alone
     from cir_datasets.construction.workspace import FAILED, states_of
     from cir_datasets.construction.zerosight.estimate import estimate_table, estimates
-    from cir_datasets.construction.zerosight.options import ZeroSightOptions, load_thresholds
-    from submissions.language import load_language
+    from cir_datasets.construction.zerosight.options import Thresholds, ZeroSightOptions, load_thresholds
     from submissions.language.loading import calls_at_once
     from submissions.making.ray import engine_of
     from submissions.making.zerosight import Encoders, look_at, make_zerosight
 
-    options = ZeroSightOptions(
-        thresholds=load_thresholds(
-            thresholds,
-            reference_visual=reference_visual,
-            reference_semantic=reference_semantic,
-            target_visual=target_visual,
-            target_semantic=target_semantic,
-            mutual_visual=mutual_visual,
-            neighbour=neighbour,
-        ),
-        consensus=consensus,  # type: ignore[arg-type]
-        after=_day(after),
-        unknown_dates=unknown_dates,  # type: ignore[arg-type]
-        pool_frames=pool_frames,  # type: ignore[arg-type]
-        pictures=pictures,  # type: ignore[arg-type]
-        seed=seed,
-        limit=limit,
+    changes = {name: getattr(options, name) for name in Thresholds.model_fields}
+    settings = options.call(
+        ZeroSightOptions,
+        thresholds=load_thresholds(options.thresholds, **changes),
+        after=_day(options.after),
     )
-    if dry_run:
-        found = look_at(videos, options)
+    if options.dry_run:
+        found = look_at(options.videos, settings)
         left = [row for row in found if not row.get(FAILED)]
         echo(f"{len(left):,} of {len(found):,} videos would be taken.")
-        at_once = calls_at_once(language) if concurrency is None else concurrency
-        echo(render([estimate_table(estimates(left, picture_tokens), call_seconds, at_once)], "table"))
+        at_once = calls_at_once(options.language) if options.concurrency is None else options.concurrency
+        asked = estimates(left, options.picture_tokens)
+        echo(render([estimate_table(asked, options.call_seconds, at_once)], "table"))
         return
-    worker = engine_of(engine, address)
-    speaker = load_language(language, **({} if prompts is None else {"prompts": prompts}))
+    worker = engine_of(options.engine, options.address)
+    speaker = speaker_of(options.language, options.prompts)
+    looks = Encoders(options.vit_encoder, options.clip_encoder, options.sentence_encoder, options.device)
     try:
-        made = make_zerosight(
-            videos,
-            out,
-            options,
-            Encoders(vit_encoder, clip_encoder, sentence_encoder, device),
-            speaker,
-            name=name,
-            title=title,
-            review=review,
-            engine=worker,
-        )
+        made = options.call(make_zerosight, options=settings, encoders=looks, language=speaker, engine=worker)
     finally:
         report_usage(speaker)
-    echo(render([stage_table(states_of(out))], "table"), err=True)
+    echo(render([stage_table(states_of(options.out))], "table"), err=True)
     if made.made.review_left:
-        echo(left_alone(out / TABLE), err=True)
+        echo(left_alone(options.out / TABLE), err=True)
     echo(str(made.folder))
     echo(str(made.report))
 

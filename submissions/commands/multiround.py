@@ -17,6 +17,7 @@ from submissions.commands import (
     as_text,
     find_modules_here,
     report_usage,
+    speaker_of,
 )
 from submissions.commands.outputs import check_folder
 from submissions.commands.run import RunsMethods
@@ -132,7 +133,6 @@ def multiround_command(options: MultiroundOptions) -> None:
     """
     from submissions.encoders.truncation import one_truncation_warning
     from submissions.errors import LanguageError
-    from submissions.language import load_language
     from submissions.multiround.journal import only_program, remove_rounds
     from submissions.multiround.making import make_transcript
     from submissions.multiround.sessions import sessions_spec
@@ -149,7 +149,7 @@ def multiround_command(options: MultiroundOptions) -> None:
     loaded = loaded_benchmark(benchmark)
     if options.sessions is not None or options.rank_file is not None:
         sessions_spec(loaded)
-    speaker = load_language(options.simulator, **({} if prompts is None else {"prompts": prompts}))
+    speaker = speaker_of(options.simulator, prompts)
     kept = options.journal or Path(f"{out}.journal")
     with only_program(kept, "cir multiround"):
         try:
