@@ -37,8 +37,8 @@ from cir_datasets.prepared.folder import (
     whole_folders,
 )
 from cir_datasets.registry.cards import BenchmarkSpec
+from cir_datasets.rows import Ids, StoredRows
 from cir_datasets.rows.benchmark import Benchmark
-from cir_datasets.rows.columns import Ids, StoredRows
 from cir_metrics.errors import CallError
 
 if TYPE_CHECKING:

@@ -20,10 +20,10 @@ from cir_datasets.common.progress import step_progress
 from cir_datasets.common.staging import staging_folder
 from cir_datasets.errors import FIX, DatasetError, RecordError
 from cir_datasets.prepared.folder import FORMAT, META_FILE, meta_hash
+from cir_datasets.rows import StoredRows
 from cir_datasets.rows.benchmark import Benchmark
 from cir_datasets.rows.candidates import GALLERY
 from cir_datasets.rows.checks import Tally, check_counts, checked_images, checked_rows
-from cir_datasets.rows.columns import StoredRows
 from cir_datasets.rows.hashing import DataHasher, gallery_hash
 from cir_datasets.rows.places import write_places
 from cir_datasets.rows.records import Row, image_schema

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from cir_datasets.common.tables import Table
     from cir_datasets.registry.cards import BenchmarkSpec
+    from cir_datasets.rows import StoredRows
     from cir_datasets.rows.candidates import AskedRanking, OwnLists
-    from cir_datasets.rows.columns import StoredRows
     from cir_datasets.rows.notebook import NotebookRows
     from cir_datasets.rows.records import Row
     from cir_metrics.signature import ReferenceUse
@@ -196,8 +196,8 @@ class Benchmark:
         import numpy as np
         import pyarrow.compute as pc
 
+        from cir_datasets.rows import id_array, numbers
         from cir_datasets.rows.candidates import GALLERY, OwnLists
-        from cir_datasets.rows.columns import id_array, numbers
 
         if self.references.null_count == len(self.references):
             return "none"
@@ -224,13 +224,13 @@ class Benchmark:
 
     def ids(self, name: str) -> pa.ChunkedArray:
         """A column of ids, or of lists of ids, as Arrow holds it: texts, or dictionaries of texts."""
-        from cir_datasets.rows.columns import StoredRows
+        from cir_datasets.rows import StoredRows
 
         return self.table.ids(name) if isinstance(self.table, StoredRows) else self.table.column(name)
 
     def places(self, name: str) -> pa.ChunkedArray | None:
         """A column of ids, or of lists of ids, as places in the gallery; None where they are not known."""
-        from cir_datasets.rows.columns import StoredRows
+        from cir_datasets.rows import StoredRows
 
         return self.table.places(name) if isinstance(self.table, StoredRows) else None
 
@@ -263,7 +263,7 @@ class Benchmark:
             >>> [row["query_id"] for row in cir_datasets.load("shapes/val").head(2)]
             ['shapes_val_00000', 'shapes_val_00001']
         """
-        from cir_datasets.rows.columns import StoredRows
+        from cir_datasets.rows import StoredRows
         from cir_datasets.rows.notebook import NotebookRows
 
         if isinstance(self.table, StoredRows):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cir_datasets.rows.columns import distinct, list_lengths, numbers
+from cir_datasets.rows import distinct, list_lengths, numbers
 from cir_metrics.catalogue import reads_subset
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from cir_datasets.errors import OverlayError
-from cir_datasets.rows.columns import numbers
+from cir_datasets.rows import numbers
 from cir_metrics.errors import UnknownNameError, did_you_mean
 from submissions.formats.budget import Budget
 from submissions.rank_file.columns import Columns

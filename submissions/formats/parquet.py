@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from cir_datasets.common.parquet_pages import MARK, MAX_FOOTER, Chunk, EncodingError, row_groups
-from cir_datasets.rows.columns import list_lengths, numbers
+from cir_datasets.rows import list_lengths, numbers
 from submissions.errors import SubmissionError
 from submissions.formats import native
 from submissions.formats.budget import Budget

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from cir_datasets.rows.columns import id_array
+from cir_datasets.rows import id_array
 from submissions.errors import ConversionError
 from submissions.formats.budget import Budget
 from submissions.formats.native import ReaderContext, UncheckedFile, read_rankings

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cir_datasets.rows.columns import id_array, int32_array, list_lengths, numbers
+from cir_datasets.rows import id_array, int32_array, list_lengths, numbers
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 
 from cir_datasets.registry.averages import is_micro, member_metric
 from cir_datasets.registry.suites import suite
-from cir_datasets.rows.columns import list_lengths
+from cir_datasets.rows import list_lengths
 from cir_metrics.catalogue import check_variant, metric, parse_metric
 from cir_metrics.sums import FloatArray, exact_mean
 from submissions.report.document import Report

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cir_datasets.rows.columns import list_lengths, numbers
+from cir_datasets.rows import list_lengths, numbers
 from cir_metrics.coding import IntArray, censor
 from cir_metrics.measures import (
     area_under_hits,

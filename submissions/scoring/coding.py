@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cir_datasets.rows.columns import distinct, id_array, list_lengths, numbers
+from cir_datasets.rows import distinct, id_array, list_lengths, numbers
 from cir_metrics.coding import UNLISTED, first_ranks, mark
 from cir_metrics.errors import InputError
 from cir_metrics.evaluation import CodedQueries, CodedSessions

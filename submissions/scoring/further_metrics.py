@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cir_datasets.rows.columns import list_lengths
+from cir_datasets.rows import list_lengths
 from cir_metrics.catalogue import METRICS, check_variant, metric, parse_metric, reads_subset
 from cir_metrics.errors import CallError, InputError, UnknownNameError
 from cir_metrics.measures import map_subset, recall_at_k, recall_subset

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cir_datasets.common.counts import counted
-from cir_datasets.rows.columns import id_array
+from cir_datasets.rows import id_array
 from submissions.formats.native import UncheckedFile
 from submissions.rank_file.benchmarks import MAX_DEPTH, SUBSET_DEPTH, Queries
 from submissions.rank_file.columns import Columns

@@ -14,7 +14,7 @@ import pytest
 import cir_datasets
 from cir_datasets.errors import DatasetError
 from cir_datasets.prepared import row_schema
-from cir_datasets.rows.columns import StoredRows
+from cir_datasets.rows import StoredRows
 from cir_datasets.rows.places import write_places
 from submissions import make_rank_file, score
 

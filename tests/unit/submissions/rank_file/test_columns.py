@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from cir_datasets.rows.columns import numbers
+from cir_datasets.rows import numbers
 from submissions.rank_file.columns import Columns, _parts
 
 QUERIES = {"q1": ["a", "b", "é中"], "q2": [], "q3": ["b"]}
