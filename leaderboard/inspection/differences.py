@@ -192,7 +192,11 @@ def _name(submissions: Sequence[Submission]) -> str:
 def _etag(submissions: Sequence[Submission]) -> str:
     """Names the scores that are compared."""
     scored = [each.last("scored", "rescored") for each in submissions]
-    named = [(each.id, (each.method or {}).get("name")) for each in submissions]
+    methods = [each.method or {} for each in submissions]
+    named = [
+        (each.id, method.get("name"), method.get("oracle"))
+        for each, method in zip(submissions, methods, strict=True)
+    ]
     said = [_VERSION, package_version(), named, [event and event.id for event in scored]]
     return hashlib.sha256(json.dumps(said).encode()).hexdigest()
 
