@@ -1,6 +1,7 @@
 """Two to four entries of a board side by side: the comparison that `cir compare` makes of the same files.
 
-The scores are put together from what the store keeps, and `submissions.compare` does the rest.
+The scores are put together from what the store keeps, and `submissions.compare` does the rest; what ranks the
+board leads.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("leaderboard.inspection")
 
-_VERSION = 4
+_VERSION = 5
 """Goes up whenever a comparison of the same entries would give another result."""
 MOST = 4
 """Entries that are compared at once."""
@@ -123,16 +124,18 @@ class Compared:
 
     def _made(self, submissions: Sequence[Submission], etag: str) -> Comparison | None:
         # The sessions of a dialogue are named by its lists; everything else is in the values.
-        make = boards.board(submissions[0].board).dialogue is not None
-        reports = [self._numbers.report(each, make=make) for each in submissions]
-        whole = [each for each in reports if each is not None]
+        board = boards.board(submissions[0].board)
+        reports = [self._numbers.report(each, make=board.dialogue is not None) for each in submissions]
+        whole = [
+            replace(each, main_metric=board.primary, main=board.primary_value(each.metrics))
+            for each in reports
+            if each is not None
+        ]
         if len(whole) < len(reports):
             return None
         from submissions.comparison.comparing import compare
 
         found = compare(whole)
-        # Which queries flip is read from the lists of both, a page at a time.
-        found = replace(found, pairs=tuple(replace(pair, flips=()) for pair in found.pairs))
         body = gzip.compress(_record().dump_json(found), mtime=0)
         row = {"changed": int(time.time()), "etag": etag, "body": body}
         with self._store.database.write() as connection:

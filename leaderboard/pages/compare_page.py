@@ -7,6 +7,8 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from cir_datasets.common.counts import counted
+from cir_datasets.registry.averages import member_metric
+from cir_metrics.catalogue import reads_subset
 from cir_metrics.errors import CirError, UnknownNameError
 from leaderboard import boards
 from leaderboard.boards import Board
@@ -16,15 +18,12 @@ from leaderboard.identity import NOBODY
 from leaderboard.inspection.differences import MOST
 from leaderboard.inspection.hits import (
     LAST,
-    SUBSET,
     SUBSET_HIT,
     default_turn,
     hit_words,
     main_cutoff,
-    ranks_by_subset,
     turn_word,
 )
-from leaderboard.inspection.lists import KeptLists
 from leaderboard.inspection.numbers import EntryNumbers
 from leaderboard.pages.board.groups import aspects, turns
 from leaderboard.pages.findings import sentence
@@ -36,7 +35,7 @@ from submissions.comparison.result import shown_p
 from submissions.scoring.samples import is_better
 
 if TYPE_CHECKING:
-    from submissions.comparison.difference import Difference, Pair
+    from submissions.comparison.difference import Difference, Flips, Pair
     from submissions.comparison.result import Comparison
 
 _FLIPS = 50
@@ -155,7 +154,7 @@ def _compared(
     numbers = site.server.numbers.side_by_side(submissions)
     names = [method.name for method in found.methods]
     pairs = [
-        _pair(site, board, both, found, pair)
+        _pair(board, both, found, pair)
         for both, pair in zip(combinations(submissions, 2), found.pairs, strict=True)
     ]
     values = {
@@ -201,13 +200,14 @@ def _hit(board: Board) -> str:
 
 
 def _pair(
-    site: Site, board: Board, submissions: tuple[Submission, Submission], found: Comparison, pair: Pair
+    board: Board, submissions: tuple[Submission, Submission], found: Comparison, pair: Pair
 ) -> dict[str, Any]:
     """Two entries in words and numbers."""
     names = pair.first, pair.second
-    main = pair.differences.get(board.primary) or next(iter(pair.differences.values()))
+    main = pair.differences[board.primary]
     values = {method.name: method.values for method in found.methods}
-    lists = site.server.lists.of(submissions[0]), site.server.lists.of(submissions[1])
+    in_subset = [reads_subset(member_metric(each.metric)) for each in pair.flips]
+    flips = [_flips(board, each, main.n) for each in pair.flips]
     ids = [each.id for each in submissions]
     differences = sorted(pair.differences.values(), key=lambda each: each is not main)
     rows = [_row(board, each, *(values[name][each.metric] for name in names)) for each in differences]
@@ -218,8 +218,8 @@ def _pair(
         "words": _words(board, names, main, found.tests),
         "verdict": _verdict(main),
         "significant": main.significant,
-        "flips": _flips(board, *lists),
-        "subset_flips": _flips(board, *lists, by=SUBSET) if ranks_by_subset(board) else None,
+        "flips": next((each for each, inside in zip(flips, in_subset, strict=True) if not inside), None),
+        "subset_flips": next((each for each, inside in zip(flips, in_subset, strict=True) if inside), None),
         **rows[0],
         "rows": rows,
     }
@@ -287,38 +287,21 @@ def _p_words(p: float) -> str:
     return text.replace("<", "< ") if text.startswith("<") else f"= {text}"
 
 
-def _flips(
-    board: Board, first: KeptLists | None, second: KeptLists | None, by: str = ""
-) -> dict[str, Any] | None:
-    """The queries that one of two entries hits alone, or None where their lists are not there (yet)."""
-    if first is None or second is None:
-        return None
-    k, turn = main_cutoff(board), default_turn(board)
-    queries: dict[str, list[tuple[str, str]]] = {"won": [], "lost": []}
-    same = 0
-    for mine, theirs in zip(first.members, second.members, strict=True):
-        if mine.names != theirs.names:
-            return None
-        hits, others = (each.subset_hits if by else each.hits(k, turn) for each in (mine, theirs))
-        if hits is None or others is None:
-            return None
-        same += int((hits == others).sum())
-        for name, hit, other_hit in zip(mine.names, hits.tolist(), others.tolist(), strict=True):
-            if hit != other_hit:
-                queries["won" if hit else "lost"].append((mine.benchmark, name))
-    fewer = min(map(len, queries.values()))
-    room = max(_FLIPS // 2, _FLIPS - fewer)
-    flipped = [
-        {"id": name, "benchmark": benchmark, "outcome": outcome}
-        for outcome, each in queries.items()
-        for benchmark, name in each[:room]
-    ]
+def _flips(board: Board, flips: Flips, n: int) -> dict[str, Any]:
+    """The queries that one of two entries hits alone."""
+    queries = {"won": flips.hit_to_miss, "lost": flips.miss_to_hit}
+    won, lost = map(len, queries.values())
+    room = max(_FLIPS // 2, _FLIPS - min(won, lost))
     return {
-        "won": len(queries["won"]),
-        "lost": len(queries["lost"]),
-        "same": same,
+        "won": won,
+        "lost": lost,
+        "same": n - won - lost,
         "first": {outcome: each[0] if each else None for outcome, each in queries.items()},
-        "listed": flipped,
+        "listed": [
+            {"id": name, "benchmark": benchmark, "outcome": outcome}
+            for outcome, each in queries.items()
+            for benchmark, name in each[:room]
+        ],
         "suite": board.takes_bundles,
     }
 
