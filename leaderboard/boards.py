@@ -26,6 +26,7 @@ from cir_datasets import registry
 from cir_datasets.common.paths import cache_home, challenge_home
 from cir_datasets.common.yaml import checked, read_yaml
 from cir_datasets.registry import members_of
+from cir_datasets.registry.averages import member_metric
 from cir_datasets.registry.challenges import CONFIG
 from cir_datasets.registry.schema import main_metric_terms
 from cir_datasets.registry.suites import Suite, find_suite
@@ -343,6 +344,24 @@ def all_metrics(report: Mapping[str, Any]) -> dict[str, float]:
     for run in report.get("runs", ()):
         found.update({f"{name}@{run['benchmark']}": value for name, value in run["metrics"].items()})
     return found
+
+
+def main_of_member(expression: str, metrics: Mapping[str, float], member: str) -> float | None:
+    """What ranks a suite, of one member alone; None where it is not known.
+
+    Args:
+        expression: of what ranks.
+        metrics: from `all_metrics`.
+        member: its id.
+
+    Example:
+        >>> main_of_member("mean(map@5, map@10)", {"map@5@a/b": 0.5, "map@10@a/b": 0.25}, "a/b")
+        0.375
+    """
+    from submissions.scoring.score_report import main_value
+
+    terms = main_metric_terms(expression)
+    return main_value(expression, {term: metrics.get(f"{member_metric(term)}@{member}") for term in terms})
 
 
 def of_benchmark(benchmark_id: str, *, dialogue: bool = False) -> tuple[Board, ...]:

@@ -12,7 +12,7 @@ from cir_datasets.registry.published import Number, Reported, published
 from cir_datasets.registry.schema import main_metric_terms
 from cir_datasets.registry.suites import Suite, find_suite, suite_ids
 from cir_metrics.errors import UnknownNameError, did_you_mean
-from leaderboard.boards import Board
+from leaderboard.boards import Board, main_of_member
 from leaderboard.pages.board.head import in_short
 from leaderboard.pages.board.rows import lines_of
 from leaderboard.pages.published_rows import boards_of
@@ -129,13 +129,8 @@ def _member(benchmark: str) -> Member:
 
 
 def _line(found: Suite, row: Mapping[str, Any]) -> SuiteLine:
-    terms = main_metric_terms(found.main_metric)
-    members = []
-    for name in found.benchmarks:
-        values = [row["metrics"].get(f"{term}@{name}") for term in terms]
-        known = [value for value in values if value is not None]
-        members.append(sum(known) / len(terms) if len(known) == len(terms) else None)
-    return SuiteLine(row, method_name(row), tuple(members))
+    members = tuple(main_of_member(found.main_metric, row["metrics"], name) for name in found.benchmarks)
+    return SuiteLine(row, method_name(row), members)
 
 
 def _reported(found: Suite) -> list[ReportedLine]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from cir_metrics.catalogue import parse_metric
 from cir_metrics.sums import FloatArray, exact_mean
 from leaderboard.boards import Board
 from leaderboard.pages.queries import benchmark_here
+from submissions.scoring.score_report import main_value
 
 if TYPE_CHECKING:
     from cir_datasets.registry.cards import BenchmarkSpec
@@ -41,9 +41,7 @@ def chance_level(board: Board) -> float | None:
         >>> round(chance_level(boards.board("cirr/val")), 6)  # mean(5/2296, 1/5)
         0.101089
     """
-    found = [_over_members(board, term) for term in board.primary_terms]
-    known = [value for value in found if value is not None]
-    return math.fsum(known) / len(known) if len(known) == len(found) else None
+    return main_value(board.primary, {term: _over_members(board, term) for term in board.primary_terms})
 
 
 def _over_members(board: Board, term: str) -> float | None:

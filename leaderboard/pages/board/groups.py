@@ -7,14 +7,14 @@ from typing import Any
 
 from cir_datasets.common.tables import Cell, Table
 from cir_datasets.pages import table_values
-from leaderboard.boards import Board
+from leaderboard.boards import Board, main_of_member
 from leaderboard.inspection.hits import main_cutoff, turn_word
 from leaderboard.inspection.numbers import MemberNumbers
 from leaderboard.pages.figures import chance, with_interval
 from leaderboard.pages.labels import metric_label, ranked_by_heading
 from leaderboard.pages.plots import Bars, Curve, Point, bars_svg, curve_svg
 from leaderboard.views import method_name
-from submissions.scoring.score_report import is_rank, main_value, shown_value
+from submissions.scoring.score_report import is_rank, shown_value
 
 
 def aspects(board: Board, found: Sequence[tuple[str, MemberNumbers]], asked: str = "") -> dict[str, Any]:
@@ -153,16 +153,8 @@ def members_of(board: Board, chosen: Sequence[Mapping[str, Any]]) -> dict[str, A
         return shown
     bars = []
     for row in chosen:
-        values = []
-        for member in members:
-            suffix = f"@{member}"
-            own = {
-                name.removesuffix(suffix): each
-                for name, each in row["metrics"].items()
-                if name.endswith(suffix)
-            }
-            values.append(main_value(board.primary.replace("@micro", ""), own))
-        bars.append(Bars(method_name(row), tuple(values)))
+        values = tuple(main_of_member(board.primary, row["metrics"], member) for member in members)
+        bars.append(Bars(method_name(row), values))
     shown["plot"] = bars_svg(
         list(members),
         bars,
