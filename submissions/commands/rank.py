@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -85,10 +85,8 @@ def rank_command(options: RankOptions) -> None:
             --images G.txt --method Ours --out run.json
         cir rank --benchmark shapes/val --lists rankings.json --method Ours --out run.json
     """
-    from cir_datasets.registry.suites import find_suite
-    from submissions.rank_file.model import RankBundle, write
+    from submissions.rank_file.model import answer_of, write
     from submissions.running.own_embeddings import ranked_by_embeddings
-    from submissions.running.own_ids import from_own
     from submissions.running.own_lists import ranked_by_lists
     from submissions.running.own_scores import ranked_by_scores
 
@@ -97,7 +95,7 @@ def rank_command(options: RankOptions) -> None:
     door = _door(paths, by_position=options.by_position, normalise=options.normalise)
     check_file(options.out)
     short = warn_of_short_rankings(options.benchmark, options.k)
-    found = _Files(find_suite(options.benchmark), paths, options.by_position or door == "lists").read()
+    parts = _read_parts(options.benchmark, paths, options.by_position or door == "lists")
     doors: dict[str, Callable[..., Any]] = {
         "scores": partial(ranked_by_scores, by_position=options.by_position),
         "query_embeddings": partial(
@@ -107,11 +105,10 @@ def rank_command(options: RankOptions) -> None:
     }
     make = doors[door]
     ranked = partial(make, method=options.method, k=options.k)
-    made = from_own(options.benchmark, found.values, ranked, found.names)
-    written = str(write(made, options.out))
-    first = made.runs[0] if isinstance(made, RankBundle) else made
+    runs = [ranked(member, given.values, given.names) for member, given in parts]
+    written = str(write(answer_of(options.benchmark, runs), options.out))
     if options.as_json:
-        echo(as_text({"file": written, "benchmark": options.benchmark, "method": first.method.name}))
+        echo(as_text({"file": written, "benchmark": options.benchmark, "method": runs[0].method.name}))
     else:
         echo(written)
     if not short:
@@ -160,86 +157,75 @@ class _Given:
     names: Names
 
 
-@dataclass(frozen=True)
-class _Files:
-    """The files that were named; of a suite folders of them."""
+def _read_parts(benchmark: str, paths: dict[str, Path], needs_no_ids: bool) -> list[tuple[str, _Given]]:
+    """What the files hold by benchmark: of a suite the options name folders with a file a member.
 
-    suite: Suite | None
-    paths: dict[str, Path]
-    needs_no_ids: bool
+    Raises:
+        MissingFileError: one is not there.
+        MethodError: one cannot be read, or is not what the option wants.
+    """
+    from cir_datasets.registry.suites import find_suite
 
-    def read(self) -> _Given:
-        """Read them all.
+    suite = find_suite(benchmark)
+    if suite is None:
+        return [(benchmark, _read(paths, "", needs_no_ids))]
+    by_argument = {argument: _files_in(suite, argument, folder) for argument, folder in paths.items()}
+    parts = []
+    for member in suite.benchmarks:
+        own = {argument: files[member] for argument, files in by_argument.items()}
+        parts.append((member, _read(own, member, needs_no_ids)))
+    return parts
 
-        Raises:
-            MissingFileError: one is not there.
-            MethodError: one cannot be read, or is not what the option wants.
-        """
-        if self.suite is None:
-            return self._one(self.paths, "")
-        parts: dict[str, dict[str, Path]] = {
-            argument: self._members(argument, folder) for argument, folder in self.paths.items()
-        }
-        reads = {
-            member: self._one({argument: own[member] for argument, own in parts.items()}, member)
-            for member in self.suite.benchmarks
-        }
-        values = {
-            argument: {member: each.values[argument] for member, each in reads.items()} for argument in parts
-        }
-        return _Given(values, self._names({member: each.names for member, each in reads.items()}))
 
-    def _one(self, paths: dict[str, Path], member: str) -> _Given:
-        from submissions.commands.rank_inputs import read_array, read_ids, read_lists
-        from submissions.running.own_ids import Names, not_given
+def _read(paths: dict[str, Path], member: str, needs_no_ids: bool) -> _Given:
+    from submissions.commands.rank_inputs import read_array, read_ids, read_lists
+    from submissions.running.own_ids import not_given
 
-        values: dict[str, Any] = {}
-        lines = set()
-        for argument, of in (("query_ids", "row"), ("image_ids", "column")):
-            if argument not in paths and not self.needs_no_ids:
-                raise not_given(argument, of, self._names({}))
-        # What is cheap to refuse comes first.
-        for argument, path in sorted(paths.items(), key=lambda item: not item[0].endswith("_ids")):
-            option = _OPTIONS[argument]
-            if argument in ("lists", "subset_lists"):
-                values[argument] = read_lists(path, option)
-            elif argument in ("query_ids", "image_ids"):
-                values[argument], by_line = read_ids(path, option)
-                lines |= {argument} if by_line else set()
-            else:
-                values[argument] = read_array(path, option)
-        files = {argument: str(path) for argument, path in paths.items()}
-        return _Given(values, Names(files, self._names({}).options, member, frozenset(lines)))
+    values: dict[str, Any] = {}
+    lines = set()
+    for argument, of in (("query_ids", "row"), ("image_ids", "column")):
+        if argument not in paths and not needs_no_ids:
+            raise not_given(argument, of, _names())
+    # What is cheap to refuse comes first.
+    for argument, path in sorted(paths.items(), key=lambda item: not item[0].endswith("_ids")):
+        option = _OPTIONS[argument]
+        if argument in ("lists", "subset_lists"):
+            values[argument] = read_lists(path, option)
+        elif argument in ("query_ids", "image_ids"):
+            values[argument], by_line = read_ids(path, option)
+            lines |= {argument} if by_line else set()
+        else:
+            values[argument] = read_array(path, option)
+    files = {argument: str(path) for argument, path in paths.items()}
+    return _Given(values, replace(_names(), files=files, member=member, lines=frozenset(lines)))
 
-    def _names(self, members: dict[str, Names]) -> Names:
-        from submissions.running.own_ids import Names
 
-        options = {argument: f"{option} FILE" for argument, option in _OPTIONS.items()}
-        return Names(options=options | {"by_position": "--by-position"}, members=members)
+def _names() -> Names:
+    from submissions.running.own_ids import Names
 
-    def _members(self, argument: str, folder: Path) -> dict[str, Path]:
-        """The file of each member of the suite."""
-        from submissions.commands.rank_inputs import ENDINGS
-        from submissions.errors import MethodError
-        from submissions.running.own_ids import by_member
+    options = {argument: f"{option} FILE" for argument, option in _OPTIONS.items()}
+    return Names(options=options | {"by_position": "--by-position"})
 
-        suite, option = self.suite, _OPTIONS[argument]
-        if suite is None:
-            return {}
-        ending = ENDINGS[argument]
-        wanted = ", ".join(f"{member.partition('/')[2]}{ending[0]}" for member in suite.benchmarks)
-        if not folder.is_dir():
-            raise MethodError(
-                f"{option} {folder}: {suite.id} is a suite, and this is not a folder. "
-                f"Fix: name a folder that holds {wanted}."
-            )
-        files = sorted(path for path in folder.iterdir() if path.name.endswith(ending))
-        stems = [path.name.partition(".")[0] for path in files]
-        twice = next((stem for stem in stems if stems.count(stem) > 1), None)
-        if twice is not None:
-            raise MethodError(f"{option} {folder}: several files are named {twice}. Fix: leave one there.")
-        names = self._names({})
-        return by_member(suite, argument, dict(zip(stems, files, strict=True)), names)
+
+def _files_in(suite: Suite, argument: str, folder: Path) -> dict[str, Path]:
+    """The file of each member of the suite."""
+    from submissions.commands.rank_inputs import ENDINGS
+    from submissions.errors import MethodError
+    from submissions.running.own_ids import by_member
+
+    option, ending = _OPTIONS[argument], ENDINGS[argument]
+    wanted = ", ".join(f"{member.partition('/')[2]}{ending[0]}" for member in suite.benchmarks)
+    if not folder.is_dir():
+        raise MethodError(
+            f"{option} {folder}: {suite.id} is a suite, and this is not a folder. "
+            f"Fix: name a folder that holds {wanted}."
+        )
+    files = sorted(path for path in folder.iterdir() if path.name.endswith(ending))
+    stems = [path.name.partition(".")[0] for path in files]
+    twice = next((stem for stem in stems if stems.count(stem) > 1), None)
+    if twice is not None:
+        raise MethodError(f"{option} {folder}: several files are named {twice}. Fix: leave one there.")
+    return by_member(suite, argument, dict(zip(stems, files, strict=True)), _names())
 
 
 def _next_step(benchmark: str, written: str) -> str:

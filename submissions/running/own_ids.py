@@ -40,7 +40,6 @@ class Names:
         options: by argument how it is given at the command line.
         member: the suite's member that it is of, or empty.
         lines: arguments whose file has an id a line.
-        members: by member of a suite what its own messages say; those of others name the member.
 
     Example:
         >>> Names().at("query_ids", 5), Names().giving("query_ids")
@@ -55,7 +54,6 @@ class Names:
     options: Mapping[str, str] = field(default_factory=dict)
     member: str = ""
     lines: frozenset[str] = frozenset()
-    members: Mapping[str, Names] = field(default_factory=dict)
 
     def of(self, argument: str) -> str:
         """What an argument is called."""
@@ -449,7 +447,6 @@ def from_own(
     benchmark: str | Benchmark,
     given: Mapping[str, Any],
     make: Callable[[str | Benchmark, Mapping[str, Any], Names], RankFile],
-    names: Names | None = None,
 ) -> RankFile | RankBundle:
     """The rank file of what a user has; of a suite a bundle.
 
@@ -457,13 +454,12 @@ def from_own(
         benchmark: an id or a benchmark, or a suite's id.
         given: by argument what was given; of a suite a mapping by member.
         make: makes one rank file.
-        names: what messages call the arguments; default: as Python does.
 
     Raises:
         MethodError: of a suite an argument is not a mapping, or a member is unknown, named twice or missing.
         CirError: as `make` does.
     """
-    names = Names() if names is None else names
+    names = Names()
     given = {argument: value for argument, value in given.items() if value is not None}
     suite = find_suite(benchmark) if isinstance(benchmark, str) else None
     if suite is None:
@@ -472,8 +468,7 @@ def from_own(
     runs = []
     for member in suite.benchmarks:
         own = {argument: value[member] for argument, value in parts.items()}
-        called = names.members.get(member) or replace(names, member=member)
-        runs.append(make(member, own, called))
+        runs.append(make(member, own, replace(names, member=member)))
     return answer_of(suite.id, runs)
 
 
