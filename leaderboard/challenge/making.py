@@ -28,6 +28,7 @@ from cir_datasets.common.paths import cache_home, challenge_home
 from cir_datasets.errors import RecordError
 from cir_datasets.registry.challenges import CARD_FILE, CONFIG, PINS_FILE, challenge_names
 from cir_datasets.registry.schema import main_metric_terms
+from cir_datasets.rows.candidates import second_ranking
 from cir_metrics.errors import CallError
 from leaderboard.boards import Phase, check_place, organisers_folder, parse, phases_fault
 from leaderboard.challenge.material import Material, own_data
@@ -427,11 +428,9 @@ def _write_sample(rules: Rules, public: Path) -> Path:
             )
             for row in rows
         }
-        if benchmark.spec.config.subset is not None:
-            subsets = {
-                row["query_id"]: [i for i in row["subset_image_ids"] if i != row["reference_image_id"]]
-                for row in rows
-            }
+        second = second_ranking(benchmark.spec)
+        if second is not None:
+            subsets = {row["query_id"]: second.images(row) for row in rows}
     method = Method(name="Sample in random order")
     path = public / SAMPLE_FILE
     path.write_bytes(RankFile(rules.id, benchmark.version, method, rankings, subsets).to_json())

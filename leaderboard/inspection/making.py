@@ -24,7 +24,6 @@ from leaderboard.queue.child import Limits, main, run
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
-    from cir_datasets.rows.records import Row
     from leaderboard.queue.judging import Validated
     from submissions.rank_file.benchmarks import Benchmarks
     from submissions.rank_file.columns import Columns
@@ -125,6 +124,7 @@ def _arrays(
     right_by: Sequence[str],
 ) -> dict[str, NDArray[Any]]:
     """One rank file against its benchmark; of a transcript with its rounds by session."""
+    from cir_datasets.rows.candidates import second_ranking
     from cir_datasets.rows.right import right_answers
     from submissions.rank_file.benchmarks import board_depth
     from submissions.scoring.coding import as_columns
@@ -158,7 +158,8 @@ def _arrays(
     shown = [codes[:, :SHOWN]]
     if rank_file.subset_rankings:
         ranked = rank_file.subset_rankings
-        others = [_others(row) for row in rows]
+        second = second_ranking(benchmark.spec)
+        others = [set() if second is None else {*second.images(row)} for row in rows]
         width = max(map(len, others))
         subsets = _subset_codes([ranked[name] for name in names], width, images, places)
         left_out = [other.difference(ranked[name]) for other, name in zip(others, names, strict=True)]
@@ -213,11 +214,6 @@ def _gallery_facts(benchmark: Benchmark, codes: NDArray[np.int32], images: Seque
         "shortest": int(lengths.min()),
         "longest": int(lengths.max()),
     }
-
-
-def _others(row: Row) -> set[str]:
-    """The images of a query's subset but its reference."""
-    return {*row["subset_image_ids"]} - {row["reference_image_id"]}
 
 
 def _subset_codes(

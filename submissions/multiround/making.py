@@ -93,11 +93,17 @@ def sessions_to_play(benchmark: Benchmark, settings: RoundSettings, limit: int |
 
     Raises:
         MethodError: as for `sessions_of` and `drawn_sessions`; the limit is not a whole number from 1 on;
-            queries' own aspects are asked for where sessions have no query.
+            queries' own aspects are asked for where sessions have no query; queries rank galleries of their
+            own.
     """
     if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
         raise MethodError(
             f"limit={limit!r} is out of range. Fix: use a whole number from 1 on, or leave it out."
+        )
+    if benchmark.per_query:
+        raise MethodError(
+            f"{benchmark.id}: each query ranks a gallery of its own, and a dialogue searches one for all its "
+            "rounds. Fix: use a benchmark with a common gallery, such as cirr/val."
         )
     if settings.start == "random":
         if settings.aspect == OWN:

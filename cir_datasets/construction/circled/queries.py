@@ -39,6 +39,7 @@ def queries_of(benchmark: Benchmark, *, limit: int | None = None, seed: int = 0)
     faults = {
         "its rows are sessions already": benchmark.multi_turn,
         "its targets are withheld": benchmark.ground_truth_withheld,
+        "each query ranks a gallery of its own": benchmark.per_query,
     }
     for why, wrong in faults.items():
         if wrong:

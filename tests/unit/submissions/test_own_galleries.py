@@ -14,17 +14,20 @@ import pytest
 
 import cir_datasets
 import submissions
-from cir_datasets.errors import CardError, RecordError
+from cir_datasets.construction.circled.queries import queries_of
+from cir_datasets.errors import CardError, ConstructionError, RecordError
 from cir_datasets.registry.cards import BenchmarkSpec
 from cir_datasets.rows.benchmark import Benchmark
 from cir_datasets.rows.hashing import galleries_hash
 from cir_metrics.signature import differences
 from submissions.errors import MethodError
+from submissions.multiround.making import sessions_to_play
 from submissions.rank_file.model import Method
 from submissions.report.floors import chance, random_floor
 from submissions.running.own_embeddings import rank_file_from_embeddings
 from submissions.running.own_lists import rank_file_from_lists
 from submissions.running.own_scores import rank_file_from_scores
+from submissions.transcripts.settings import RoundSettings
 
 
 def codes(benchmark: Benchmark, rankings: dict[str, list[str]]) -> list[str]:
@@ -266,3 +269,11 @@ def test_embeddings_rank_a_list_as_they_rank_the_gallery(drawn: tuple[Benchmark,
         known = [image for image in common.rankings[query] if image in set(listed)]  # type: ignore[union-attr]
         assert made.rankings[query][: len(known)] == known  # type: ignore[union-attr]
     assert made.subset_rankings == common.subset_rankings  # type: ignore[union-attr]
+
+
+def test_no_dialogue_is_played_and_no_sessions_are_made_over_lists_that_differ() -> None:
+    benchmark = world.loaded()
+    with pytest.raises(MethodError, match="gallery of its own"):
+        sessions_to_play(benchmark, RoundSettings(), None)
+    with pytest.raises(ConstructionError, match="gallery of its own"):
+        queries_of(benchmark)
