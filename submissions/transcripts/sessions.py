@@ -97,10 +97,16 @@ def references_in_lists(rounds: Sequence[Round]) -> tuple[int, int] | None:
     A round that a silent user ends ranks nothing, and is left out.
     """
     import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from cir_datasets.rows import id_array
 
     columns = Columns.of_lists({str(place): each.top for place, each in enumerate(rounds)}, by_turn=False)
-    ranked = [None if each.end.startswith(SILENT) else each.reference for each in rounds]
-    return references_held(columns, np.arange(len(rounds)), pa.array(ranked, pa.string()))
+    # `pa.array` and `pa.scalar` would import pandas, and a process that judges must not.
+    ranked = id_array(["" if each.end.startswith(SILENT) else each.reference or "" for each in rounds])
+    is_ranked = pc.utf8_length(ranked).cast(pa.bool_())
+    references = pc.if_else(is_ranked, ranked, pa.nulls(len(ranked), pa.string()))
+    return references_held(columns, np.arange(len(rounds)), references)
 
 
 def ends(transcript: Transcript) -> dict[str, int]:
