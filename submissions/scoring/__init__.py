@@ -1,6 +1,6 @@
 """`score`: from a rank file to the numbers of its board, each with its signature.
 
-1. Read: the file becomes rankings (`submissions.formats.reader`, which validation calls).
+1. Read: the file becomes rankings (`submissions.formats`, which validation calls).
 2. Check: all that is wrong with it is found and gathered once (`submissions.validation`); this report is
    carried to the end.
 3. Code: the rankings become numbers against the ground truth (`coding`). That is read from the benchmark's

@@ -10,9 +10,9 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from submissions.formats import Parsed, parse_file
 from submissions.formats.budget import MAX_BYTES
 from submissions.formats.native import UncheckedFile
-from submissions.formats.reader import Parsed, parse_file
 from submissions.rank_file.benchmarks import Benchmarks, queries, warn_of_data
 from submissions.rank_file.contradictions import (
     check_reference_of_form,
