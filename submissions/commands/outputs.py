@@ -1,12 +1,38 @@
-"""`--out` and `--k` of the commands that write rank files: looked at before the work, not after it."""
+"""What commands that write rank files take, look at before the work, and print of what is written."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from cir_datasets.commands import LoadsBenchmarks
+from cir_datasets.common.options import option
 from cir_datasets.common.terminal import echo
 from cir_metrics.errors import CallError
+from submissions.commands import KeptImages, as_text
+
+if TYPE_CHECKING:
+    from submissions.rank_file.model import RankBundle, RankFile
+
+
+class WritesRankFile(LoadsBenchmarks):
+    """What a command takes that makes one rank file, or of a suite one bundle."""
+
+    out: Path = option(..., "Where to write: a file, .json or .json.gz.", "-o")
+    k: KeptImages = None
+    as_json: bool = option(False, "Print JSON: file, benchmark, method.", "--json")
+
+    def write(self, made: RankFile | RankBundle) -> str:
+        """Write it, and print its name, or what it is; the name."""
+        from submissions.rank_file.model import RankBundle, write
+
+        file = str(write(made, self.out))
+        first = made.runs[0] if isinstance(made, RankBundle) else made
+        answered = made.suite if isinstance(made, RankBundle) else made.benchmark
+        described = {"file": file, "benchmark": answered, "method": first.method.name}
+        echo(as_text(described) if self.as_json else file)
+        return file
 
 
 def check_ending(out: Path) -> None:

@@ -8,11 +8,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cir_datasets.commands import LoadsBenchmarks, benchmark_values
+from cir_datasets.commands import benchmark_values
 from cir_datasets.common.options import command, option
 from cir_datasets.common.terminal import echo
-from submissions.commands import KeptImages, as_text
-from submissions.commands.outputs import check_file, warn_of_short_rankings
+from submissions.commands.outputs import WritesRankFile, check_file, warn_of_short_rankings
 
 if TYPE_CHECKING:
     from cir_datasets.registry.suites import Suite
@@ -34,14 +33,13 @@ _OPTIONS = {
 _DOORS = ("scores", "query_embeddings", "lists")
 
 
-class RankOptions(LoadsBenchmarks):
+class RankOptions(WritesRankFile):
     """What `cir rank` takes."""
 
     benchmark: str = option(
         ..., "Id of the benchmark, or suite, that was ranked.", "-b", values=benchmark_values
     )
     method: str = option(..., "Name of the method, 1 to 80 characters, as tables show it.", "-m")
-    out: Path = option(..., "Where to write: a file, .json or .json.gz.", "-o")
     scores: Path | None = option(
         None, f"Scores, a row a query and a column an image, higher is better: {_ARRAY}."
     )
@@ -65,8 +63,6 @@ class RankOptions(LoadsBenchmarks):
         "Scale embeddings to length 1, so that their cosine ranks; else their dot product does.",
         "--normalise/--no-normalise",
     )
-    k: KeptImages = None
-    as_json: bool = option(False, "Print JSON: file, benchmark, method.", "--json")
 
 
 @command
@@ -85,7 +81,7 @@ def rank_command(options: RankOptions) -> None:
             --images G.txt --method Ours --out run.json
         cir rank --benchmark shapes/val --lists rankings.json --method Ours --out run.json
     """
-    from submissions.rank_file.model import answer_of, write
+    from submissions.rank_file.model import answer_of
     from submissions.running.own_embeddings import ranked_by_embeddings
     from submissions.running.own_lists import ranked_by_lists
     from submissions.running.own_scores import ranked_by_scores
@@ -106,11 +102,7 @@ def rank_command(options: RankOptions) -> None:
     make = doors[door]
     ranked = partial(make, method=options.method, k=options.k)
     runs = [ranked(member, given.values, given.names) for member, given in parts]
-    written = str(write(answer_of(options.benchmark, runs), options.out))
-    if options.as_json:
-        echo(as_text({"file": written, "benchmark": options.benchmark, "method": runs[0].method.name}))
-    else:
-        echo(written)
+    written = options.write(answer_of(options.benchmark, runs))
     if not short:
         echo(_next_step(options.benchmark, written), err=True)
 
