@@ -24,7 +24,6 @@ from cir_datasets.registry.overlay import Overlay
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     from cir_datasets.registry.cards import BenchmarkSpec
 
@@ -34,8 +33,6 @@ _SHOWN = 5
 _MAX_BYTES = 2**26
 """Bytes of an overlay's file, and of the texts that a Parquet file unfolds to."""
 _MAX_QUERIES = 1_000_000
-_MAX_HEADERS = 2**21
-"""Bytes of Parquet's page headers."""
 _DIGITS = 9
 """Digits of the longest version that Parquet's metadata may name."""
 
@@ -185,33 +182,28 @@ def _content(path: Path) -> bytes:
 
 
 def _from_parquet(path: Path) -> dict[str, Any]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    from cir_datasets.common.parquet_pages import EncodingError
-    from cir_datasets.common.thrift import ThriftError
+    from cir_datasets.common.parquet import ParquetError, ParquetLimits, parquet_schema, read_parquet
 
     try:
         content = _content(path)
-        _check_footer(path, content)
-        file = pq.ParquetFile(pa.BufferReader(content))
-        names = file.schema_arrow.names
-        if names.count("query_id") != 1 or names.count("label") > 1:
-            overlay_fault(path, f"its columns are {', '.join(names)}", "name the column of ids query_id")
-        wanted = [name for name in ("query_id", "label") if name in names]
-        _check_light(path, content, file, wanted)
-        table = file.read(columns=wanted, use_threads=False)
-    except EncodingError as error:
-        overlay_fault(
-            path, f"a page is in {error}, which is not read", "write its columns without an encoding, or JSON"
-        )
-    except ThriftError as error:
-        overlay_fault(path, f"the Parquet file is damaged: {error}", "write it again, or as JSON")
-    except (pa.ArrowException, OSError) as error:
+        schema = parquet_schema(content)
+        if schema.names.count("query_id") != 1 or schema.names.count("label") > 1:
+            names = ", ".join(schema.names)
+            overlay_fault(path, f"its columns are {names}", "name the column of ids query_id")
+        wanted = [name for name in ("query_id", "label") if name in schema.names]
+        limits = ParquetLimits(len(content), 4 * _MAX_QUERIES, _MAX_BYTES, rows=_MAX_QUERIES)
+        table = read_parquet(content, limits, wanted)
+    except OSError as error:
         overlay_fault(path, f"cannot be read as Parquet: {error}", "check the path")
+    except ParquetError as error:
+        what, fix = _PARQUET[error.kind]
+        overlay_fault(path, what.format(said=error, queries=_MAX_QUERIES, bytes=_MAX_BYTES), fix)
+    if sum(_bytes_of_copies(table.column(name)) for name in wanted) > _MAX_BYTES:
+        what, fix = _PARQUET["large"]
+        overlay_fault(path, what.format(bytes=_MAX_BYTES), fix)
     fields: dict[str, Any] = {}
     for key in _KEYS[:-1]:
-        value = (table.schema.metadata or {}).get(key.encode())
+        value = (schema.metadata or {}).get(key.encode())
         if value is None:
             continue
         try:
@@ -221,60 +213,41 @@ def _from_parquet(path: Path) -> dict[str, Any]:
     version = fields.get("benchmark_version", "")
     if version.isascii() and version.isdecimal() and len(version) <= _DIGITS:
         fields["benchmark_version"] = int(version)
-    fields["queries"] = list(
-        zip(_column(path, table, "query_id"), _column(path, table, "label"), strict=True)
-    )
+    fields["queries"] = list(zip(_column(table, "query_id"), _column(table, "label"), strict=True))
     return fields
 
 
-def _check_footer(path: Path, content: bytes) -> None:
-    from cir_datasets.common.parquet_pages import MAX_FOOTER
-
-    size = int.from_bytes(content[-8:-4], "little")
-    if size > MAX_FOOTER and content.startswith(b"PAR1"):
-        message = f"its footer has {size:,} bytes; at most {MAX_FOOTER:,} are read"
-        overlay_fault(path, message, "write one row group, without statistics")
-
-
-def _check_light(path: Path, content: bytes, file: pq.ParquetFile, wanted: Sequence[str]) -> None:
-    """Refuse what unfolds to more than a list of queries, before it is decoded.
-
-    Raises:
-        OverlayError: it does.
-        ThriftError: the file is damaged.
-        EncodingError: a page is of an encoding whose size cannot be bounded.
-    """
-    from cir_datasets.common.parquet_pages import row_groups
-
-    leaves = file.metadata.schema
-    places = {
-        place
-        for place in range(file.metadata.num_columns)
-        if leaves.column(place).path.partition(".")[0] in wanted
-    }
-    groups = row_groups(content, _MAX_HEADERS, places)
-    chunks = [chunk for group in groups for chunk in group]
-    rows = max(file.metadata.num_rows, sum(chunk.values for chunk in chunks) // (2 * len(wanted)))
-    if rows > _MAX_QUERIES:
-        overlay_fault(
-            path, f"it lists {rows:,} queries; at most {_MAX_QUERIES:,} are read", "list every query once"
-        )
-    if sum(chunk.size for chunk in chunks) <= _MAX_BYTES:
-        size = sum(chunk.text(content) for chunk in chunks)
-        if size <= _MAX_BYTES:
-            return
-    what = f"its ids and labels unfold to more than {_MAX_BYTES:,} bytes"
-    overlay_fault(path, what, "list every query once, with a short label")
+_ONCE = "list every query once, with a short label"
+_UNFOLDS = "its ids and labels unfold to more than {bytes:,} bytes"
+_PARQUET = {
+    "cut": ("the Parquet file is damaged: {said}", "write it again, or as JSON"),
+    "damaged": ("the Parquet file is damaged: {said}", "write it again, or as JSON"),
+    "encoding": ("a page is in {said}, which is not read", "write its columns without an encoding, or JSON"),
+    "footer": ("{said}", "write one row group, without statistics"),
+    "rows": ("it lists {said} queries; at most {queries:,} are read", "list every query once"),
+    "large": (_UNFOLDS, _ONCE),
+    "memory": (_UNFOLDS, _ONCE),
+}
+"""By kind of a `ParquetError` what is wrong, and the fix."""
 
 
-def _column(path: Path, table: pa.Table, name: str) -> list[Any]:
+def _bytes_of_copies(column: pa.ChunkedArray) -> int:
+    """Bytes of a column's texts, each counted at every place."""
+    import pyarrow.compute as pc
+
+    lengths = (
+        pc.sum(pc.binary_length(chunk.dictionary).take(chunk.indices)).as_py()
+        for chunk in column.chunks
+        if hasattr(chunk, "dictionary")
+    )
+    return sum(length or 0 for length in lengths)
+
+
+def _column(table: pa.Table, name: str) -> list[Any]:
     """The values of a column; nulls where the table lacks it."""
     if name not in table.schema.names:
         return [None] * table.num_rows
-    try:
-        values: list[Any] = table.column(name).to_pylist()
-    except ValueError as error:
-        overlay_fault(path, f"its column {name} cannot be read: {error}", "write the column as UTF-8 strings")
+    values: list[Any] = table.column(name).to_pylist()
     return values
 
 

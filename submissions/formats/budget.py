@@ -81,7 +81,6 @@ LIMITS = {
         "bytes of Parquet's pages once decompressed", 32 * _MI, 64, "write the ids with dictionaries"
     ),
     "copies": Limit("bytes of ids, a copy at each place,", 160 * _MI, 64, _DICTIONARIES),
-    "headers": Limit("bytes of Parquet's page headers", 2 * _MI, 1, "write larger pages, without statistics"),
     "broken": Limit(
         "lines that cannot be read", MAX_BROKEN, 0, "correct these, then run  cir validate {file}"
     ),

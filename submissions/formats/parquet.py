@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from cir_datasets.common.parquet_pages import MARK, MAX_FOOTER, Chunk, EncodingError, row_groups
+from cir_datasets.common.parquet import ParquetError, ParquetLimits, parquet_schema, read_parquet
 from cir_datasets.rows import list_lengths, numbers
 from submissions.errors import SubmissionError
 from submissions.formats import native
@@ -40,13 +40,8 @@ _SHAPES = {QUERY: "string", RANKING: "list<string>", TURNS: "list<list<string>>"
 _PADDING = 1_000
 """Rows that are there again at most: each is compared."""
 _DEPTHS = {QUERY: 0, RANKING: 1, TURNS: 2, SUBSET: 1}
-_ARROW_SCHEMA = b"ARROW:schema"
 _MAX_DICTIONARY = 2**30
 """Bytes."""
-_COPIES = 4
-"""Texts that are copied to each place may have so many times the limit: the longest id stands for all."""
-_MAX_ITEMS = 10_000
-"""Row groups or columns at most."""
 _BYTES_A_VALUE = 4
 """The shortest image id in JSON, with its quotes and comma: Parquet may name as many as JSON could."""
 
@@ -62,7 +57,7 @@ def parse(content: bytes, context: ReaderContext) -> UncheckedFile | None:
         What could be read, or None where the file is damaged, or not a rank file.
     """
     findings = context.findings
-    table = read_table(content, findings, context.budget, _is_schema, _normal)
+    table = read_table(content, findings, context.budget, _is_schema)
     if table is None:
         return None
     header = _header(table.schema, findings)
@@ -88,7 +83,8 @@ def dump(rank_file: RankFile) -> bytes:
     queries = [*rankings, *(query for query in subsets if query not in rankings)]
     of_rankings = TURNS if is_by_turn(rankings) else RANKING
     # Query ids occur once each: a dictionary would only repeat them.
-    types = {name: _type(name) for name in _NAMES} | {QUERY: pa.string()}
+    one = pa.list_(pa.dictionary(pa.int32(), pa.string()))
+    types = {QUERY: pa.string(), RANKING: one, SUBSET: one, TURNS: pa.list_(one)}
     sections = {of_rankings: rankings} if rankings or not subsets else {}
     sections |= {SUBSET: subsets} if subsets else {}
     header = orjson.dumps(header_of(rank_file))
@@ -131,7 +127,7 @@ def rankings_of(table: pa.Table, findings: Findings, budget: Budget) -> dict[str
     budget.spend("lists", len(table))
     if TURNS in table.column_names:
         budget.spend("lists", int(list_lengths(table.column(TURNS)).sum()))
-    queries = _values(table.column(QUERY), 0)
+    queries = _query_ids(table.column(QUERY))
     counted = _answered_rows(queries, table, findings)
     if counted is None:
         return None
@@ -153,6 +149,12 @@ def rankings_of(table: pa.Table, findings: Findings, budget: Budget) -> dict[str
         names = list(itertools.compress(queries, rows[section]))
         found[section] = _answers(names, _of_rows(column, rows[section]), name, budget)
     return found
+
+
+def _query_ids(column: pa.ChunkedArray) -> list[Any]:
+    import pyarrow as pa
+
+    return column.cast(pa.string()).to_pylist() if pa.types.is_integer(column.type) else _values(column, 0)
 
 
 def _of_rows(column: pa.ChunkedArray, rows: list[bool]) -> pa.ChunkedArray:
@@ -236,7 +238,6 @@ def read_table(
     findings: Findings,
     budget: Budget,
     sound: Callable[[pa.Schema, Findings], bool],
-    normal: Callable[[pa.Table], pa.Table] = lambda table: table,
 ) -> pa.Table | None:
     """The table of a file that may be hostile; None with a finding.
 
@@ -245,121 +246,20 @@ def read_table(
         findings: collects what is wrong.
         budget: what reading them may cost.
         sound: whether the columns are right, with a finding where they are not.
-        normal: makes of each row group a table of the same types, whatever the writer chose.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    from cir_datasets.common.thrift import LongHeaderError, ThriftError
-
-    if not content.endswith(MARK):
-        findings.add("unreadable", "the Parquet file has no footer; it was cut.", fix=_AGAIN)
-        return None
-    footer = int.from_bytes(content[-8:-4], "little")
-    if footer > MAX_FOOTER:
-        message = f"its footer has {footer:,} bytes; at most {MAX_FOOTER:,} are read."
-        findings.add("too-large", message, fix="write one row group, without statistics")
-        return None
-    content = _without_arrow_schema(content, footer)
+    values = min(budget.limit("values"), budget.max_bytes // _BYTES_A_VALUE)
+    pages = min(budget.limit("pages"), budget.max_bytes)
     try:
-        limits = {"thrift_string_size_limit": MAX_FOOTER, "thrift_container_size_limit": _MAX_ITEMS}
-        bare = pq.ParquetFile(pa.BufferReader(content), **limits)
-        groups = row_groups(content, budget.limit("headers"))
-        if not sound(bare.schema_arrow, findings) or not _is_light(content, groups, findings, budget):
+        limits = ParquetLimits(budget.size, values, pages)
+        schema = parquet_schema(content)
+        if not sound(schema, findings):
             return None
-        paths = [bare.metadata.schema.column(number).path for number in range(bare.metadata.num_columns)]
-        # Text that is not read as a dictionary unfolds to a copy a place, so that it is where Arrow can.
-        encoded = pq.ParquetFile(pa.BufferReader(content), read_dictionary=paths, **limits)
-        tables = []
-        for group, chunks in enumerate(groups):
-            file = bare if any(chunk.as_text for chunk in chunks) else encoded
-            tables.append(normal(file.read_row_group(group, use_threads=False)))
-        table = pa.concat_tables(tables) if tables else normal(encoded.schema_arrow.empty_table())
-        table.validate(full=True)
-        return table.replace_schema_metadata(bare.metadata.metadata)
-    except EncodingError as error:
-        message = f"a page of the Parquet file is in {error}, which is not read."
-        findings.add("unreadable", message, fix=_ENCODINGS)
-    except LongHeaderError as error:
-        findings.add("too-large", f"{error}.", fix=_FEWER_PAGES)
-    except ThriftError as error:
-        findings.add("unreadable", f"the Parquet file is damaged: {error}.", fix=_AGAIN)
-    except MemoryError:
-        # Under a limit of memory a sound file may meet it, too.
-        findings.add("too-large", "reading its pages takes more memory than there is.", fix=_FEWER_PAGES)
-    except (pa.ArrowException, OSError, ValueError, TypeError, KeyError, IndexError) as error:
-        reason = " ".join(str(error).split())[:160].rstrip(".")
-        said = shown(reason)[1:-1] if reason else type(error).__name__
-        findings.add("unreadable", f"the Parquet file is damaged: {said}.", fix=_AGAIN)
+        return read_parquet(content, limits, schema.names).replace_schema_metadata(schema.metadata)
+    except ParquetError as error:
+        code, message, fix = _SAID[error.kind]
+        said = {"size": budget.size, "values": values, "pages": pages, "said": shown(str(error))[1:-1]}
+        findings.add(code, message.format_map(said), depth=50, fix=fix)
     return None
-
-
-def _without_arrow_schema(content: bytes, footer: int) -> bytes:
-    """The file without the types that its writer had in memory: Parquet's own are to be read.
-
-    Among them may be dictionaries, which Arrow then reads as such and, from some encodings, not at all.
-    """
-    start = max(0, len(content) - 8 - footer)
-    tail = content[start:]
-    if _ARROW_SCHEMA not in tail:
-        return content
-    return content[:start] + tail.replace(_ARROW_SCHEMA, _ARROW_SCHEMA.swapcase())
-
-
-def _is_light(content: bytes, groups: list[list[Chunk]], findings: Findings, budget: Budget) -> bool:
-    """Whether the file unfolds to no more than its budget, and no more than a JSON file does."""
-    chunks = [chunk for group in groups for chunk in group]
-    values, size = sum(chunk.values for chunk in chunks), sum(chunk.size for chunk in chunks)
-    most = min(budget.limit("values"), budget.max_bytes // _BYTES_A_VALUE)
-    largest = min(budget.limit("pages"), budget.max_bytes)
-    if values <= most and size <= largest:
-        copied = sum(
-            chunk.text(content) for group in groups if any(c.as_text for c in group) for chunk in group
-        )
-        size, largest = copied, min(budget.limit("copies"), _COPIES * budget.max_bytes)
-        if copied <= largest:
-            return True
-    findings.add(
-        "too-large",
-        f"it unfolds to {values:,} values and {size:,} bytes; of a file of {budget.size:,} bytes at most "
-        f"{most:,} values and {largest:,} bytes are read.",
-        depth=50,
-        fix=_SMALLER,
-    )
-    return False
-
-
-def _normal(table: pa.Table) -> pa.Table:
-    """The table with lists of int32 ends and texts as dictionaries, whatever the writer chose."""
-    import pyarrow as pa
-
-    columns = {
-        name: pa.chunked_array([_normal_chunk(chunk, _DEPTHS[name]) for chunk in column.chunks], _type(name))
-        for name, column in zip(table.column_names, table.columns, strict=True)
-    }
-    return pa.table(columns)
-
-
-def _normal_chunk(chunk: pa.Array, depth: int) -> pa.Array:
-    import pyarrow as pa
-
-    if depth == 0:
-        if pa.types.is_integer(chunk.type):
-            chunk = chunk.cast(pa.string())
-        return (chunk if pa.types.is_dictionary(chunk.type) else chunk.dictionary_encode()).cast(_type(QUERY))
-    texts = _normal_chunk(chunk.values, depth - 1)
-    ends = chunk.offsets.cast(pa.int32())
-    return pa.ListArray.from_arrays(ends, texts, mask=chunk.is_null() if chunk.null_count else None)
-
-
-def _type(name: str) -> pa.DataType:
-    """The Arrow type of a column."""
-    import pyarrow as pa
-
-    kind = pa.dictionary(pa.int32(), pa.string())
-    for _ in range(_DEPTHS[name]):
-        kind = pa.list_(kind)
-    return kind
 
 
 _SMALLER = (
@@ -367,8 +267,26 @@ _SMALLER = (
     "dictionaries for the ids"
 )
 _AGAIN = "write it again from what it was made of, for example  cir convert RUN.json --to parquet"
-_FEWER_PAGES = "write it again with larger pages, without statistics"
-_ENCODINGS = "let the writer choose dictionaries or PLAIN; with pyarrow write without column_encoding"
+_SAID = {
+    "cut": ("unreadable", "{said}.", _AGAIN),
+    "damaged": ("unreadable", "the Parquet file is damaged: {said}.", _AGAIN),
+    "encoding": (
+        "unreadable",
+        "a page of the Parquet file is in {said}, which is not read.",
+        "let the writer choose dictionaries or PLAIN; with pyarrow write without column_encoding",
+    ),
+    "footer": ("too-large", "{said}.", "write one row group, without statistics"),
+    "large": (
+        "too-large",
+        (
+            "it unfolds to {said}; of a file of {size:,} bytes at most {values:,} values and {pages:,} bytes "
+            "are read."
+        ),
+        _SMALLER,
+    ),
+    "memory": ("too-large", "{said}.", _SMALLER),
+}
+"""By kind of a `ParquetError` the finding's code, message and fix."""
 
 
 def _is_schema(schema: pa.Schema, findings: Findings) -> bool:
