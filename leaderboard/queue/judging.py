@@ -131,30 +131,19 @@ def _together(blocks: Sequence[dict[str, Any]]) -> dict[str, Any]:
 def _checked_transcript(
     path: Path, benchmark: Benchmark, dialogue: BoardDialogue, file_name: str, form: Mapping[str, Any]
 ) -> CheckedTranscript:
-    """A transcript with its findings, those against its board's dialogue and what the form declares included.
-
-    Its report holds the lists as rankings by turn, by which the same answers are known again.
-    """
-    from submissions.rank_file.contradictions import check_reference_of_form
+    """A transcript with its findings, those against its board's dialogue included."""
     from submissions.rank_file.findings import Findings
     from submissions.transcripts.checking import check_transcript
-    from submissions.transcripts.sessions import references_in_lists, session_rankings
 
-    checked = check_transcript(path, benchmark, max_bytes=MAX_BYTES, name=file_name)
+    checked = check_transcript(path, benchmark, max_bytes=MAX_BYTES, name=file_name, form=form)
     transcript = checked.transcript
     if transcript is None or checked.benchmark is None:
         return checked
     found = Findings(checked.report.file, benchmark.id)
     for line in dialogue.differences(transcript.choices, transcript.user, checked.limit):
         found.add("wrong-settings", f"{line}.", cause=line)
-    check_reference_of_form(transcript.method.reference, form.get("reference", ""), found)
-    held, all_lists = references_in_lists(transcript.rounds) or (0, 0)
-    if form.get("reference") == "removed" and not transcript.method.reference and held:
-        said = f"{held:,} of {all_lists:,} lists hold the reference, which the form says to be removed."
-        found.add("reference-contradiction", said, fix="leave it out, or say that it was kept")
-    rank_file = session_rankings(transcript)
     findings = (*found.listed(), *checked.report.findings)
-    return replace(checked, report=replace(checked.report, findings=findings, rank_file=rank_file))
+    return replace(checked, report=replace(checked.report, findings=findings))
 
 
 def _with_words_checked(

@@ -198,6 +198,7 @@ class Queries:
         gallery_ids: all image ids, or None where they are not available.
         depth: lengths of the rankings.
         subset_wanted: whether the board needs rankings of the subsets.
+        readers: who reads how many images of a ranking, in messages.
     """
 
     benchmark: str
@@ -211,14 +212,15 @@ class Queries:
     gallery_ids: Sequence[str] | None
     depth: Depth
     subset_wanted: bool
+    readers: str = "the board's metrics use"
 
     @functools.cached_property
     def gallery(self) -> frozenset[str] | None:
         """The gallery as a set; what is only screened never needs it."""
         return None if self.gallery_ids is None else frozenset(self.gallery_ids)
 
-    def required(self, query: str) -> int:
-        """Images that the ranking of a query holds at least."""
+    def required(self, query: str, turn: int | None = None) -> int:
+        """Images that the ranking of a query, or of a session's turn, holds at least."""
         return self.depth.required if self.own is None else min(self.depth.used, self.own.length(query))
 
 

@@ -6,22 +6,21 @@ that both are checked and not believed. What a method ranked and what a user sai
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
-from typing import TYPE_CHECKING
-
-import numpy as np
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 from cir_metrics.errors import CirError
 from submissions.errors import MethodError
 from submissions.formats.budget import MAX_BYTES
-from submissions.rank_file.benchmarks import Benchmarks, warn_of_data
-from submissions.rank_file.contradictions import check_reference_of_protocol, check_words
+from submissions.formats.native import UncheckedFile
+from submissions.rank_file.benchmarks import Benchmarks
+from submissions.rank_file.columns import Columns
+from submissions.rank_file.contradictions import check_words
 from submissions.rank_file.findings import MAX_FINDINGS, Findings, RefusedError, ValidationReport, shown
 from submissions.rank_file.image_ids import Spelling, image_family
-from submissions.rank_file.owners import note_ranked_gallery
 from submissions.transcripts.openings import (
     Opening,
     drawn_openings,
@@ -30,9 +29,11 @@ from submissions.transcripts.openings import (
     published_openings,
 )
 from submissions.transcripts.reading import parse_transcript
-from submissions.transcripts.sessions import score_dialogue
+from submissions.transcripts.round_lists import RoundLists
+from submissions.transcripts.sessions import score_dialogue, session_rankings
 from submissions.transcripts.settings import DEPTH, RoundSettings
-from submissions.transcripts.transcript import LAST, SILENT, SOLVED, Round, Transcript
+from submissions.transcripts.transcript import FORMAT, LAST, SILENT, SOLVED, Round, Transcript
+from submissions.validation import check_rankings
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -103,6 +104,7 @@ def check_transcript(
     *,
     max_bytes: int = MAX_BYTES,
     name: str | None = None,
+    form: Mapping[str, Any] | None = None,
 ) -> CheckedTranscript:
     """Read a transcript and find everything that contradicts itself.
 
@@ -112,6 +114,7 @@ def check_transcript(
             None for what the file says itself.
         max_bytes: bytes that are read at most.
         name: the file's name in messages, where `file` is bytes.
+        form: fields of the method that came beside the file.
 
     Raises:
         MissingFileError: no file has that name.
@@ -122,43 +125,61 @@ def check_transcript(
     label = name or ("transcript" if isinstance(file, bytes) else str(file))
     # A server passes names that others chose: nothing in them may steer a terminal.
     label = "".join(character if character.isprintable() else "?" for character in label)
-    findings = Findings(label, benchmarks.expected)
+    findings = _PlacedFindings(label, benchmarks.expected)
     read = parse_transcript(file, findings, max_bytes=max_bytes)
     loaded = None if read is None else _benchmark(read.transcript, benchmarks, findings)
     if read is None or loaded is None:
         return CheckedTranscript(_report(findings, None, 0), None if read is None else read.transcript)
     findings.benchmark = loaded.id
     spelling = Spelling(image_family(loaded.spec), frozenset(loaded.gallery or ()))
-    transcript = _respelled(read.transcript, spelling)
-    check_words(transcript.method.to_dict(), loaded.spec, findings)
+    transcript = read.transcript.respelled(spelling)
     try:
         openings, limit = _openings(transcript, loaded)
     except CirError as error:
+        check_words(transcript.method.to_dict(), loaded.spec, findings)
         findings.add_error("wrong-benchmark", error)
         return CheckedTranscript(_report(findings, loaded.id, 0), transcript)
-    checks = _Checks(transcript, loaded, openings, findings)
+    declared = transcript.method.reference or (form or {}).get("reference", "")
+    ranked = RoundLists(transcript, loaded, declared)
+    checks = _Checks(transcript.choices, openings, ranked, findings)
     checks.run(list(zip(transcript.rounds, read.places, strict=True)))
+    findings.places = checks.places
+    # What a silent user's list repeats is said of the round before.
+    lists = {
+        session: [list(dict.fromkeys(each.top)) if each.silent else each.top for each in rounds]
+        for session, rounds in checks.reached.items()
+    }
+    columns = Columns.of_lists(lists, by_turn=True)
+    unchecked = UncheckedFile(loaded.spec, loaded.version, transcript.method, columns, None, FORMAT)
+    rounds = ranked.queries(checks.reached)
+    check_rankings(unchecked, benchmarks, findings, form or {}, queries_of=lambda _, __: rounds)
     report = _report(findings, loaded.id, len(transcript.sessions()))
+    report = dataclasses.replace(report, rank_file=session_rankings(transcript))
     return CheckedTranscript(report, transcript, loaded, tuple(openings), limit)
 
 
-def _respelled(transcript: Transcript, spelling: Spelling) -> Transcript:
-    """The transcript with its images spelled as the benchmark spells them."""
-    named = {image for each in transcript.rounds for image in (each.reference or "", each.target, *each.top)}
-    changed = spelling.changes(named)
-    if not changed:
-        return transcript
-    rounds = [
-        each.model_copy(
-            update={
-                "reference": changed.get(each.reference or "", each.reference),
-                "target": changed.get(each.target, each.target),
-                "top": [changed.get(image, image) for image in each.top],
-            }
-        )
-        for each in transcript.rounds
-    ]
-    return transcript.model_copy(update={"rounds": rounds})
+class _PlacedFindings(Findings):
+    """Findings that say in which line or row a session's round stands."""
+
+    places: Mapping[tuple[str | None, int | None], str] = MappingProxyType({})
+
+    def add(
+        self,
+        code: str,
+        message: str | Callable[[], str],
+        *,
+        query: str | None = None,
+        turn: int | None = None,
+        **details: Any,
+    ) -> None:
+        """As `Findings.add`."""
+        place = self.places.get((query, turn))
+
+        def placed() -> str:
+            text = message if isinstance(message, str) else message()
+            return text if place is None else f"{place}: {text}"
+
+        super().add(code, placed, query=query, turn=turn, **details)
 
 
 def _report(findings: Findings, benchmark: str | None, sessions: int) -> ValidationReport:
@@ -219,22 +240,26 @@ Place = tuple[Round, str]
 
 
 class _Checks:
-    """The checks of one transcript."""
+    """The checks that only rounds need; what a list may hold, the rules of all rankings say.
+
+    Args:
+        settings: of the transcript.
+        openings: the sessions that it should hold.
+        ranked: what its rounds rank.
+        findings: collects what is wrong.
+    """
 
     def __init__(
-        self, transcript: Transcript, benchmark: Benchmark, openings: Sequence[Opening], findings: Findings
+        self, settings: RoundSettings, openings: Sequence[Opening], ranked: RoundLists, findings: Findings
     ) -> None:
-        self._settings: RoundSettings = transcript.choices
+        """See the class."""
+        self._settings, self._ranked, self._findings = settings, ranked, findings
         self._openings = {each.session: each for each in openings}
-        self._findings = findings
-        self._gallery = None if benchmark.gallery is None else frozenset(benchmark.gallery)
-        self._declared = "" if benchmark.excludes_reference else transcript.method.reference
-        self._removes = benchmark.excludes_reference or self._declared == "removed"
-        self._benchmark, self._method = benchmark, transcript.method
-        self._skipped = transcript.method.skipped_images or 0
         self._where: tuple[str, Round]
-        warn_of_data(benchmark, findings)
-        check_reference_of_protocol(transcript.method.reference, benchmark, findings)
+        self.reached: dict[str, list[Round]] = {}
+        """The rounds with lists, as far as they were looked at, by session."""
+        self.places: dict[tuple[str | None, int | None], str] = {}
+        """Where each of them stands."""
 
     def run(self, rounds: Sequence[Place]) -> None:
         """Check all sessions."""
@@ -248,10 +273,6 @@ class _Checks:
                 self._say("repeated-round", f"round {each.round} stands in {session[each.round][1]} already.")
             else:
                 session[each.round] = each, place
-        tops = [each.top for each, _ in rounds if each.top]
-        counts = Counter(chain.from_iterable(tops))
-        places = np.array(list(counts.values()), dtype=np.int64)
-        note_ranked_gallery(list(counts), places, len(tops), self._benchmark, self._method, self._findings)
         for name, opening in self._openings.items():
             session = by_session.get(name, {})
             if session:
@@ -265,9 +286,7 @@ class _Checks:
                     "cir score --allow-missing leaves these out, for your own eyes",
                 )
 
-    def _say(
-        self, code: str, what: str, cause: str = "", *, position: int | None = None, value: object = None
-    ) -> None:
+    def _say(self, code: str, what: str, cause: str = "", *, value: object = None) -> None:
         place, each = self._where
         self._findings.add(
             code,
@@ -275,9 +294,7 @@ class _Checks:
             cause=cause,
             query=each.session,
             turn=each.round,
-            position=position,
             value=value,
-            depth=DEPTH,
         )
 
     def _session(self, opening: Opening, rounds: Sequence[Place]) -> None:
@@ -295,6 +312,9 @@ class _Checks:
                 return
             self._round(opening, each, before)
             before.append(each)
+            if each.top or not each.silent:
+                self.reached.setdefault(each.session, []).append(each)
+                self.places[each.session, each.round] = place
         if not before[-1].end:
             self._where = rounds[-1][1], before[-1]
             self._say("missing-round", "the session stops here, and does not say why.")
@@ -310,20 +330,17 @@ class _Checks:
         return False
 
     def _round(self, opening: Opening, each: Round, before: Sequence[Round]) -> None:
-        silent = each.end.startswith(SILENT)
         if before:
             self._reference(opening, each, before)
         else:
             self._start(opening, each)
-        self._caption(each, before, silent=silent)
-        self._images(each)
-        if silent:
+        self._caption(each, before)
+        if each.silent:
             self._silence(opening, each, before)
         else:
-            self._list(opening, each)
             self._rank(opening, each)
             self._target(opening, each)
-        self._end(each, silent=silent)
+        self._end(each)
 
     def _start(self, opening: Opening, each: Round) -> None:
         if each.reference != opening.reference:
@@ -351,49 +368,22 @@ class _Checks:
         said += f"candidate={self._settings.candidate} goes on from {_id(wanted)}."
         self._say("wrong-reference", said, was, value=each.reference)
 
-    def _caption(self, each: Round, before: Sequence[Round], *, silent: bool) -> None:
-        if silent and each.caption:
+    def _caption(self, each: Round, before: Sequence[Round]) -> None:
+        if each.silent and each.caption:
             self._say("wrong-caption", "the user is silent, and there are words.", "silent")
-        elif not silent and (before or self._settings.start == "random") and not each.caption.strip():
+        elif not each.silent and (before or self._settings.start == "random") and not each.caption.strip():
             self._say("wrong-caption", "there are no words, and the session does not end as silent.", "none")
-        elif not silent and before and self._changed(each, before[0]):
+        elif not each.silent and before and self._changed(each, before[0]):
             said = "feedback=unchanged repeats the first caption, and this is another."
             self._say("wrong-caption", said, "changed")
 
     def _changed(self, each: Round, first: Round) -> bool:
         return self._settings.feedback == "unchanged" and each.caption != first.caption
 
-    def _images(self, each: Round) -> None:
-        if self._gallery is None:
-            return
-        for position, image in enumerate(each.top, start=1):
-            if image not in self._gallery:
-                said = f"{_id(image)} is not in the gallery."
-                self._say("unknown-image", said, position=position, value=image)
-
-    def _list(self, opening: Opening, each: Round) -> None:
-        seen: set[str] = set()
-        for position, image in enumerate(each.top, start=1):
-            if image in seen:
-                said = f"{_id(image)} stands in the list twice."
-                self._say("duplicate-image", said, position=position, value=image)
-            seen.add(image)
-        if not each.top:
-            self._say("empty-ranking", "the list holds no image.")
-            return
-        if self._removed(each) in seen:
-            code = "reference-contradiction" if self._declared else "reference-ranked"
-            by = "the method block says to be removed" if self._declared else "the protocol removes"
-            self._say(code, f"{_id(each.reference)} is the reference, which {by}.", value=each.reference)
-        ranked = self._ranked(each)
-        wanted = 0 if ranked is None else min(DEPTH, ranked - self._skipped)
-        if len(each.top) < wanted:
-            self._say("short-ranking", f"the list holds {len(each.top)} images; a transcript keeps {wanted}.")
-
     def _rank(self, opening: Opening, each: Round) -> None:
         right = set(opening.targets)
         places = [place for place, image in enumerate(each.top, start=1) if image in right]
-        ranked = self._ranked(each)
+        ranked = self._ranked.size(each)
         if places and each.rank != places[0]:
             said = f"rank {each.rank:,}; the best positive stands at {places[0]} in the list."
             self._say("wrong-rank", said, "place")
@@ -419,7 +409,7 @@ class _Checks:
 
     def _silence(self, opening: Opening, each: Round, before: Sequence[Round]) -> None:
         """Nothing was ranked: all stays as it was, and in round 1 the target is behind all images."""
-        ranked = self._ranked(each)
+        ranked = self._ranked.size(each)
         rank, top, target = each.rank if ranked is None else ranked, list[str](), opening.targets[0]
         if before:
             rank, top, target = before[-1].rank, before[-1].top, before[-1].target
@@ -429,9 +419,9 @@ class _Checks:
         if each.target != target:
             self._say("wrong-target", f"the user is silent, and the target is not {_id(target)}.", "silent")
 
-    def _end(self, each: Round, *, silent: bool) -> None:
+    def _end(self, each: Round) -> None:
         found = each.rank <= self._settings.k and self._settings.after_success == "stop"
-        if silent:
+        if each.silent:
             if not each.end.removeprefix(SILENT).strip():
                 self._say("wrong-end", f"its end is {shown(each.end)}, without a reason.", "reason")
             if each.round == 1 and self._settings.start == "published":
@@ -441,16 +431,6 @@ class _Checks:
         if each.end != wanted:
             said = f"its end is {shown(each.end)}; by its rank and round it is {shown(wanted)}."
             self._say("wrong-end", said, value=each.end)
-
-    def _removed(self, each: Round) -> str | None:
-        stays = each.round > 1 and self._settings.after_success == "continue"
-        return each.reference if self._removes and not stays else None
-
-    def _ranked(self, each: Round) -> int | None:
-        """How many images are ranked in a round."""
-        if self._gallery is None:
-            return None
-        return len(self._gallery) - (self._removed(each) in self._gallery)
 
 
 def _id(image: str | None) -> str:

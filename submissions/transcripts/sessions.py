@@ -68,10 +68,10 @@ def score_dialogue(
     lists = [[each.top for each in session] for session in padded]
     numbers = np.arange(1, rounds + 1)
     last = np.array([len(session) for session in sessions])[:, None]
-    silent = np.array([session[-1].end.startswith(SILENT) for session in sessions])[:, None]
+    silent = np.array([session[-1].silent for session in sessions])[:, None]
     return report_of(
         evaluate_rounds(settings.k, coded, lists, [each.targets for each in openings]),
-        Coding(coded, missing, len(sessions), references_in_lists(list(chain.from_iterable(sessions)))),
+        Coding(coded, missing, len(sessions), _references_held(list(chain.from_iterable(sessions)))),
         benchmark,
         transcript.method,
         checked,
@@ -91,7 +91,7 @@ def score_dialogue(
     )
 
 
-def references_in_lists(rounds: Sequence[Round]) -> tuple[int, int] | None:
+def _references_held(rounds: Sequence[Round]) -> tuple[int, int] | None:
     """In how many rounds the list holds the reference, and how many have one; None where none has.
 
     A round that a silent user ends ranks nothing, and is left out.
@@ -103,7 +103,7 @@ def references_in_lists(rounds: Sequence[Round]) -> tuple[int, int] | None:
 
     columns = Columns.of_lists({str(place): each.top for place, each in enumerate(rounds)}, by_turn=False)
     # `pa.array` and `pa.scalar` would import pandas, and a process that judges must not.
-    ranked = id_array(["" if each.end.startswith(SILENT) else each.reference or "" for each in rounds])
+    ranked = id_array(["" if each.silent else each.reference or "" for each in rounds])
     is_ranked = pc.utf8_length(ranked).cast(pa.bool_())
     references = pc.if_else(is_ranked, ranked, pa.nulls(len(ranked), pa.string()))
     return references_held(columns, np.arange(len(rounds)), references)

@@ -21,6 +21,8 @@ from submissions.transcripts.settings import DEPTH, MOST_ROUNDS, RoundSettings
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from submissions.rank_file.image_ids import Spelling
+
 FORMAT = TRANSCRIPT
 VERSION: Literal[1] = 1
 SOLVED, LAST, SILENT = "solved", "last round", "silent: "
@@ -69,6 +71,11 @@ class Round(BaseModel):
     end: Annotated[Shown, Field(max_length=300)] = ""
     """Why no round follows; empty where one does."""
 
+    @property
+    def silent(self) -> bool:
+        """Whether the user said nothing of use, so that nothing was ranked."""
+        return self.end.startswith(SILENT)
+
 
 class Transcript(BaseModel):
     """All sessions of one method with one user on one benchmark.
@@ -103,6 +110,24 @@ class Transcript(BaseModel):
             found.setdefault(each.session, []).append(each)
         # Sessions as the file has them.
         return {name: found[name] for name in dict.fromkeys(each.session for each in self.rounds)}
+
+    def respelled(self, spelling: Spelling) -> Transcript:
+        """The transcript with its images spelled as a benchmark spells them."""
+        named = {image for each in self.rounds for image in (each.reference or "", each.target, *each.top)}
+        changed = spelling.changes(named)
+        if not changed:
+            return self
+        rounds = [
+            each.model_copy(
+                update={
+                    "reference": changed.get(each.reference or "", each.reference),
+                    "target": changed.get(each.target, each.target),
+                    "top": [changed.get(image, image) for image in each.top],
+                }
+            )
+            for each in self.rounds
+        ]
+        return self.model_copy(update={"rounds": rounds})
 
     def header(self) -> dict[str, Any]:
         """All but the rounds."""

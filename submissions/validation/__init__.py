@@ -7,7 +7,7 @@ likes, because it knows only what is public: query ids, turns, references, subse
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from submissions.formats import Parsed, parse_file
@@ -24,7 +24,7 @@ from submissions.rank_file.model import CIRR_SERVER, LISTS
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
-    from submissions.rank_file.benchmarks import BenchmarkLike, FileLike
+    from submissions.rank_file.benchmarks import BenchmarkLike, FileLike, Queries
     from submissions.rank_file.model import RankBundle, RankFile
 
 
@@ -84,7 +84,7 @@ def validate_with(
     parsed = parse_file(file, benchmarks, max_bytes=max_bytes, name=name, form=form)
     for unchecked, findings in parsed.files:
         if unchecked is not None:
-            _check(unchecked, benchmarks, findings, part, form or {})
+            check_rankings(unchecked, benchmarks, findings, form or {}, part=part)
     return report_of(parsed)
 
 
@@ -104,13 +104,25 @@ def report_of(parsed: Parsed) -> ValidationReport:
     )
 
 
-def _check(
+def check_rankings(
     unchecked: UncheckedFile,
     benchmarks: Benchmarks,
     findings: Findings,
-    part: bool | None,
-    beside: Mapping[str, Any],
+    form: Mapping[str, Any],
+    *,
+    part: bool | None = None,
+    queries_of: Callable[[Benchmark, str], Queries] = queries,
 ) -> None:
+    """Check rankings that have been read, of a rank file or of a dialogue's rounds.
+
+    Args:
+        unchecked: what was read.
+        benchmarks: resolves the benchmark.
+        findings: collects what is wrong.
+        form: fields of the method that came beside the file.
+        part: as in `validate`.
+        queries_of: makes of the benchmark, and of what is declared of the reference, what has to be ranked.
+    """
     import numpy as np
 
     from submissions.rank_file.owners import note_ranked_gallery
@@ -125,10 +137,10 @@ def _check(
     parts = unchecked.format in (CIRR_SERVER, LISTS)
     alone = parts and (benchmark.ground_truth_withheld if part is None else part)
     declared = "" if unchecked.method is None else unchecked.method.reference
-    check_reference_of_form(declared, beside.get("reference", ""), findings)
-    declared = declared or beside.get("reference", "")
+    check_reference_of_form(declared, form.get("reference", ""), findings)
+    declared = declared or form.get("reference", "")
     check_reference_of_protocol(declared, benchmark, findings)
-    check_content(unchecked, queries(benchmark, declared), findings, part=alone)
+    check_content(unchecked, queries_of(benchmark, declared), findings, part=alone)
     columns = unchecked.rankings
     if columns is not None and not columns.unreadable:
         counts = np.bincount(columns.codes, minlength=len(columns.images))

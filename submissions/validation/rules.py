@@ -175,7 +175,7 @@ class _Checker:
         return None if place is None else _SUBSET_FIX.replace("{place}", place)
 
     def _ranking(self, query: str, turn: int | None, ids: list[Any]) -> None:
-        queries, depth, required = self.queries, self.queries.depth, self.queries.required(query)
+        queries, depth, required = self.queries, self.queries.depth, self.queries.required(query, turn)
         if not ids:
             if turn is not None and self.unchecked.format == TREC:
                 # A run cannot say that a ranking is empty: a turn without a line is one that is left out.
@@ -209,7 +209,7 @@ class _Checker:
                 details = {"turn": turn, "value": reference, "position": place, "fix": fix}
                 self._add(code, message + why, query, cause="ranked", **details)
         if len(ids) < required:
-            message = f"{counted(len(ids), 'image')}; the board's metrics use {required}."
+            message = f"{counted(len(ids), 'image')}; {queries.readers} {required}."
             fix = None if queries.own is None else _OWN_DEPTH_FIX.format(used=depth.used)
             self._add("short-ranking", message, query, turn=turn, depth=required, fix=fix)
         elif len(ids) > MAX_DEPTH:

@@ -335,3 +335,18 @@ def test_a_method_that_says_to_keep_what_the_protocol_removes_is_refused() -> No
     report = checked(rows).report
     assert found(report) == ["reference-contradiction"]
     assert not report.ok
+
+
+@pytest.mark.parametrize("where", ["file", "form"])
+def test_lists_that_hold_what_is_declared_to_be_removed_are_refused_with_their_line(where: str) -> None:
+    benchmark, transcript = random_dialogue(5, RoundSettings(max_rounds=1), card="fashioniq/dress_val")
+    rows = [transcript.header(), *(each.model_dump() for each in transcript.rounds)]
+    held = [row["reference"] in row["top"] for row in rows[1:]]
+    assert any(held)
+    form = {"reference": "removed"} if where == "form" else {}
+    rows[0]["method"].update({"reference": "removed"} if where == "file" else {})
+    report = check_transcript(content(rows), benchmark, form=form).report
+    [finding] = [each for each in report.findings if each.code == "reference-contradiction"]
+    assert finding.count == sum(held)
+    assert finding.message.startswith(f"line {held.index(True) + 2}: ")
+    assert check_transcript(content([transcript.header(), *rows[1:]]), benchmark).report.ok
