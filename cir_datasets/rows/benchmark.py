@@ -197,12 +197,12 @@ class Benchmark:
         import pyarrow.compute as pc
 
         from cir_datasets.rows import id_array, numbers
-        from cir_datasets.rows.candidates import GALLERY, OwnLists
+        from cir_datasets.rows.candidates import GALLERY, AskedRanking
 
         if self.references.null_count == len(self.references):
             return "none"
         if self.per_query:
-            lists = OwnLists(self.query_ids, self.ids(GALLERY))
+            lists = self.own_lists(AskedRanking(GALLERY, removes_reference=False, on_board=True))
             references = numbers(pc.index_in(self.references, value_set=lists.images), null=-1)
             held = lists.holds(np.arange(len(references)), references).any()
             return self.spec.config.reference if held else "outside"
@@ -214,8 +214,15 @@ class Benchmark:
         """The images that each query ranks where a ranking is over lists of its own."""
         from cir_datasets.rows.candidates import OwnLists
 
-        left_out = self.references if asked.removes_reference else None
-        return OwnLists(self.query_ids, self.ids(asked.column), left_out)
+        key = asked.column, asked.removes_reference
+        if key not in self._own_lists:
+            left_out = self.references if asked.removes_reference else None
+            self._own_lists[key] = OwnLists(self.query_ids, self.ids(asked.column), left_out)
+        return self._own_lists[key]
+
+    @functools.cached_property
+    def _own_lists(self) -> dict[tuple[str, bool], OwnLists]:
+        return {}
 
     def column(self, name: str) -> list[Any]:
         """A column as Python values."""

@@ -117,6 +117,18 @@ class OwnLists:
         codes = self._codes[self._starts[place] : self._starts[place + 1]]
         return frozenset(self._names[code] for code in codes.tolist())
 
+    def lacking(self, query: str, images: Iterable[str]) -> set[str]:
+        """Those of some images that a query does not rank."""
+        place = self.position[query]
+        own = self._codes[self._starts[place] : self._starts[place + 1]]
+        named = list(images)
+        codes = np.array([self._code.get(image, -1) for image in named], dtype=np.int64)
+        return {named[at] for at in np.flatnonzero(~np.isin(codes, own)).tolist()}
+
+    @functools.cached_property
+    def _code(self) -> dict[str, int]:
+        return {image: code for code, image in enumerate(self._names)}
+
     def __len__(self) -> int:
         """Number of queries."""
         return len(self.lengths)
@@ -136,15 +148,18 @@ class OwnLists:
             queries: places of queries, shape (n,).
             images: places in `images`, -1 for one that no list holds, shape (n,).
         """
-        width = len(self.images)
-        owners = np.repeat(np.arange(len(self.lengths)), self.lengths)
-        known = np.sort(owners * width + self._codes)
-        wanted = queries * width + images
-        at = np.minimum(np.searchsorted(known, wanted), max(len(known) - 1, 0))
+        known, wanted = self._members, queries * len(self.images) + images
         if not len(known):
             return np.zeros(len(wanted), dtype=np.bool_)
+        at = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
         found: NDArray[np.bool_] = (known[at] == wanted) & (images >= 0)
         return found
+
+    @functools.cached_property
+    def _members(self) -> NDArray[np.int64]:
+        """Each query with each of its images as one number, sorted."""
+        owners = np.repeat(np.arange(len(self.lengths)), self.lengths)
+        return np.sort(owners * len(self.images) + self._codes)
 
 
 def union_of(galleries: Iterable[Iterable[str]]) -> list[str]:

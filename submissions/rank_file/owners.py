@@ -166,7 +166,7 @@ def note_ranked_gallery(
         findings: collects the warning, whose value is the benchmark of that list.
     """
     size, places, used = len(benchmark.gallery or ()), int(counts.sum()), int((counts > 0).sum())
-    if used >= size or places < _PLACES or _declared(method, benchmark):
+    if benchmark.per_query or used >= size or places < _PLACES or _declared(method, benchmark):
         return
     smaller = [each for each in other_galleries(benchmark.spec) if used <= (each.config.gallery or 0) < size]
     if not smaller:

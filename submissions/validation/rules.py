@@ -27,6 +27,7 @@ from submissions.rank_file.owners import other_protocol, owner_of, owners_of_ima
 
 if TYPE_CHECKING:
     from cir_datasets.registry.cards import BenchmarkSpec
+    from cir_datasets.rows.candidates import OwnLists
 
 _BLOCK = 2**20
 """Places that are sorted at a time."""
@@ -192,7 +193,7 @@ class _Checker:
         elif not all(well_formed(self.family, image) for image in ids):
             self._malformed_images(query, turn, ids)
         if queries.own is not None:
-            self._outside_own(query, ids, queries.own[query])
+            self._outside_own(query, ids, queries.own)
         removed = queries.removed.get(query)
         if removed is not None:
             reference = removed[(turn or 1) - 1]
@@ -237,30 +238,30 @@ class _Checker:
             fix = "drop it, add your next member to keep three, then run  cir validate {file}"
             details = {"value": reference, "position": place, "fix": fix}
             self._add("reference-ranked", message, query, cause="subset", **details)
-        allowed = members if reference is None else members | {reference}
-        self._not_listed("not-in-subset", query, ids, allowed, "is not one of the query's subset")
+        strange = set(ids) - members - {reference}
+        self._not_listed("not-in-subset", query, ids, strange, "is not one of the query's subset")
         if len(ids) < needed:
             many = counted(len(ids), "image")
             message = f"{many} in the subset ranking; Recall_subset uses {needed}."
             self._add("short-ranking", message, query, cause="subset", depth=needed)
 
-    def _outside_own(self, query: str, ids: list[Any], own: frozenset[str]) -> None:
+    def _outside_own(self, query: str, ids: list[Any], own: OwnLists) -> None:
         """Images of the benchmark that the query does not rank; a removed reference is said elsewhere."""
-        elsewhere = own | set(filter(None, self.queries.removed.get(query, ())))
+        strange = own.lacking(query, ids) - set(self.queries.removed.get(query, ()))
         if self.queries.gallery is not None:
-            elsewhere |= set(ids) - self.queries.gallery
-        where = f"is not among the {len(own):,} images that this query ranks"
-        self._not_listed("not-in-gallery", query, ids, elsewhere, where)
+            strange &= self.queries.gallery
+        where = f"is not among the {own.length(query):,} images that this query ranks"
+        self._not_listed("not-in-gallery", query, ids, strange, where)
 
     def _not_listed(
-        self, code: str, query: str, ids: list[Any], allowed: Collection[str], where: str
+        self, code: str, query: str, ids: list[Any], strange: Collection[str], where: str
     ) -> None:
         """Note the images of a ranking that are not in the query's own list."""
 
         def message(place: int, image: str) -> str:
             return f"the {ordinal(place)} image {shown(image)} {where}."
 
-        strangers = ((place, image) for place, image in enumerate(ids, start=1) if image not in allowed)
+        strangers = ((place, image) for place, image in enumerate(ids, start=1) if image in strange)
         self._at_places(code, "", query, None, strangers, message)
 
     def _duplicates(self, query: str, turn: int | None, ids: list[Any], part: str) -> None:

@@ -28,6 +28,7 @@ def test_lists_are_what_they_were_without_what_is_left_out(drawn: list[tuple[lis
     for place, name in enumerate(names):
         held = found.holds(np.full(len(known), place), np.arange(len(known)))
         assert [image in twin[name] for image in known] == held.tolist()
+        assert found.lacking(name, "abcdefghz") == set("abcdefghz") - twin[name]
     assert not found.holds(np.arange(len(names)), np.full(len(names), -1)).any()
 
 
