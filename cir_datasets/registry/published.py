@@ -116,7 +116,7 @@ class Number:
     is_derived: bool
 
     @classmethod
-    def mean(cls, numbers: Sequence[Decimal]) -> Number:
+    def mean_of(cls, numbers: Sequence[Decimal]) -> Number:
         """The mean of printed numbers, in per cent, where a source prints none."""
         value = sum(numbers, Decimal()) / len(numbers)
         return cls(value, mean_text(value), True)
@@ -166,7 +166,7 @@ class Reported(PublishedRow):
             metric = _main_metric(name)
             terms = [self.values.get((name, term)) for term in main_metric_terms(metric)] if metric else []
             if len(terms) > 1 and all(terms) and (name, metric) not in numbers:
-                numbers[name, metric] = Number.mean([Decimal(term) for term in terms if term])
+                numbers[name, metric] = Number.mean_of([Decimal(term) for term in terms if term])
         return numbers
 
     @property

@@ -213,7 +213,7 @@ def _first_rounds(
                 found.setdefault(metric, number)
     terms = [found.get(term) for term in main_metric_terms(board.primary)]
     if len(terms) > 1 and all(terms):
-        found[board.primary] = Number.mean([term.value for term in terms if term])
+        found[board.primary] = Number.mean_of([term.value for term in terms if term])
     return found
 
 
