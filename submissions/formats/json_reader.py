@@ -1,8 +1,8 @@
 """Reading an untrusted file as JSON, safely: what is odd about it becomes a finding, never a traceback.
 
 Rankings of a text that is plainly a rank file become columns a few at a time (`columns.Gathering`). Any other
-text becomes Python objects, which take twenty times its memory where its values are small: for those a
-budget is much tighter (`budget.LIMITS`).
+text is read again, with care: it becomes Python objects, which take twenty times its memory where its values
+are small, so that for those a budget is much tighter (`budget.LIMITS`).
 
 What JSON libraries let through is refused here: repeated keys (the last silently wins), NaN and Infinity,
 lone surrogates, numbers beyond a double, and nesting that exhausts the stack. Nothing is unpickled or
@@ -17,7 +17,7 @@ import contextlib
 import functools
 import gc
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,14 +34,11 @@ _EMPTY = "write it again: submissions.write does, and cir multiround for transcr
 _TOO_DEEP = f"its lists or objects are nested more than {MAX_DEPTH} deep; a rank file needs six levels."
 
 _CHUNK = 2**20
-_BLOCK = 512
-"""Rankings that are Python lists at a time: more of them do not fit into a processor's cache."""
-_BLOCK_BYTES = 2**20
+_BLOCK, _BLOCK_BYTES = 512, 2**20
+"""Rankings, and bytes of them, that are Python lists at a time."""
 _RANKING_BYTES = 2**22
 """A longer ranking is not plainly one: 1,000 images have paths of 4,000 bytes then."""
 _HEADER_BYTES = 2**16
-_LARGE = 2**26
-"""Bytes of a text that is not to be copied."""
 
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
@@ -129,19 +126,110 @@ def parse_json(content: bytes, findings: Findings, budget: Budget | None = None)
     """
     if not _is_utf8(content, findings):
         return None
-    colons = content.count(b":")
     if budget is not None:
         lists = content.count(b"[") + content.count(b"{")
         values = lists + content.count(b",")
         budget.spend("lists", lists)
         budget.spend("values", values)
-        quick = _plain(content, colons, budget) if len(content) > _CHUNK else None
-        if quick is not None:
-            return quick
+        plain = _plain(content, budget)
+        if plain is not None:
+            return plain
         budget.spend("odd_bytes", len(content))
         budget.spend("odd_values", values)
+    return _careful(content, findings)
+
+
+def _plain(content: bytes, budget: Budget) -> Any:
+    """The value of a text that is plainly a rank file, or rankings by query and nothing else; else None."""
+    import msgspec
+
+    if b"\\" in content or not content.isascii() or not content[:_HEADER_BYTES].lstrip().startswith(b"{"):
+        return None
+    objects, _, _ = _decoders()
     try:
-        value = _value(content)
+        parts = objects.decode(content)
+        budget.check("id_bytes", sum(map(len, parts)))
+        if "rankings" not in parts:
+            columns, strings = _gathered(parts, budget)
+            return columns if is_whole(content, strings) else None
+        document: dict[str, Any] = {}
+        strings = len(parts)
+        for key, raw in parts.items():
+            if key in ("rankings", "subset_rankings"):
+                document[key], inside = _gathered(objects.decode(raw), budget)
+            elif len(memoryview(raw)) <= _HEADER_BYTES:
+                document[key] = orjson.loads(memoryview(raw))
+                inside = strings_in(document[key])
+            else:
+                return None
+            strings += inside
+    except (msgspec.MsgspecError, RecursionError, ValueError):
+        return None  # Something is odd: what, is said by those who look closer.
+    return document if is_whole(content, strings) else None
+
+
+@functools.cache
+def _decoders() -> tuple[Any, Any, Any]:
+    """Readers of an object's parts, of rankings, and of rankings by turn."""
+    from msgspec import Raw
+    from msgspec.json import Decoder
+
+    return Decoder(dict[str, Raw]), Decoder(list[list[str]]), Decoder(list[list[list[str]]])
+
+
+def _gathered(parts: dict[str, Any], budget: Budget) -> tuple[Columns, int]:
+    """Rankings by query or session from the text of each, and the strings in all of it.
+
+    Raises:
+        msgspec.MsgspecError: a part is not a list of texts, or of such lists.
+        ValueError: an id is empty, or one ranking alone is too long to be plain.
+    """
+    _, flat, by_turn = _decoders()
+    names, raws = list(parts), [memoryview(raw) for raw in parts.values()]
+    budget.check("id_bytes", sum(map(len, names)))
+    turns = bool(raws) and bytes(raws[0][:_CHUNK]).replace(b" ", b"").startswith(b"[[")
+    decoder, gathering = by_turn if turns else flat, Gathering(by_turn=turns)
+    start = size = 0
+    for end, raw in enumerate([*raws, None]):
+        length = 0 if raw is None else len(raw)
+        if length > _RANKING_BYTES:
+            raise ValueError("a long ranking")
+        # So many at a time are Python lists: more of them do not fit into a processor's cache.
+        if end > start and (raw is None or end - start == _BLOCK or size + length > _BLOCK_BYTES):
+            gathering.take(names[start:end], decoder.decode(b"[" + b",".join(raws[start:end]) + b"]"))
+            start, size = end, 0
+        size += length
+    columns = gathering.columns()
+    return columns, len(names) + len(columns.codes)
+
+
+def is_whole(content: bytes, strings: int) -> bool:
+    """Whether a text without escapes has so many strings: then no key of it was lost to a later one."""
+    return content.count(b'"') == 2 * strings
+
+
+def strings_in(value: Any, depth: int = 1) -> int:
+    """Strings of a JSON value, keys included.
+
+    Raises:
+        RecursionError: it is nested more than `MAX_DEPTH` deep.
+    """
+    kind = type(value)
+    if kind is not list and kind is not dict:
+        return int(kind is str)
+    if depth > MAX_DEPTH:
+        raise RecursionError
+    if kind is dict:
+        return len(value) + sum(strings_in(each, depth + 1) for each in value.values())
+    if set(map(type, value)) == {str}:
+        return len(value)
+    return sum(strings_in(each, depth + 1) for each in value)
+
+
+def _careful(content: bytes, findings: Findings) -> Any:
+    """The value of any text, whose faults are named."""
+    try:
+        value = orjson.loads(content)
     except orjson.JSONDecodeError as error:
         if error.msg.startswith("Not enough memory"):
             raise MemoryError(error.msg) from error
@@ -151,13 +239,11 @@ def parse_json(content: bytes, findings: Findings, budget: Budget | None = None)
         findings.add("wrong-format", "the file holds null; a rank file is an object.")
         return None
     try:
-        counted = _colons(value, 1)
+        strings = strings_in(value)
     except RecursionError:
         findings.add("malformed", _TOO_DEEP)
         return None
-    # Every key of the text brings one colon, and so does every colon inside a string. Where the value has as
-    # many as the text, no key was lost to a later one. (An escape could hide a colon, so there must be none.)
-    if b"\\" not in content and colons == counted:
+    if b"\\" not in content and is_whole(content, strings):
         return value
     del value
     repeats: list[tuple[str, dict[str, Any]]] = []
@@ -176,128 +262,6 @@ def parse_json(content: bytes, findings: Findings, budget: Budget | None = None)
     if len(repeats) > MAX_EXAMPLES:
         findings.add("repeated-key", "", count=len(repeats) - MAX_EXAMPLES)
     return document
-
-
-def _value(content: bytes) -> Any:
-    """The JSON value of a text.
-
-    Raises:
-        orjson.JSONDecodeError: it is not JSON.
-    """
-    import msgspec
-
-    # msgspec builds the value while it reads, where orjson keeps two more copies of the text; orjson says
-    # best what is wrong, refuses the lone surrogates that an escape can hide, and reads a number with an
-    # exponent in a hundredth of the time.
-    if b"\\" not in content and len(content) > _LARGE:
-        with contextlib.suppress(msgspec.DecodeError, RecursionError):
-            return msgspec.json.decode(content)
-    return orjson.loads(content)
-
-
-@functools.cache
-def _decoders() -> tuple[Any, Any, Any]:
-    """Readers of an object's parts, of rankings, and of rankings by turn."""
-    from msgspec import Raw
-    from msgspec.json import Decoder
-
-    return Decoder(dict[str, Raw]), Decoder(list[list[str]]), Decoder(list[list[list[str]]])
-
-
-def _plain(content: bytes, colons: int, budget: Budget) -> Any:
-    """The value of a text that is plainly a rank file, or rankings by query and nothing else; else None.
-
-    Args:
-        content: UTF-8.
-        colons: how many it holds.
-        budget: what reading it may cost.
-    """
-    import msgspec
-
-    if b"\\" in content or not content.isascii() or not content[:_HEADER_BYTES].lstrip().startswith(b"{"):
-        return None
-    objects, _, _ = _decoders()
-    try:
-        parts = objects.decode(content)
-        budget.check("id_bytes", sum(map(len, parts)))
-        if "rankings" not in parts:
-            columns, counted = _gathered(parts, budget)
-            return columns if counted == colons else None
-        counted = len(parts) + "".join(parts).count(":")
-        document: dict[str, Any] = {}
-        for key, raw in parts.items():
-            if key in ("rankings", "subset_rankings"):
-                rankings = objects.decode(raw)
-                budget.check("id_bytes", sum(map(len, rankings)))
-                document[key], own = _gathered(rankings, budget)
-            elif len(memoryview(raw)) <= _HEADER_BYTES:
-                document[key] = orjson.loads(memoryview(raw))
-                own = _colons(document[key], 2)
-            else:
-                return None
-            counted += own
-    except (msgspec.MsgspecError, orjson.JSONDecodeError, RecursionError, ValueError):
-        return None  # Something is odd: what, is said by those who look closer.
-    return document if counted == colons else None
-
-
-def _gathered(parts: dict[str, Any], budget: Budget) -> tuple[Columns, int]:
-    """Rankings by query or session from the text of each, and the colons in all of it.
-
-    Raises:
-        msgspec.MsgspecError: a part is not a list of texts, or of such lists.
-        ValueError: an id is empty, or one ranking alone is too long to be plain.
-    """
-    _, flat, by_turn = _decoders()
-    names, raws = list(parts), [memoryview(raw) for raw in parts.values()]
-    turns = bool(raws) and bytes(raws[0][:_CHUNK]).replace(b" ", b"").startswith(b"[[")
-    decoder, gathering = by_turn if turns else flat, Gathering(by_turn=turns)
-    counted = len(names) + "".join(names).count(":")
-    for start, end in _blocks(list(map(len, raws))):
-        text = b"[" + b",".join(raws[start:end]) + b"]"
-        gathering.take(names[start:end], decoder.decode(text))
-        counted += text.count(b":")
-    return gathering.columns(), counted
-
-
-def _blocks(sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """First and last (exclusive) of rankings that are read together.
-
-    Raises:
-        ValueError: one ranking alone is too long.
-    """
-    if max(sizes, default=0) > _RANKING_BYTES:
-        raise ValueError("a long ranking")
-    start = size = 0
-    for end, own in enumerate(sizes):
-        if end > start and (end - start == _BLOCK or size + own > _BLOCK_BYTES):
-            yield start, end
-            start, size = end, 0
-        size += own
-    if sizes:
-        yield start, len(sizes)
-
-
-def _colons(value: Any, depth: int) -> int:
-    """Keys and colons inside strings of a JSON value.
-
-    Raises:
-        RecursionError: it is nested more than `MAX_DEPTH` deep.
-    """
-    kind = type(value)
-    if kind is str:
-        return int(value.count(":"))
-    if kind is not list and kind is not dict:
-        return 0
-    if depth > MAX_DEPTH:
-        raise RecursionError
-    if kind is dict:
-        inner = sum(_colons(each, depth + 1) for each in value.values())
-        return len(value) + "".join(value).count(":") + inner
-    try:
-        return "".join(value).count(":")
-    except TypeError:
-        return sum(_colons(each, depth + 1) for each in value)
 
 
 @contextlib.contextmanager

@@ -7,8 +7,9 @@ the query's subset is ranked.
 
 from __future__ import annotations
 
+import functools
 import io
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -17,8 +18,8 @@ from cir_metrics.errors import did_you_mean
 from cir_metrics.ids import plain_id
 from submissions.formats import native
 from submissions.formats.budget import Budget
-from submissions.formats.json_reader import parse_json
-from submissions.formats.native import ReaderContext
+from submissions.formats.json_reader import is_whole, parse_json, strings_in
+from submissions.formats.native import SECTIONS, ReaderContext
 from submissions.rank_file.columns import Columns, Gathering
 from submissions.rank_file.findings import Findings, json_type, shown
 from submissions.rank_file.model import LINES, LINES_FILE, RANK_FILE
@@ -32,9 +33,6 @@ QUERY, RANKING, TURNS, SUBSET = "query_id", "ranking", "rankings", "subset_ranki
 """Keys of a query's line, and columns of the Parquet form."""
 
 _KEYS = (QUERY, RANKING, TURNS, SUBSET)
-_SECTIONS = ("rankings", "subset_rankings")
-_PENDING = 2**15
-"""Images that are Python strings at a time."""
 
 
 def parse(content: bytes, context: ReaderContext) -> UncheckedFile | None:
@@ -49,22 +47,16 @@ def parse(content: bytes, context: ReaderContext) -> UncheckedFile | None:
     """
     budget = context.budget
     lists = content.count(b"[") + content.count(b"{")
+    values = lists + content.count(b",")
     budget.spend("lines", content.count(b"\n"))
     budget.spend("lists", lists)
-    budget.spend("values", lists + content.count(b","))
-    reader = _Reader(context.findings, budget)
-    for number, line in enumerate(io.BytesIO(content), start=1):
-        if not line.isspace():
-            budget.check("line", len(line), where=f"line {number:,}: ")
-            reader.take(number, line)
-            if reader.stopped:
-                return None
-    if reader.broken or reader.header is None:
-        return None
-    document = {**reader.header, "format": RANK_FILE, "rankings": reader.rankings.all(reader.first)}
-    if reader.subsets:
-        document["subset_rankings"] = reader.subsets.all(reader.first)
-    return native.parse(document, context)
+    budget.spend("values", values)
+    document = _plain(content, budget)
+    if document is None:
+        budget.spend("odd_bytes", len(content))
+        budget.spend("odd_values", values)
+        document = _CarefulLines(context.findings, budget).document(content)
+    return None if document is None else native.parse({**document, "format": RANK_FILE}, context)
 
 
 def dump(rank_file: RankFile) -> bytes:
@@ -90,7 +82,7 @@ def header_of(rank_file: RankFile) -> dict[str, Any]:
     from dataclasses import replace
 
     whole = replace(rank_file, rankings={}, subset_rankings=None).to_dict()
-    return {key: value for key, value in whole.items() if key not in _SECTIONS}
+    return {key: value for key, value in whole.items() if key not in SECTIONS}
 
 
 def is_by_turn(answers: Mapping[str, Any]) -> bool:
@@ -115,73 +107,57 @@ def entries_of(rank_file: RankFile) -> Iterator[dict[str, Any]]:
             yield {QUERY: query, SUBSET: subsets[query]}
 
 
-class _RankingsByQuery:
-    """Answers of one kind: the plain ones become columns a few at a time, the odd ones are kept as they are.
+def _plain(content: bytes, budget: Budget) -> dict[str, Any] | None:
+    """The document of a file whose lines are plainly a header and queries, none there twice; else None."""
+    import msgspec
 
-    Args:
-        budget: what reading the file may cost.
-    """
-
-    def __init__(self, budget: Budget) -> None:
-        self._budget = budget
-        self._pending: dict[str, Any] = {}
-        self._held = 0
-        self._gathered: Gathering | None = None
-        self._odd: dict[str, Any] = {}
-
-    def __len__(self) -> int:
-        gathered = 0 if self._gathered is None else len(self._gathered.names)
-        return gathered + len(self._pending) + len(self._odd)
-
-    def take(self, query: str, answer: Any) -> None:
-        """Take the answer of a query that has none yet."""
-        by_turn = _plain_shape(answer)
-        if answer == [] and self._gathered is not None:
-            by_turn = self._gathered.by_turn
-        if by_turn is None or (self._gathered is not None and self._gathered.by_turn != by_turn):
-            self._budget.spend("odd_values", 1 + (len(answer) if isinstance(answer, list) else 0))
-            self._odd[query] = answer
-            return
-        self._gathered = self._gathered or Gathering(by_turn=by_turn)
-        self._pending[query] = answer
-        self._held += sum(map(len, answer)) if by_turn else len(answer)
-        if self._held >= _PENDING:
-            self._gather()
-
-    def all(self, order: Iterable[str]) -> Mapping[str, Any]:
-        """All that was taken, by query.
-
-        Args:
-            order: the queries of the file, in its order.
-        """
-        self._gather()
-        columns: Mapping[str, Any] = {} if self._gathered is None else self._gathered.columns()
-        if not self._odd:
-            return columns
-        self._budget.spend("odd_values", sum(map(len, columns.values())))
-        both = {**columns, **self._odd}
-        return {query: both[query] for query in order if query in both}
-
-    def _gather(self) -> None:
-        if self._gathered is not None:
-            self._gathered.take(list(self._pending), list(self._pending.values()))
-        self._pending, self._held = {}, 0
-
-
-def _plain_shape(answer: Any) -> bool | None:
-    """Whether an answer is a list of rankings; None where it is neither that nor a ranking."""
-    if type(answer) is not list or not answer:
+    lines = (line for line in io.BytesIO(content) if not line.isspace())
+    gathered: dict[str, Gathering] = {}
+    names, count = set[str](), 0
+    try:
+        header = orjson.loads(next(lines, b""))
+        if not isinstance(header, dict) or header.get("format") != LINES_FILE or b"\\" in content:
+            return None
+        strings = strings_in(header)
+        for count, line in enumerate(lines, start=1):  # noqa: B007
+            budget.check("line", len(line))
+            entry = _decoder().decode(line)
+            names.add(entry.query_id)
+            strings += 2
+            for key in (RANKING, TURNS, SUBSET):
+                answer = getattr(entry, key)
+                if answer is not msgspec.UNSET:
+                    strings += 1
+                    if key not in gathered:
+                        gathered[key] = Gathering(by_turn=key == TURNS)
+                    gathered[key].add(entry.query_id, answer)
+        columns = {key: gathering.columns() for key, gathering in gathered.items()}
+    except (msgspec.MsgspecError, RecursionError, ValueError):
+        return None  # Something is odd: what, is said by those who look closer.
+    strings += sum(len(each.codes) for each in columns.values())
+    if len(names) < count or {RANKING, TURNS} <= columns.keys() or not is_whole(content, strings):
         return None
-    kinds = set(map(type, answer))
-    if kinds == {str}:
-        return None if "" in answer else False
-    if kinds != {list} or any(set(map(type, turn)) - {str} or "" in turn for turn in answer):
+    subsets = columns.pop(SUBSET, None)
+    rankings: Mapping[str, Any] = next(iter(columns.values()), {})
+    answered = len(rankings) if subsets is None else len(rankings.keys() | subsets.keys())
+    if answered < count or any(section in header for section in SECTIONS):
         return None
-    return True
+    return {**header, "rankings": rankings} | ({} if subsets is None else {"subset_rankings": subsets})
 
 
-class _Reader:
-    """Takes a file's lines one by one.
+@functools.cache
+def _decoder() -> Any:
+    """Reads a query's line, and nothing but a sound one."""
+    from msgspec import UNSET, UnsetType, defstruct
+    from msgspec.json import Decoder
+
+    one, several = list[str] | UnsetType, list[list[str]] | UnsetType
+    answers = [(RANKING, one, UNSET), (TURNS, several, UNSET), (SUBSET, one, UNSET)]
+    return Decoder(defstruct("Line", [(QUERY, str), *answers], forbid_unknown_fields=True))
+
+
+class _CarefulLines:
+    """Takes a file's lines one by one, and says what is wrong with each.
 
     Args:
         findings: collects what is wrong, with the number of the line.
@@ -190,41 +166,43 @@ class _Reader:
 
     def __init__(self, findings: Findings, budget: Budget) -> None:
         self.findings, self.budget = findings, budget
-        self.header: dict[str, Any] | None = None
-        self.rankings, self.subsets = _RankingsByQuery(budget), _RankingsByQuery(budget)
         self.broken = False
-        self.stopped = False
         self.first: dict[str, tuple[int, int]] = {}
+        self.rankings: dict[str, Any] = {}
+        self.subsets: dict[str, Any] = {}
 
-    def take(self, number: int, line: bytes) -> None:
-        entry = self._value(number, line)
-        if self.header is None:
-            self._take_header(number, entry)
-        elif isinstance(entry, dict):
-            self._take_entry(number, entry, line)
-        elif entry is not None:
-            self._refuse("bad-type", number, f"it holds {json_type(entry)}; a query's line is an object.")
+    def document(self, content: bytes) -> dict[str, Any] | None:
+        header = None
+        for number, line in enumerate(io.BytesIO(content), start=1):
+            if line.isspace():
+                continue
+            self.budget.check("line", len(line), where=f"line {number:,}: ")
+            entry = self._value(number, line)
+            if header is None:
+                if not isinstance(entry, dict) or entry.get("format") != LINES_FILE:
+                    self._refuse_header(number, entry)
+                    return None
+                header = entry
+                misplaced = next((key for key in SECTIONS if key in header), None)
+                if misplaced is not None:
+                    said = f'the header holds "{misplaced}"; rankings have lines of their own.'
+                    self._refuse("bad-type", number, said)
+            elif isinstance(entry, dict):
+                self._take(number, entry, line)
+            elif entry is not None:
+                said = f"it holds {json_type(entry)}; a query's line is an object."
+                self._refuse("bad-type", number, said)
+        if self.broken or header is None:
+            return None
+        subsets = {"subset_rankings": self.subsets} if self.subsets else {}
+        return {**header, "rankings": self.rankings, **subsets}
 
-    def _take_header(self, number: int, entry: Any) -> None:
-        if isinstance(entry, dict) and entry.get("format") == LINES_FILE:
-            misplaced = [key for key in _SECTIONS if key in entry]
-            if misplaced:
-                self._refuse(
-                    "bad-type",
-                    number,
-                    f'the header holds "{misplaced[0]}"; rankings have lines of their own.',
-                )
-            self.header = entry
-            return
-        self.stopped = True
+    def _refuse_header(self, number: int, entry: Any) -> None:
         if entry is not None:
-            self.findings.add(
-                "wrong-format",
-                f"line {number:,} is not a header, so that the file does not say what it answers.",
-                fix=_HEADER,
-            )
+            said = f"line {number:,} is not a header, so that the file does not say what it answers."
+            self.findings.add("wrong-format", said, fix=_HEADER)
 
-    def _take_entry(self, number: int, entry: dict[str, Any], line: bytes) -> None:
+    def _take(self, number: int, entry: dict[str, Any], line: bytes) -> None:
         query = plain_id(entry.get(QUERY))
         if query is None:
             said = f'"{QUERY}" is {json_type(entry.get(QUERY))}; it must be a string.'
@@ -237,41 +215,30 @@ class _Reader:
             return
         answers = [key for key in (RANKING, TURNS) if key in entry]
         if len(answers) == 2 or not (answers or SUBSET in entry):
-            held = "both" if answers else "neither"
-            said = f'query {shown(query)} has {held} "{RANKING}" and "{TURNS}".'
-            said = said if answers else said.replace(" and ", " nor ")
-            self._refuse("bad-type", number, said, fix=_ONE_ANSWER)
+            held = f'both "{RANKING}" and' if answers else f'neither "{RANKING}" nor'
+            self._refuse("bad-type", number, f'query {shown(query)} has {held} "{TURNS}".', fix=_ONE_ANSWER)
             return
-        own = number, hash(line.strip())
-        before, mark = self.first.setdefault(query, own)
-        if before != number and mark == own[1]:
-            said = f"line {number:,}: it is line {before:,} again."
-            self.findings.add("repeated-query", said, query=query)
-            return
+        mark = hash(line.strip())
+        before, first_mark = self.first.setdefault(query, (number, mark))
         if before != number:
-            said = f"query {shown(query)} is answered in line {before:,} already."
-            self._refuse("repeated-key", number, said)
+            if mark == first_mark:
+                said = f"line {number:,}: it is line {before:,} again."
+                self.findings.add("repeated-query", said, query=query)
+            else:
+                said = f"query {shown(query)} is answered in line {before:,} already."
+                self._refuse("repeated-key", number, said)
             return
         if answers:
-            self.rankings.take(query, entry[answers[0]])
+            self.rankings[query] = entry[answers[0]]
         if SUBSET in entry:
-            self.subsets.take(query, entry[SUBSET])
+            self.subsets[query] = entry[SUBSET]
 
     def _value(self, number: int, line: bytes) -> Any:
         """The JSON value of a line, or None with a finding."""
-        try:
-            value = orjson.loads(line)
-        except orjson.JSONDecodeError:
-            value = None
-        if isinstance(value, dict) and _is_plain(line, value):
-            return value
-        # Something is odd or a key may stand twice: the careful reader says which.
-        where = f"line {number:,}: "
-        self.budget.spend("odd_lines", where=where)
-        self.budget.spend("odd_bytes", len(line), where=where)
-        found = Findings(self.findings.file)
-        value = parse_json(line.rstrip(b"\r\n"), found)
-        for finding in found.listed():
+        self.budget.spend("odd_lines", where=f"line {number:,}: ")
+        findings = Findings(self.findings.file)
+        value = parse_json(line.rstrip(b"\r\n"), findings)
+        for finding in findings.listed():
             self._refuse(finding.code, number, finding.message, fix=None)
         return value
 
@@ -290,21 +257,3 @@ _HEADER = (
 )
 _DROP = "drop it (remarks go to method.notes in the header), then run  cir validate {file}"
 _ONE_ANSWER = f'write "{RANKING}": [...] for a query, "{TURNS}": [[...], ...] for a session'
-
-
-def _is_plain(line: bytes, entry: dict[str, Any]) -> bool:
-    """Whether all quotes of the line belong to what was read, so that no key can have been there twice."""
-    if b"\\" in line:
-        return False
-    strings = len(entry)
-    for value in entry.values():
-        kinds = set(map(type, value)) if type(value) is list else {type(value)}
-        if kinds == {str}:
-            strings += len(value) if type(value) is list else 1
-        elif kinds == {list}:
-            if any(set(map(type, turn)) - {str} for turn in value):
-                return False
-            strings += sum(map(len, value))
-        elif kinds:
-            return False
-    return line.count(b'"') == 2 * strings

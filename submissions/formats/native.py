@@ -7,6 +7,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from cir_datasets.errors import OverlayError
@@ -154,14 +155,20 @@ class _Careful:
         by_turn: whether an answer is a list of rankings.
         spelling: which the image ids get; a number may be an id, too.
         findings: collects `bad-type`.
+        changed: by id its spelling.
     """
 
     section: str
     by_turn: bool
     spelling: Spelling
     findings: Findings
+    changed: dict[Any, str] = field(default_factory=dict)
 
     def columns(self, raw: Mapping[Any, Any]) -> Columns:
+        # Of all ids at once: what a gallery's ids may be meant by is looked up for each call.
+        lists = chain.from_iterable(each for each in raw.values() if isinstance(each, list | tuple))
+        items = chain.from_iterable(each if isinstance(each, list | tuple) else (each,) for each in lists)
+        self.changed = self.spelling.changes(dict.fromkeys(i for i in items if type(i) in (str, int)))
         answers: dict[str, list[Any]] = {}
         unreadable = set()
         for query, answer in raw.items():
@@ -195,7 +202,7 @@ class _Careful:
         if not isinstance(answer, list | tuple):
             message = f"the {part} is {json_type(answer)}; it must be a list of image ids, best first."
         else:
-            ids = self.spelling.all(list(answer))
+            ids: list[Any] = [self.changed.get(i, i) if type(i) in (str, int) else i for i in answer]
             wrong = (at for at, item in enumerate(ids, start=1) if not item or not _is_text(item))
             position = next(wrong, None)
             if position is None:

@@ -25,6 +25,8 @@ Offsets = NDArray[np.int64]
 
 _BLOCK = 2**18
 """Ids that are joined at a time."""
+_PENDING = 2**15
+"""Images of single answers that are Python strings at a time."""
 _GATHERED = 2**24
 """Bytes of text that are gathered before they become codes."""
 
@@ -330,7 +332,8 @@ class Gathering:
         self._lengths, self._turns = array("q"), array("q")
         self._texts: list[pa.Array] = []
         self._encoded: list[pa.Array] = []
-        self._bytes = 0
+        self._bytes = self._held = 0
+        self._pending: tuple[list[str], list[Sequence[Any]]] = [], []
 
     def take(self, names: Sequence[str], answers: Sequence[Any]) -> None:
         """Take some answers.
@@ -353,10 +356,27 @@ class Gathering:
         if self._bytes >= _GATHERED:
             self._encode()
 
+    def add(self, name: str, answer: Sequence[Any]) -> None:
+        """Take one answer, with others at a time.
+
+        Raises:
+            ValueError: as `take`.
+        """
+        self._pending[0].append(name)
+        self._pending[1].append(answer)
+        self._held += sum(map(len, answer)) if self.by_turn else len(answer)
+        if self._held >= _PENDING:
+            self._take_pending()
+
+    def _take_pending(self) -> None:
+        self.take(*self._pending)
+        self._pending, self._held = ([], []), 0
+
     def columns(self) -> Columns:
         """The columns of all that was taken."""
         import pyarrow as pa
 
+        self._take_pending()
         self._encode()
         encoded = pa.chunked_array(self._encoded, pa.dictionary(pa.int32(), pa.string())).unify_dictionaries()
         codes = [numbers(chunk.indices) for chunk in encoded.chunks]

@@ -156,8 +156,9 @@ def test_odd_lines_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(LIMITS, "odd_lines", replace(LIMITS["odd_lines"], least=3, per_byte=0))
     odd = [b'{"query_id": "%d", "ranking": "\\u0142"}' % number for number in range(3)]
     plain = [{"query_id": f"p{number}", "ranking": ["x"]} for number in range(9)]
-    # The header, with its numbers, is one of them.
-    assert {code for code, *_ in findings(HEADER, *plain, *odd[:2])} == {"bad-type"}
-    ((code, message, _),) = findings(HEADER, *plain, *odd[:3])
+    assert len(read(HEADER, *plain).rankings) == 9
+    # A file with an odd line is read with care from its header on.
+    assert {code for code, *_ in findings(HEADER, *odd[:2])} == {"bad-type"}
+    ((code, message, _),) = findings(HEADER, *odd[:2], *plain)
     assert code == "too-large"
-    says(message, "line 13", "more than 3 lines that have to be looked at one by one")
+    says(message, "line 4", "more than 3 lines that have to be looked at one by one")
