@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     Places = NDArray[np.int64]
 
-NAME = TREC
 COLUMNS = 6
 TURN = "#"
 """Between a session and the number of its turn."""
@@ -86,7 +85,7 @@ def parse(content: bytes, context: ReaderContext) -> UncheckedFile | None:
         subset_answers = read_rankings(subsets, spec, context, section="subset_rankings", budget=budget)
     answers = read_rankings(rankings, spec, context, budget=budget)
     method = _method(lines.tag, context.label)
-    return UncheckedFile(spec, spec.card.version, method, answers, subset_answers, NAME)
+    return UncheckedFile(spec, spec.card.version, method, answers, subset_answers, TREC)
 
 
 def dump(rank_file: RankFile) -> bytes:
