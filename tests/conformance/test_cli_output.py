@@ -148,8 +148,8 @@ def test_a_traceback_shows_no_password() -> None:
 
 
 def test_one_place_writes_to_the_terminal() -> None:
-    """Everything else calls `echo`, so that nothing gets around it."""
-    allowed = {"cir_datasets/common/terminal.py"}
+    """Everything else calls `echo`, so that nothing gets around it; one process writes to its parent."""
+    allowed = {"cir_datasets/common/terminal.py", "cir_datasets/common/parquet_child.py"}
     found = set()
     for folder in ("cir_metrics", "cir_datasets", "submissions", "leaderboard"):
         for path in (ROOT / folder).rglob("*.py"):

@@ -144,8 +144,8 @@ def test_run_wants_one_method_or_all(folder: Path) -> None:
 
 
 def test_convert_writes_beside_the_input_or_where_it_is_told(folder: Path) -> None:
-    recall = {"version": "rc2", "metric": "recall", "12063": ["dev-1-0-img0"]}
-    subset = {"version": "rc2", "metric": "recall_subset", "12063": ["dev-1-0-img0"]}
+    recall = {"version": "rc2", "metric": "recall", "1000000": ["dev-1-0-img0"]}
+    subset = {"version": "rc2", "metric": "recall_subset", "1000000": ["dev-1-0-img0"]}
     (folder / "a.json").write_text(json.dumps(recall))
     (folder / "b.json").write_text(json.dumps(subset))
     done = cir("convert", "a.json", "b.json", "--to", "native", "--benchmark", "cirr/val", folder=folder)
