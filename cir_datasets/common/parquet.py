@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from cir_metrics.errors import CopiedError
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -38,7 +40,7 @@ _KILLED = {-signal.SIGKILL, -getattr(signal, "SIGXCPU", signal.SIGKILL)}
 _ABORTED = -signal.SIGABRT
 
 
-class ParquetError(ValueError):
+class ParquetError(CopiedError, ValueError):
     """A file that is not read; its text is the end of a sentence.
 
     Args:
