@@ -52,7 +52,12 @@ def exact_means(values: ArrayLike) -> FloatArray:
         >>> exact_means([[0.1, 1.0], [0.1, 0.0], [0.1, 1.0]])
         array([0.1       , 0.66666667])
     """
-    return _of_columns(_mean, values)
+    array = np.asarray(values, dtype=np.float64)
+    if len(array) > 2:
+        return _of_columns(_mean, array)
+    # One addition rounds once, and half of a number is exact: many columns at once.
+    means: FloatArray = np.asarray(array.sum(axis=0) / len(array) + 0.0)
+    return means
 
 
 def exact_mean(values: ArrayLike) -> float:
@@ -103,13 +108,16 @@ class ExactColumns:
 
     def __init__(self, matrix: FloatArray) -> None:
         """Split the columns into parts that add up to them, largest first."""
-        self._parts: list[FloatArray] = []
+        self._width = matrix.shape[1]
+        self._parts: list[tuple[NDArray[np.intp], FloatArray]] = []
         left = matrix
         while not self._parts or left.any():
             largest = np.abs(left).max(axis=0, initial=0.0)
             shift = np.ldexp(1.0, np.frexp(largest)[1] + (len(matrix) - 1).bit_length() + 1)
-            self._parts.append((left + shift) - shift)
-            left = left - self._parts[-1]
+            part = (left + shift) - shift
+            columns = np.flatnonzero(part.any(axis=0))
+            self._parts.append((columns, part[:, columns]))
+            left = left - part
 
     def sums(self, counts: FloatArray) -> FloatArray:
         """`counts @ matrix`, the same whatever multiplies: no product and no sum of a part is rounded.
@@ -120,7 +128,7 @@ class ExactColumns:
         Returns:
             Shape (rows, columns). The sums of a column's parts are added smallest first.
         """
-        total = np.zeros((len(counts), self._parts[0].shape[1]))
-        for part in reversed(self._parts):
-            total += counts @ part
+        total = np.zeros((len(counts), self._width))
+        for columns, part in reversed(self._parts):
+            total[:, columns] += counts @ part
         return total

@@ -300,6 +300,8 @@ def _raised_letters(comparison: Comparison) -> str:
 
 
 def _what_groups_are(comparison: Comparison) -> str:
+    if not comparison.group_tests:
+        return f"Group: by {comparison.leading}; no method is tested against another."
     return (
         f"Group: by {comparison.leading} not significantly worse than its first, each method tested once, "
         f"Holm's correction over these {counted(comparison.group_tests, 'test')} alone."
