@@ -311,7 +311,9 @@ class Gallery:
         step = max(1, _COMPARED // scores.shape[1])
         for start in range(0, len(own), step):
             part = slice(start, start + step)
-            rivals = scores[rows[part]]
+            asked = slice(rows[start], rows[start] + len(rows[part]))
+            # One target a query, as nearly all benchmarks have it: their products are not copied.
+            rivals = scores[asked if np.array_equal(rows[part], np.r_[asked]) else rows[part]]
             surely = rivals > high[part, None]
             counts[part] = [np.count_nonzero(row) for row in surely]
             unsure = np.flatnonzero((rivals >= low[part, None]) ^ surely)
@@ -338,7 +340,13 @@ class Gallery:
         rankings = []
         for row, (products, least, query_id) in enumerate(zip(scores, low, query_ids, strict=True)):
             columns = np.flatnonzero(products >= least)
-            values = self._score(queries, np.full(len(columns), row), columns)
+            values = products[columns].astype(np.float64)
+            # Products further apart than twice the bound have the order of their scores; others are scored.
+            order = values.argsort()
+            close = np.zeros(len(order) + 1, dtype=np.bool_)
+            close[1:-1] = np.diff(values[order]) <= 2 * near[row]
+            unsure = order[close[:-1] | close[1:]]
+            values[unsure] = self._score(queries, np.full(len(unsure), row), columns[unsure])
             rankings.append(
                 [ids[column] for column in self._ties.best(columns, values, k, query_id).tolist()]
             )

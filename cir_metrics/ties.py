@@ -98,6 +98,9 @@ class Ties:
                 level = level[np.argpartition(self.keys([query_id], rows[level]), wanted - 1)[:wanted]]
             chosen = np.concatenate([above, level])
             rows, scores = rows[chosen], scores[chosen]
+        order = scores.argsort()[::-1]
+        if (scores[order[1:]] != scores[order[:-1]]).all():
+            return rows[order]
         # Levels, not scores with a minus sign, which would overflow the smallest integer.
         _, levels, sizes = np.unique(scores, return_inverse=True, return_counts=True)
         tied = sizes[levels] > 1
