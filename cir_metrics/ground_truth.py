@@ -88,7 +88,8 @@ def check_reference(value: object, where: str, fields: Sequence[str]) -> Referen
 
     Raises:
         InputError: not a dict, an unknown or missing key, a value of the wrong kind, no positives, an image
-            that is both positive and hard negative, or a subset that lacks target or reference.
+            that is both positive and hard negative, a subset that lacks target or reference, or a query's own
+            gallery that lacks a target or hard negative.
 
     Example:
         >>> check_reference({"target": "a", "positives": ["a", "b"]}, "references[0]", ["target"])
@@ -110,6 +111,12 @@ def check_reference(value: object, where: str, fields: Sequence[str]) -> Referen
         checked[field] = _check_field(field, given[field], f"{where}[{_key(value, field, is_row)!r}]")
     if given.get("gallery") is not None:
         checked["gallery"] = _check_field("gallery", given["gallery"], f"{where}['gallery']")
+        outside = ids_of(checked).difference(checked["gallery"])
+        if outside:
+            raise InputError(
+                f"{where}: {min(outside)!r} is a target or hard negative, not in the query's own gallery. "
+                "Fix: list it there, spelled alike."
+            )
     if given.get("num_turns") is not None:
         checked["num_turns"] = _turn_count(given["num_turns"], f"{where}['num_turns']")
     if "positives" in checked and "negatives" in checked:

@@ -21,6 +21,7 @@ from cir_datasets.registry.cards import BenchmarkSpec, packaged_names
 from cir_datasets.registry.challenges import challenge_names
 from cir_datasets.registry.folder_card import FolderConfig, configs_of
 from cir_datasets.registry.folders import CARD_FILE, card_of_folder, folders, read_folder_card
+from cir_datasets.rows.candidates import GALLERY
 from cir_datasets.rows.checks import OWN_FIX, row_faults
 from cir_datasets.rows.written import named_images, place_of, typed
 
@@ -200,7 +201,9 @@ def check_folder(folder: str | Path, *, pictures: bool = True, registered: bool 
     for name, config in configs.items():
         if config.queries not in files and config.images in listed:
             spec = None if card is None else BenchmarkSpec(card, name)
-            found.counts[name] = _rows(spec, root / config.queries, listed[config.images], of_files)
+            found.counts[name] = _rows(
+                spec, root / config.queries, listed[config.images], of_files, short.gallery == "per_query"
+            )
     if problem is not None and not _said(str(problem), of_files):
         found.faults.append(Fault("", str(problem)))
     found.faults += of_files
@@ -248,9 +251,16 @@ def _gallery(path: Path, faults: list[Fault]) -> dict[str, _InList]:
     return found
 
 
-def _rows(spec: BenchmarkSpec | None, path: Path, gallery: Collection[str], faults: list[Fault]) -> str:
+def _rows(
+    spec: BenchmarkSpec | None,
+    path: Path,
+    gallery: Mapping[str, _InList],
+    faults: list[Fault],
+    per_query: bool,
+) -> str:
     """Look at every row; what there is, in words. Without a card the first row says which kind it is."""
     members = frozenset(gallery)
+    unlisted, before = dict(gallery) if per_query else {}, len(faults)
     of_file = Tallied()
     lines: dict[str, int] = {}
     turns: Counter[int] = Counter()
@@ -275,6 +285,8 @@ def _rows(spec: BenchmarkSpec | None, path: Path, gallery: Collection[str], faul
                     said = [*said, f"{twice}. Fix: give it another{other}."]
             if row:
                 turns[len(row.get("turns", (row,)))] += 1
+                for image in row.get(GALLERY) or ():
+                    unlisted.pop(image, None)
             if row and spec is not None:
                 said = [*said, *(f"{fault}. {OWN_FIX}" for fault in row_faults(spec, row, members))]
             else:
@@ -284,12 +296,17 @@ def _rows(spec: BenchmarkSpec | None, path: Path, gallery: Collection[str], faul
                         f"its {role} {image!r} is not in the gallery ({counted(len(members), 'image')}). "
                         f"{OWN_FIX}"
                         for role, image in named_images(fields)
-                        if image not in members
+                        if image not in members and not (per_query and role == "reference")
                     ),
                 ]
             faults += [Fault(place, one) for one in said]
     except RecordError as error:
         faults.append(Fault("", str(error)))
+    if len(faults) == before:
+        fix = "Fix: list it with a query, or leave it out."
+        faults += [
+            Fault(at.place, f"{image!r} is in no query's {GALLERY}. {fix}") for image, at in unlisted.items()
+        ]
     return _in_words(of_file, turns, len(gallery))
 
 

@@ -276,3 +276,8 @@ def test_a_ranking_is_of_the_querys_own_gallery(load: Any) -> None:
             module.compute(predictions=[["a"], ["c", "a"]], references=given)
         with pytest.raises(InputError, match=r"rankings\[1\]\[0\] is 'a'"):
             evaluate_single_turn(["recall@1"], [["a"], ["a"]], given)
+    lacking = [{"target": "a", "gallery": ["b", "c"]}]
+    with pytest.raises(InputError, match=r"\[0\]: 'a' is a target .* not in the query's own gallery"):
+        module.compute(predictions=[["b"]], references=lacking)
+    with pytest.raises(InputError, match="not in the query's own gallery"):
+        evaluate_single_turn(["recall@1"], [["b"]], lacking)

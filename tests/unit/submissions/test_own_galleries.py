@@ -15,6 +15,7 @@ import pytest
 import cir_datasets
 import submissions
 from cir_datasets.construction.circled.queries import queries_of
+from cir_datasets.construction.folder_check import check_folder
 from cir_datasets.errors import CardError, ConstructionError, RecordError
 from cir_datasets.registry.cards import BenchmarkSpec
 from cir_datasets.rows.benchmark import Benchmark
@@ -187,6 +188,10 @@ def test_a_row_whose_list_is_wrong_is_refused_with_its_place(
     with pytest.raises(RecordError, match="line 1") as error:
         cir_datasets.load(f"{world.NAME}/test")
     assert fault in str(error.value)
+    # The row's reference is in no list, and may be.
+    rows[0]["reference_image_id"] = "elsewhere"
+    (folder / "queries.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    assert not [each for each in check_folder(folder).errors if "reference" in each]
 
 
 def test_a_card_and_its_rows_agree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,6 +199,9 @@ def test_a_card_and_its_rows_agree(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("CIR_BENCHMARKS", str(folder))
     with (folder / "images.txt").open("a") as images:
         images.write("unlisted\n")
+    [fault] = check_folder(folder).faults
+    assert fault.place.startswith(f"{folder / 'images.txt'}: line ")
+    assert "'unlisted' is in no query's gallery_image_ids" in fault.said
     with pytest.raises(RecordError, match="'unlisted' of its gallery is in no query's gallery_image_ids"):
         cir_datasets.load(f"{world.NAME}/test")
     card = json.loads((folder / "card.yaml").read_text())
