@@ -14,6 +14,8 @@ from cir_datasets.common.terminal import echo
 from submissions.commands import Benchmark, TestsDifferences, plot_file
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from submissions.comparison.result import Comparison
 
 
@@ -55,13 +57,10 @@ def compare_command(options: CompareOptions) -> None:
     files = options.files
     if len(files) > 1 and len(set(map(os.path.realpath, files))) == 1:
         echo(f"{files[0]} is compared with itself, and does not differ. Fix: name another file.", err=True)
-    found: Comparison
+    chosen: Callable[..., Comparison] = compare
     if are_transcripts(files):
-        from submissions.transcripts.comparing import compare_transcripts
-
-        found = options.call(compare_transcripts, metrics=options.metrics or None)
-    else:
-        found = options.call(compare, metrics=options.metrics or None)
+        from submissions.transcripts.comparing import compare_transcripts as chosen
+    found = options.call(chosen, metrics=options.metrics or None)
     if options.plot is not None:
         echo(f"{found.plot(options.plot)}", err=True)
     if options.flips is not None:

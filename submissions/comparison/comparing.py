@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import os
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePath
@@ -20,7 +21,7 @@ from cir_metrics.significance import PairedTests, holm, paired_differences
 from cir_metrics.sums import exact_means, exact_sums
 from submissions.comparison.difference import Difference, Flips, Pair
 from submissions.comparison.groups import GroupTest, leader_groups
-from submissions.comparison.keys import check_comparable, check_same_order, shared_text
+from submissions.comparison.keys import check_comparable, samples_in_order, shared_text
 from submissions.comparison.result import ComparedMethod, Comparison
 from submissions.formats.budget import MAX_BYTES
 from submissions.scoring.further_metrics import metric_names
@@ -100,14 +101,13 @@ def compare(
         for each in files
     ]
     compared, notes = _compared(reports, wanted)
-    samples = [Sample.behind(report) for report in reports]
-    check_same_order(reports, samples)
+    samples = samples_in_order(reports)
     first = reports[0]
     leading = first.main_metric if first.main_metric in compared else compared[0]
     how: dict[str, Any] = {"draws": draws, "seed": seed, "alpha": alpha}
     differences = _differences(samples, compared, **how)
     methods = _methods(reports, compared, differences, _groups(reports, samples, leading, **how))
-    tests = [each for found in differences.values() for each in found.values()]
+    tests = [each.test for by_metric in differences.values() for each in by_metric.values()]
     return Comparison(
         benchmark=first.benchmark,
         benchmark_version=first.benchmark_version,
@@ -115,19 +115,22 @@ def compare(
         n=first.n,
         leading=leading,
         metrics=tuple(compared),
-        methods=tuple(methods),
+        methods=methods,
         pairs=tuple(
-            Pair(methods[one].name, methods[other].name, found, _flips(leading, samples[one], samples[other]))
-            for (one, other), found in differences.items()
+            Pair(
+                methods[one].name,
+                methods[other].name,
+                by_metric,
+                _flips(leading, samples[one], samples[other]),
+            )
+            for (one, other), by_metric in differences.items()
         ),
         signatures={
             name: shared_text([report.signature_text(name) for report in reports])
             for name in compared
             if name in first.signatures
         },
-        draws=draws,
-        seed=seed,
-        alpha=alpha,
+        **how,
         notes=(*notes, *reference_warnings(reports), *_too_few_draws(tests, draws, alpha)),
     )
 
@@ -220,23 +223,22 @@ def _methods(
     metrics: Sequence[str],
     differences: Mapping[Places, Mapping[str, Difference]],
     groups: Mapping[int, tuple[int, GroupTest | None]],
-) -> list[ComparedMethod]:
+) -> tuple[ComparedMethod, ...]:
+    worse: dict[tuple[int, str], list[int]] = defaultdict(list)
+    for (one, other), by_metric in differences.items():
+        for metric, each in by_metric.items():
+            if each.significant:
+                first_is_better = is_better(metric, each.difference, 0)
+                winner, loser = (one, other) if first_is_better else (other, one)
+                worse[winner, metric].append(loser)
     methods = []
     for place, (name, report) in enumerate(zip(method_names(reports), reports, strict=True)):
         scores = {report.main_metric: report.main, **report.metrics, **report.extra}
-        beats: dict[str, tuple[str, ...]] = {}
-        for metric in metrics:
-            worse = []
-            for (one, other), found in differences.items():
-                each = found[metric]
-                first_is_better = is_better(metric, each.difference, 0)
-                if each.significant and place == (one if first_is_better else other):
-                    worse.append(other if first_is_better else one)
-            beats[metric] = tuple(map(letter, sorted(worse)))
         values = {metric: value for metric in metrics if (value := scores[metric]) is not None}
+        beats = {metric: tuple(map(letter, sorted(worse[place, metric]))) for metric in metrics}
         group, test = groups.get(place, (None, None))
         methods.append(ComparedMethod(name, report.file, letter(place), group, values, beats, test))
-    return methods
+    return tuple(methods)
 
 
 def _groups(
@@ -255,7 +257,7 @@ def _groups(
 def _flips(leading: str, one: Sample, other: Sample) -> tuple[Flips, ...]:
     from cir_datasets.registry.schema import main_metric_terms
 
-    found = []
+    flips = []
     ids = one.query_ids()
     for term in main_metric_terms(leading):
         # A hit is a value above zero, but for a mean rank and a variant (behind a colon).
@@ -263,16 +265,15 @@ def _flips(leading: str, one: Sample, other: Sample) -> tuple[Flips, ...]:
             continue
         first, second = (np.concatenate(sample.values(term)) > 0 for sample in (one, other))
         lost, won = (
-            tuple(ids[place] for place in np.flatnonzero(flagged).tolist())
-            for flagged in (first & ~second, second & ~first)
+            tuple(itertools.compress(ids, flipped)) for flipped in (first & ~second, second & ~first)
         )
-        found.append(Flips(term, lost, won))
-    return tuple(found)
+        flips.append(Flips(term, lost, won))
+    return tuple(flips)
 
 
-def _too_few_draws(tests: Sequence[Difference], draws: int, alpha: float) -> list[str]:
+def _too_few_draws(tests: Sequence[PValue], draws: int, alpha: float) -> list[str]:
     needed = math.ceil(len(tests) / alpha) - 1
-    if draws >= needed or all(each.test.exact for each in tests):
+    if draws >= needed or all(test.exact for test in tests):
         return []
     note = (
         f"With {draws:,} draws, a sampled p-value is never small enough for the first of "

@@ -8,7 +8,7 @@ from typing import Any
 from cir_metrics.significance import PValue
 from submissions.scoring.intervals import Interval
 
-FIRST_FLIPS = 5
+_FIRST_FLIPS = 5
 """Ids of flipped queries that JSON shows in each direction; the file of flips has all."""
 
 
@@ -40,12 +40,6 @@ class Difference:
     ties: int
     losses: int
 
-    def to_dict(self) -> dict[str, Any]:
-        """The difference as JSON values."""
-        columns = self.columns()
-        ends = [columns.pop("low"), columns.pop("high")]
-        return {"n": self.n, "difference": self.difference, "interval": ends, **columns}
-
     def columns(self) -> dict[str, Any]:
         """The difference as columns of a table, by name."""
         return {
@@ -62,6 +56,12 @@ class Difference:
             "losses": self.losses,
         }
 
+    def to_dict(self) -> dict[str, Any]:
+        """The difference as JSON values."""
+        columns = self.columns()
+        ends = [columns.pop("low"), columns.pop("high")]
+        return {"n": self.n, "difference": self.difference, "interval": ends, **columns}
+
 
 @dataclass(frozen=True)
 class Flips:
@@ -77,18 +77,18 @@ class Flips:
     hit_to_miss: tuple[tuple[str, str], ...]
     miss_to_hit: tuple[tuple[str, str], ...]
 
+    @property
+    def changes(self) -> dict[str, tuple[tuple[str, str], ...]]:
+        """Both directions by name."""
+        return {"hit_to_miss": self.hit_to_miss, "miss_to_hit": self.miss_to_hit}
+
     def to_dict(self) -> dict[str, Any]:
         """Counts and the first ids as JSON values."""
-        return {
-            "metric": self.metric,
-            **{
-                name: {
-                    "count": len(queries),
-                    "first": [{"benchmark": each, "id": query} for each, query in queries[:FIRST_FLIPS]],
-                }
-                for name, queries in (("hit_to_miss", self.hit_to_miss), ("miss_to_hit", self.miss_to_hit))
-            },
-        }
+        document: dict[str, Any] = {"metric": self.metric}
+        for change, queries in self.changes.items():
+            first = [{"benchmark": name, "id": query} for name, query in queries[:_FIRST_FLIPS]]
+            document[change] = {"count": len(queries), "first": first}
+        return document
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from cir_metrics.signature import Signature, differences
 from submissions.errors import ComparisonError
+from submissions.scoring.samples import Sample
 from submissions.scoring.suite_signature import SuiteSignature
 
 if TYPE_CHECKING:
-    from submissions.scoring.samples import Sample
     from submissions.scoring.score_report import ScoreReport
 
 _HASH = re.compile(r"\b([0-9a-f]{7})[0-9a-f]{57}\b")
@@ -53,15 +53,37 @@ def check_comparable(
     first = reports[0]
     for other in reports[1:]:
         for metric in metrics:
-            found = key_differences(first.signatures[metric], other.signatures[metric])
+            lines = key_differences(first.signatures[metric], other.signatures[metric])
             # Of two dialogues users and settings are what is compared.
-            found = [line for line in found if not _of_two_dialogues(line) and _part(line) not in apart_by]
-            if found:
-                raise _refused(first, other, f"the keys of {metric} differ.", found)
+            lines = [line for line in lines if not _of_two_dialogues(line) and _part(line) not in apart_by]
+            if lines:
+                raise _refused(first, other, f"the keys of {metric} differ.", lines, _fix(lines[0]))
         if not metrics:
-            asked = [_asked(next(iter(each.signatures.values()))) for each in (first, other)]
-            found = [] if asked[0] == asked[1] else [f"benchmark: {asked[0]} against {asked[1]}"]
-            raise _refused(first, other, "they were scored by no metric in common.", found)
+            asked = [_asked(next(iter(report.signatures.values()))) for report in (first, other)]
+            lines = [f"benchmark: {asked[0]} against {asked[1]}"] if asked[0] != asked[1] else []
+            missing = "hand in files with the rankings that the same metrics need"
+            fix = _FIXES["benchmark"] if lines else missing
+            raise _refused(first, other, "they were scored by no metric in common.", lines, fix)
+
+
+def samples_in_order(reports: Sequence[ScoreReport]) -> list[Sample]:
+    """The values behind reports; keys agree whatever the order of the rows, and values must not.
+
+    Args:
+        reports: two or more, comparable.
+
+    Raises:
+        CallError: a report holds no values per query.
+        ComparisonError: the queries of two reports stand in different orders.
+    """
+    samples = [Sample.behind(report) for report in reports]
+    for report, sample in zip(reports, samples, strict=True):
+        if sample.query_ids() != samples[0].query_ids():
+            raise ComparisonError(
+                f"{reports[0].file} and {report.file} were scored with their {sample.unit} in different "
+                "orders. Fix: score both with the same Benchmark."
+            )
+    return samples
 
 
 def shared_text(texts: Sequence[str]) -> str:
@@ -75,30 +97,12 @@ def shared_text(texts: Sequence[str]) -> str:
     return " | ".join(part for part in texts[0].split(" | ") if all(part in other for other in others))
 
 
-def check_same_order(reports: Sequence[ScoreReport], samples: Sequence[Sample]) -> None:
-    """Refuse values that do not stand in the same order: keys agree whatever the order of the rows.
-
-    Args:
-        reports: two or more, comparable.
-        samples: what was behind each.
-
-    Raises:
-        ComparisonError: the queries of two reports stand in different orders.
-    """
-    for report, sample in zip(reports, samples, strict=True):
-        if sample.query_ids() != samples[0].query_ids():
-            raise ComparisonError(
-                f"{reports[0].file} and {report.file} were scored with their {sample.unit} in different "
-                "orders. Fix: score both with the same Benchmark."
-            )
-
-
-def _refused(first: ScoreReport, other: ScoreReport, what: str, found: Sequence[str]) -> ComparisonError:
+def _refused(
+    first: ScoreReport, other: ScoreReport, what: str, lines: Sequence[str], fix: str
+) -> ComparisonError:
     """The error, with a line for each part that differs."""
-    lines = [_HASH.sub(r"\1", line) for line in found]
-    fix = _fix(found[0]) if found else "hand in files with the rankings that the same metrics need"
-    text = "".join(f"\n  {line}" for line in [*lines, f"Fix: {fix}."])
-    return ComparisonError(f"{first.file} and {other.file} cannot be compared: {what}{text}")
+    text = "\n  ".join([what, *(_HASH.sub(r"\1", line) for line in lines), f"Fix: {fix}."])
+    return ComparisonError(f"{first.file} and {other.file} cannot be compared: {text}")
 
 
 def _fix(line: str) -> str:

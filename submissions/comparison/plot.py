@@ -34,24 +34,14 @@ Row = tuple[str, "Difference | None"]
 def write_forest(
     path: str | Path, pairs: Sequence[Pair], labels: Mapping[str, str], *, title: str, note: str
 ) -> Path:
-    """Draw differences: a row each, with the interval and the numbers; 0 means that both are equal.
-
-    Fractions are drawn in percentage points; ranks, where smaller is better, have axes of their own.
+    """See `Comparison.plot`: fractions are drawn in percentage points, and ranks have axes of their own.
 
     Args:
-        path: the file, `.png` or `.svg`; text in an SVG stays text.
-        pairs: of methods.
+        path: the file, `.png` or `.svg`.
+        pairs: of methods; a difference of 0 means that both are equal.
         labels: by metric what its rows are called, in their order.
         title: above the picture.
         note: below it.
-
-    Returns:
-        The file's absolute path.
-
-    Raises:
-        CallError: the name ends in neither, or there are more than 300 rows.
-        MissingExtraError: matplotlib is not installed.
-        SubmissionError: the file cannot be written.
     """
     path = plot_path(path)
     panels = [rows for ranks in (False, True) if (rows := _rows(pairs, labels, ranks=ranks))]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from cir_datasets.common.counts import counted
@@ -66,6 +66,8 @@ class Comparison:
         seed: their seed.
         alpha: level of significance; intervals hold 1 - alpha.
         notes: what a reader must know beside.
+        beside: tables of what these methods have besides, such as agreement of dialogues.
+        more: the same as JSON values, by key.
 
     Example:
         >>> from importlib import resources
@@ -90,6 +92,8 @@ class Comparison:
     seed: int
     alpha: float = ALPHA
     notes: tuple[str, ...] = ()
+    beside: tuple[Table, ...] = ()
+    more: dict[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         """What is compared, in one line."""
@@ -133,10 +137,10 @@ class Comparison:
                     "metric": name,
                     "first_value": values[pair.first][name],
                     "second_value": values[pair.second][name],
-                    **each.columns(),
+                    **difference.columns(),
                 }
                 for pair in self.pairs
-                for name, each in pair.differences.items()
+                for name, difference in pair.differences.items()
             ]
         )
 
@@ -146,33 +150,23 @@ class Comparison:
         return len(self.metrics) * len(self.pairs)
 
     @property
-    def group_tests(self) -> int:
-        """Number of tests behind the rank groups: one a method but the best."""
-        return max(0, sum(method.group is not None for method in self.methods) - 1)
-
-    @property
     def family(self) -> str:
         """That family in words, such as `4 metrics x 3 pairs`."""
         return f"{counted(len(self.metrics), 'metric')} x {counted(len(self.pairs), 'pair')}"
 
     def to_dict(self) -> dict[str, Any]:
         """The comparison as JSON values; numbers are fractions, those of ranks are ranks."""
+        drawn = {"draws": self.draws, "seed": self.seed}
+        interval = {"method": f"paired {METHOD}", "resampled": self.unit, **drawn, "level": 1 - self.alpha}
         return {
             "benchmark": self.benchmark,
             "benchmark_version": self.benchmark_version,
             self.unit: self.n,
             "leading_metric": self.leading,
-            "interval": {
-                "method": f"paired {METHOD}",
-                "resampled": self.unit,
-                "draws": self.draws,
-                "seed": self.seed,
-                "level": 1 - self.alpha,
-            },
+            "interval": interval,
             "test": {
                 "method": "paired randomisation, two-sided",
-                "draws": self.draws,
-                "seed": self.seed,
+                **drawn,
                 "correction": "Holm",
                 "family": self.family,
                 "tests": self.tests,
@@ -201,6 +195,7 @@ class Comparison:
             ],
             "signatures": self.signatures,
             "notes": list(self.notes),
+            **self.more,
         }
 
     def _decided(self, test: GroupTest) -> dict[str, Any]:
@@ -209,20 +204,12 @@ class Comparison:
     def flipped(self) -> Iterator[dict[str, str]]:
         """Every flip: metric, benchmark, id, both methods, and `change` from the first to the second."""
         for pair in self.pairs:
+            methods = {"first": pair.first, "second": pair.second}
             for flips in pair.flips:
-                for change, queries in (
-                    ("hit to miss", flips.hit_to_miss),
-                    ("miss to hit", flips.miss_to_hit),
-                ):
+                for change, queries in flips.changes.items():
                     for benchmark, query in queries:
-                        yield {
-                            "metric": flips.metric,
-                            "benchmark": benchmark,
-                            "id": query,
-                            "first": pair.first,
-                            "second": pair.second,
-                            "change": change,
-                        }
+                        where = {"metric": flips.metric, "benchmark": benchmark, "id": query}
+                        yield {**where, **methods, "change": change.replace("_", " ")}
 
     def plot(self, path: str | Path) -> Path:
         """Draw every difference with its interval into a `.png` or `.svg` file, a row a metric of a pair.
@@ -240,20 +227,23 @@ class Comparison:
         """
         from submissions.comparison.plot import write_forest
 
-        level, alpha = f"{100 * (1 - self.alpha):g} %", f"alpha {self.alpha:g}"
+        level = f"{100 * (1 - self.alpha):g} %"
         return write_forest(
             path,
             self.pairs,
-            # A mean of four metrics would take half of the picture.
-            {metric: metric if metric in self.signatures else "main" for metric in self.metrics},
+            self._heads(),
             title=f"{self.benchmark}, {self.n:,} {self.unit}: difference with {level} interval",
-            note=f"full mark: significant, Holm over {self.family}, {alpha}; open mark: not",
+            note=f"full mark: significant, Holm over {self.family}, alpha {self.alpha:g}; open mark: not",
         )
 
+    def _heads(self) -> dict[str, str]:
+        """By metric the head of its column; a mean of four would be wider than the rest of a table."""
+        return {metric: metric if metric in self.signatures else "main" for metric in self.metrics}
+
     def tables(self) -> tuple[Table, ...]:
-        """The scores with superscripts, one table a pair, and the flips."""
+        """What stands beside, the scores with superscripts, one table a pair, and the flips."""
         flips = [_flips(self)] if any(pair.flips for pair in self.pairs) else []
-        return (_scores(self), *(_pair(self, pair) for pair in self.pairs), *flips)
+        return (*self.beside, _scores(self), *(_pair(self, pair) for pair in self.pairs), *flips)
 
     def text(self, format: str = "table") -> str:
         """The comparison in one of the formats of `cir_datasets.common.tables`.
@@ -274,43 +264,30 @@ def _scores(comparison: Comparison) -> Table:
         )
         for method in comparison.methods
     )
-    # A mean of four metrics would be wider than the rest of the table.
-    means = [metric for metric in comparison.metrics if metric not in comparison.signatures]
-    heads = ["main" if metric in means else metric for metric in comparison.metrics]
-    return Table(
-        title=f"{len(rows)} methods on {comparison.benchmark}#{comparison.benchmark_version}, "
-        f"{comparison.n:,} {comparison.unit}",
-        columns=("method", "letter", "group", *heads),
-        rows=rows,
-        notes=(
-            _raised_letters(comparison),
-            _what_groups_are(comparison),
-            *(f"main: {metric}" for metric in means),
-            *comparison.notes,
-            *_signatures(comparison),
-        ),
-    )
-
-
-def _raised_letters(comparison: Comparison) -> str:
-    return (
+    heads = comparison._heads()
+    letters = (
         "A raised letter names a method that is significantly worse by that metric: two-sided paired "
         f"randomisation test, Holm's correction over {comparison.family}, alpha {comparison.alpha:g}."
     )
+    means = [f"main: {metric}" for metric, head in heads.items() if head != metric]
+    notes = (letters, _what_groups_are(comparison), *means, *comparison.notes, *_signatures(comparison))
+    on = f"{comparison.benchmark}#{comparison.benchmark_version}, {comparison.n:,} {comparison.unit}"
+    return Table(f"{len(rows)} methods on {on}", ("method", "letter", "group", *heads.values()), rows, notes)
 
 
 def _what_groups_are(comparison: Comparison) -> str:
-    if not comparison.group_tests:
+    # One test a method, but for the best.
+    tests = sum(method.group is not None for method in comparison.methods) - 1
+    if tests < 1:
         return f"Group: by {comparison.leading}; no method is tested against another."
     return (
         f"Group: by {comparison.leading} not significantly worse than its first, each method tested once, "
-        f"Holm's correction over these {counted(comparison.group_tests, 'test')} alone."
+        f"Holm's correction over these {counted(tests, 'test')} alone."
     )
 
 
 def _score(comparison: Comparison, method: ComparedMethod, metric: str) -> Cell:
-    value = method.values[metric]
-    letters = method.beats[metric]
+    value, letters = method.values[metric], method.beats[metric]
     others = [other.values[metric] for other in comparison.methods]
     unbeaten = not any(is_better(metric, other, value) for other in others)
     best = unbeaten and any(is_better(metric, value, other) for other in others)
@@ -335,7 +312,7 @@ def _pair(comparison: Comparison, pair: Pair) -> Table:
             Cell(shown_p(each.test.p), each.test.p),
             Cell(shown_p(each.adjusted), each.adjusted, bold=each.significant),
             Cell(each.test.test),
-            *(Cell(f"{count:,}", count) for count in (each.wins, each.ties, each.losses)),
+            *count_cells(each.wins, each.ties, each.losses),
         )
         for metric, each in pair.differences.items()
     )
@@ -344,12 +321,8 @@ def _pair(comparison: Comparison, pair: Pair) -> Table:
         f"{comparison.unit}, {comparison.draws:,} draws, seed {comparison.seed}, not corrected. "
         f"p (Holm) stands out where it is at most {comparison.alpha:g}."
     )
-    return Table(
-        title=f"{pair.first} against {pair.second}",
-        columns=("metric", "difference", "low", "high", "p", "p (Holm)", "test", "win", "tie", "loss"),
-        rows=rows,
-        notes=(intervals,),
-    )
+    columns = ("metric", "difference", "low", "high", "p", "p (Holm)", "test", "win", "tie", "loss")
+    return Table(f"{pair.first} against {pair.second}", columns, rows, (intervals,))
 
 
 def shown_p(p: float) -> str:
@@ -362,19 +335,21 @@ def shown_p(p: float) -> str:
     return f"{p:.4f}" if p >= _SMALLEST else f"<{_SMALLEST}"
 
 
+def count_cells(*counts: int) -> tuple[Cell, ...]:
+    """Counts as cells of a table."""
+    return tuple(Cell(f"{count:,}", count) for count in counts)
+
+
 def _flips(comparison: Comparison) -> Table:
     rows = tuple(
         (
             Cell(f"{pair.first} to {pair.second}"),
             Cell(flips.metric),
-            *(Cell(f"{len(each):,}", len(each)) for each in (flips.hit_to_miss, flips.miss_to_hit)),
+            *count_cells(*map(len, flips.changes.values())),
         )
         for pair in comparison.pairs
         for flips in pair.flips
     )
-    return Table(
-        title=f"{comparison.unit.capitalize()} that flipped",
-        columns=("from, to", "metric", "hit to miss", "miss to hit"),
-        rows=rows,
-        notes=("A hit has a target within the metric's cutoff.",),
-    )
+    note = "A hit has a target within the metric's cutoff."
+    columns = ("from, to", "metric", "hit to miss", "miss to hit")
+    return Table(f"{comparison.unit.capitalize()} that flipped", columns, rows, (note,))

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from cir_metrics.significance import holm
 from cir_metrics.sums import exact_mean
 from submissions.comparison.comparing import pair_tests
-from submissions.comparison.keys import check_same_order
-from submissions.scoring.samples import Sample, is_better, resampled_metrics
+from submissions.comparison.keys import samples_in_order
+from submissions.scoring.samples import is_better, resampled_metrics
 
 if TYPE_CHECKING:
     from submissions.papers.columns import PaperColumn
@@ -82,10 +82,9 @@ def significantly_worse(
     for column in columns:
         if is_tested(column):
             tested.setdefault(column.benchmark, []).append(column)
-    samples = {name: [Sample.behind(score) for score in own[0].scores] for name, own in tested.items()}
+    samples = {name: samples_in_order(own[0].scores) for name, own in tested.items()}
     for name, own in tested.items():
         metrics = list(dict.fromkeys(column.metric for column in own))
-        check_same_order(own[0].scores, samples[name])
         for block in (block for block in blocks if len(block) > 1):
             beside = [samples[name][place] for place in block]
             for (one, other), by_metric in pair_tests(

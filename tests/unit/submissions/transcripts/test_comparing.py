@@ -44,18 +44,19 @@ def test_a_person_and_a_simulator_are_compared_round_by_round(tmp_path: Path) ->
     assert set(pair.differences) == {
         f"{name}@turn{number}" for name in ("hits@8", "mean_rank") for number in (1, 2, 3)
     }
-    [agreement] = found.agreements.values()
-    assert [each.both + each.first + each.second + each.neither for each in agreement] == [8, 8, 8]
-    assert json.loads(found.text("json"))["agreement"][0]["k"] == 8
+    [agreement] = json.loads(found.text("json"))["agreement"]
+    assert agreement["k"] == 8
+    counts = [[each[name] for name in ("both", "first", "second", "neither")] for each in agreement["rounds"]]
+    assert list(map(sum, counts)) == [8, 8, 8]
 
 
 def test_the_same_ranks_agree_wholly(tmp_path: Path) -> None:
     benchmark, _ = twins.random_dialogue(2, SETTINGS, sessions=8)
     first, second, _ = two(tmp_path)
     found = compare_transcripts([first, second], benchmark, draws=100)
-    [agreement] = found.agreements.values()
-    assert [each.tau for each in agreement] == [1.0, 1.0, 1.0]
-    assert all(each.first == each.second == 0 for each in agreement)
+    [agreement] = found.to_dict()["agreement"]
+    assert [each["tau"] for each in agreement["rounds"]] == [1.0, 1.0, 1.0]
+    assert all(each["first"] == each["second"] == 0 for each in agreement["rounds"])
 
 
 def test_only_sessions_that_both_have_are_compared(tmp_path: Path) -> None:
