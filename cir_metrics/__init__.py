@@ -14,10 +14,15 @@ imported) and loads nothing else; what is named below is imported when first use
 from __future__ import annotations
 
 import importlib
+import importlib.util
+import sys
+from collections.abc import Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
 from typing import Any
 
 from cir_metrics.errors import CirError, InputError, MetricError, UnknownNameError
-from cir_metrics.hook import install_hook
 
 # Not lazy_loader, as in the other packages: this one imports numpy and nothing else.
 _HOMES = {
@@ -55,4 +60,32 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *__all__, *_MODULES})
 
 
-install_hook()
+class _Hooks(MetaPathFinder):
+    """Stands first on `sys.meta_path`, and loads what hooks into a library when that library is imported."""
+
+    def __init__(self) -> None:
+        self._homes: dict[str, str] = {}
+
+    def add(self, library: str, home: str) -> None:
+        """Have `install()` of the module `home` called when `library` is imported; now, if it has been."""
+        self._homes[library] = home
+        if sys.modules.get(library) is not None:
+            self._install(library)
+
+    def _install(self, library: str) -> bool:
+        home = self._homes.pop(library, None)
+        if home is not None:
+            importlib.import_module(home).install()
+        return home is not None
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        # What `install` has put on the path finds the library, and sees to the rest.
+        return importlib.util.find_spec(fullname) if self._install(fullname) else None
+
+
+hooks = _Hooks()
+"""Of the packages that libraries are to know by name."""
+sys.meta_path.insert(0, hooks)
+hooks.add("evaluate", "cir_metrics.hook")

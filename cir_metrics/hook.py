@@ -102,7 +102,7 @@ def _call_afterwards(loader: Any) -> None:
 _finder = _Finder()
 
 
-def install_hook() -> None:
+def install() -> None:
     """Wrap evaluate's look-up now, or when `evaluate` is imported; a second call changes nothing."""
     on_import("evaluate", _wrap)
 

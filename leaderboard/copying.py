@@ -9,8 +9,7 @@ from typing import Annotated
 
 import typer
 
-from cir_datasets.common.counts import counted
-from cir_datasets.common.terminal import echo
+from cir_datasets.common.terminal import counted, echo
 from cir_metrics.errors import CallError
 from leaderboard.options import Home
 

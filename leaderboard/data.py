@@ -80,7 +80,7 @@ def current_keys(board: Board) -> tuple[str, ...] | None:
         A key for each term of what ranks, of a dialogue without its user; None where nothing was prepared
         here with all checks, and of a sealed board, whose keys depend on its ground truth.
     """
-    from cir_datasets.prepared.folder import last_prepared
+    from cir_datasets.prepared import last_prepared
     from cir_datasets.registry.averages import member_metric
     from cir_metrics.signature import Signature
     from submissions.scoring.suite_signature import signature_over
@@ -115,7 +115,7 @@ def current_keys(board: Board) -> tuple[str, ...] | None:
 
 def _was_prepared(spec: BenchmarkSpec) -> bool:
     """Whether loading takes what was prepared earlier (with a `data_dir`, say), with all checks made."""
-    from cir_datasets.prepared.folder import last_prepared
+    from cir_datasets.prepared import last_prepared
 
     last = None if sources.at_hand(spec) else last_prepared(spec)
     return last is not None and not last.meta["checks_skipped"]

@@ -73,8 +73,7 @@ def parse(folder: Path) -> Callable[[], Any]:
 
 
 def verify(folder: Path) -> Callable[[], Any]:
-    from cir_datasets.prepared import ensure
-    from cir_datasets.prepared.folder import verified
+    from cir_datasets.prepared import ensure, verified
 
     prepared = ensure("cirr/val")
     return lambda: verified(prepared)

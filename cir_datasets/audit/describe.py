@@ -13,11 +13,12 @@ from cir_datasets import registry, sources
 from cir_datasets.builders import builder_class
 from cir_datasets.common.terminal import aligned
 from cir_datasets.hook import first_lines
-from cir_datasets.prepared.folder import last_prepared, read_table
+from cir_datasets.prepared import last_prepared
 from cir_datasets.registry.averages import MICRO_SUFFIX
 from cir_datasets.registry.schema import main_metric_terms
 from cir_datasets.registry.suites import Suite, find_suite, suites_of
-from cir_datasets.rows.candidates import GALLERY
+from cir_datasets.rows import read_table
+from cir_datasets.rows.benchmark import GALLERY
 
 if TYPE_CHECKING:
     from cir_datasets.registry.cards import BenchmarkSpec

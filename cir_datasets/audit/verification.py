@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from cir_datasets import registry, sources
 from cir_datasets.audit.leaks import leaks, repeated
-from cir_datasets.common.counts import counted
+from cir_datasets.common.terminal import counted
 from cir_datasets.errors import CountError, DamagedError, DatasetError, RecordError, UnpinnedDataWarning
-from cir_datasets.prepared import load
-from cir_datasets.prepared.folder import last_prepared
-from cir_datasets.rows.candidates import GALLERY
+from cir_datasets.prepared import last_prepared, load
+from cir_datasets.rows.benchmark import GALLERY
 from cir_datasets.rows.checks import Tally, check_counts, checked_rows
 from cir_datasets.rows.hashing import data_hash, galleries_hash, gallery_hash
 

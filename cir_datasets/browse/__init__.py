@@ -16,20 +16,23 @@ from typing import TYPE_CHECKING, Any
 
 from cir_datasets.browse.pictures import PREFIX, page_pictures
 from cir_datasets.common.atomic import write_whole
-from cir_datasets.common.counts import counted_rows
+from cir_datasets.common.terminal import counted_rows
 from cir_datasets.errors import DatasetError
 from cir_datasets.pages import part, render
 from cir_datasets.registry.schema import main_metric_terms
 from cir_datasets.rows.right import right_answers, right_by
-from cir_metrics.errors import CallError
+from cir_metrics.errors import CallError, CirError
 
 if TYPE_CHECKING:
+    from cir_datasets.registry.cards import BenchmarkSpec
     from cir_datasets.rows.benchmark import Benchmark
     from cir_datasets.rows.records import Row
 
 _PAGE = 20
 _NEGATIVES = 10
 """Hard negatives of a query that are shown beside its targets."""
+_IN_A_NOTEBOOK = 5
+"""Queries that a notebook shows, and targets and other positives of each."""
 
 
 _OUTCOMES = {
@@ -310,3 +313,43 @@ def page_name(benchmark_id: str) -> str:
         'cirr-val.html'
     """
     return f"{benchmark_id.replace('/', '-').replace(os.sep, '-')}.html"
+
+
+def queries_html(spec: BenchmarkSpec, rows: Sequence[Row]) -> str:
+    """The first queries or sessions as HTML: reference, caption, targets; what a notebook shows of them.
+
+    Pictures are small copies where the folder of the images is known (`CIR_IMAGES`, or the benchmark's own),
+    drawn for shapes, and ids elsewhere.
+
+    Args:
+        spec: the benchmark.
+        rows: its queries or sessions; the first five are shown, with up to five targets each.
+
+    Example:
+        >>> import cir_datasets
+        >>> benchmark = cir_datasets.load("shapes/val")
+        >>> queries_html(benchmark.spec, benchmark.rows()).count("<figcaption>reference")
+        5
+    """
+    metrics = right_by(main_metric_terms(spec.main_metric), spec.metrics)
+    shown = [_few(query_card(row, None, 0, metrics)) for row in rows[:_IN_A_NOTEBOOK]]
+    wanted = dict.fromkeys(image for card in shown for image in images_of(card))
+    try:
+        src, said = page_pictures(spec, wanted, Path(), None, "embed")
+    except CirError:  # a folder that is not known or cannot be read hides no query
+        src, said = {}, "Images are shown by their ids. Set CIR_IMAGES to the parent of their folder."
+    notes = [said]
+    if len(shown) < len(rows):
+        notes.insert(0, f"The first {len(shown)} of {len(rows):,}.")
+    return render("queries.html", id=spec.id, queries=shown, src=src, notes=notes)
+
+
+def _few(card: dict[str, Any]) -> dict[str, Any]:
+    """A card without hard negatives, and with as many targets as fit."""
+    targets, positives = card["targets"], card["positives"]
+    few = {
+        "targets": targets[:_IN_A_NOTEBOOK],
+        "positives": positives[: max(0, _IN_A_NOTEBOOK - len(targets))],
+    }
+    more = len(targets) + len(positives) - sum(map(len, few.values()))
+    return card | few | {"negatives": [], "more": more}

@@ -17,7 +17,7 @@ import pyarrow as pa
 from cir_datasets.builders.base import BenchmarkBuilder
 from cir_datasets.builders.circo import coco_id
 from cir_datasets.builders.reading import Record, read_records
-from cir_datasets.rows.candidates import GALLERY, union_of
+from cir_datasets.rows.benchmark import GALLERY, union_of
 from cir_datasets.rows.records import GALLERY_FIELD, Row, image_row, query_row, query_schema
 
 _NUMBER = "val_image_id"

@@ -8,8 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from cir_datasets.commands import DataDirAnywhere, Json, NoChecksAnywhere, benchmark_values
-from cir_datasets.common.counts import counted
-from cir_datasets.common.terminal import echo, fitted
+from cir_datasets.common.terminal import counted, echo, fitted
 
 
 def overlay_commands() -> typer.Typer:

@@ -97,7 +97,7 @@ def benchmarks_here() -> list[str]:
 
 def _summary(ready: Sequence[str], there: int, failed: Sequence[str], metrics: dict[str, Path]) -> str:
     """How many are ready, what failed, and the first lines that work now."""
-    from cir_datasets.common.counts import counted
+    from cir_datasets.common.terminal import counted
 
     before = f" ({there:,} there already)" if there else ""
     lines = [f"Ready: {counted(len(ready), 'benchmark')}{before} and {counted(len(metrics), 'metric')}."]

@@ -5,6 +5,7 @@ a path, and opening what others have written.
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import re
 import stat
@@ -15,6 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Literal, get_args
 
 import platformdirs
+
+from cir_datasets.errors import SourceError
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -76,6 +79,19 @@ def regular(path: str | Path) -> Path:
     if not stat.S_ISREG(Path(path).stat().st_mode):
         raise OSError(errno.EINVAL, "it is no regular file, but a folder, pipe, socket or device", str(path))
     return Path(path)
+
+
+def sha256_of(path: Path) -> str:
+    """sha256 (hex) of a file's content.
+
+    Raises:
+        SourceError: it cannot be read.
+    """
+    try:
+        with path.open("rb") as handle:
+            return hashlib.file_digest(handle, "sha256").hexdigest()
+    except OSError as error:
+        raise SourceError(f"{path}: cannot be read: {error.strerror}. Fix: check its permissions.") from error
 
 
 def open_picture(file: str | Path | BinaryIO, formats: Collection[PictureFormat] = PICTURE_FORMATS) -> Image:

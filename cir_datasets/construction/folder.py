@@ -17,7 +17,7 @@ from cir_datasets.errors import CardError, DatasetError, RecordError
 from cir_datasets.publishing.card_draft import README, drafted, is_draft
 from cir_datasets.registry.folder_card import IMAGES_FILE, PICTURES, FolderCard, files_of
 from cir_datasets.registry.folders import CARD_FILE, read_folder_card
-from cir_datasets.rows.candidates import GALLERY
+from cir_datasets.rows.benchmark import GALLERY
 from cir_metrics.errors import CallError
 
 if TYPE_CHECKING:

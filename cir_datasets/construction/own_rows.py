@@ -10,15 +10,15 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from cir_datasets.common.counts import counted
 from cir_datasets.common.row_files import OWN_OF_QUERIES, OWN_OF_TURNS
+from cir_datasets.common.terminal import counted
 from cir_datasets.construction.folder import write_benchmark
 from cir_datasets.construction.folder_check import SHOWN, check_folder
 from cir_datasets.construction.names import check_name
 from cir_datasets.errors import RecordError, SourceError
 from cir_datasets.prepared import load
 from cir_datasets.registry.folders import VARIABLE, folders
-from cir_datasets.rows.candidates import GALLERY, union_of
+from cir_datasets.rows.benchmark import GALLERY, union_of
 from cir_datasets.rows.written import id_fault, named_images, typed
 from cir_metrics.catalogue import METRICS, parse_metric
 from cir_metrics.errors import CallError, CirError

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import pyarrow.parquet as pq
 
 from cir_datasets.errors import CaptionRuleError, missing_extra
-from cir_datasets.prepared import ensure
-from cir_datasets.prepared.folder import Prepared
+from cir_datasets.prepared import Prepared, ensure
 from cir_datasets.registry.caption_rules import CaptionRule, caption_rule_names
 from cir_datasets.registry.caption_rules import caption_rule as rule_of
 from cir_metrics.errors import CallError

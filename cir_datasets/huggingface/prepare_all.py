@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from cir_datasets import registry
-from cir_datasets.common.counts import counted, counted_rows
 from cir_datasets.common.progress import step_progress
+from cir_datasets.common.terminal import counted, counted_rows
 from cir_datasets.errors import DatasetError
-from cir_datasets.prepared import checks_wanted, ensure
-from cir_datasets.prepared.folder import Prepared, home_of
+from cir_datasets.prepared import Prepared, checks_wanted, ensure, home_of
 from cir_datasets.sources.download import asking_once
 
 

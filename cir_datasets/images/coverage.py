@@ -14,8 +14,8 @@ from cir_datasets.common.paths import PictureFormat
 from cir_datasets.common.progress import step_progress
 from cir_datasets.images.locate import EXAMPLES, Located, Roots, image_card, locate, manifest_paths
 from cir_datasets.images.picture import read_picture
-from cir_datasets.prepared import ensure
-from cir_datasets.prepared.folder import Prepared, read_table
+from cir_datasets.prepared import Prepared, ensure
+from cir_datasets.rows import read_table
 
 if TYPE_CHECKING:
     from cir_datasets.registry.cards import BenchmarkSpec

@@ -21,7 +21,7 @@ from cir_datasets.registry.folders import folder_of
 from cir_datasets.sources import here
 
 if TYPE_CHECKING:
-    from cir_datasets.prepared.folder import Prepared
+    from cir_datasets.prepared import Prepared
     from cir_datasets.registry.cards import BenchmarkSpec
     from cir_datasets.registry.schema import Card
 
@@ -297,7 +297,7 @@ def gallery_paths(
     Nothing is downloaded or prepared, and queries are not read where a list of the images is there.
     """
     from cir_datasets.builders import builder_class
-    from cir_datasets.prepared.folder import last_prepared
+    from cir_datasets.prepared import last_prepared
 
     prepared = last_prepared(spec)
     if prepared is not None and prepared.images_file is not None:
@@ -322,8 +322,8 @@ def manifest_paths(prepared: Prepared) -> Iterator[tuple[str, str | None]]:
     Raises:
         SourceError: the list of its gallery is not available.
     """
-    from cir_datasets.prepared.folder import read_table
     from cir_datasets.prepared.manifest import manifest_file
+    from cir_datasets.rows import read_table
 
     table = read_table(manifest_file(prepared), columns=["image_id", "relative_path"])
     for batch in table.to_batches(10_000):

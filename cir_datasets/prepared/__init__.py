@@ -1,40 +1,38 @@
 """Prepared benchmarks: the publishers' files read, checked, written once as Parquet, and loaded from there.
 
-A prepared folder (`folder`) lies under a key: a hash of the source files' content, the builder's version, the
-card's version and the checks made. The key is computed anew at every load: a changed source is never hidden
-by an older cache. A folder appears in one step (`making`), so that two processes at once do no harm.
+`cache_home()/prepared/<name>/<config>/<version>/<key>/` holds `rows.parquet`, `images.parquet` and
+`places.parquet` (where the gallery is available) and `meta.json`, which holds the sha256 of every file and of
+itself. They are computed anew whenever a benchmark is loaded: a bit that changed on the disk is an error,
+never another score. A folder that is not whole, or of another layout, is left aside and made anew.
+
+The key is a hash of the source files' content, the builder's version, the card's version and the checks made.
+It is computed anew at every load, too: a changed source is never hidden by an older cache. A folder appears
+in one step (`making`), so that two processes at once do no harm.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import shlex
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import orjson
 import pyarrow as pa
 
-from cir_datasets import registry, sources
+from cir_datasets import registry
+from cir_datasets.common.paths import cache_home, sha256_of
 from cir_datasets.errors import (
     WITHOUT_CHECKS,
+    DamagedError,
     IntegrityError,
     SourceError,
     UnpinnedDataWarning,
-)
-from cir_datasets.prepared.folder import (
-    FORMAT,
-    Prepared,
-    home_of,
-    intact,
-    is_sound,
-    of_another_layout,
-    read_meta,
-    verified,
-    whole_folders,
 )
 from cir_datasets.registry.cards import BenchmarkSpec
 from cir_datasets.rows import Ids, StoredRows
@@ -43,12 +41,140 @@ from cir_metrics.errors import CallError
 
 if TYPE_CHECKING:
     from cir_datasets.registry.overlay import Overlay
+    from cir_datasets.sources import SourceFile
 
-
+FORMAT = 4
+"""+1 whenever the layout of a prepared folder changes; part of the key."""
+META_FILE = "meta.json"
 CHECKS_VARIABLE = "CIR_VERIFICATION_MODE"
 """Environment variable: the checks that are made where the caller does not say which."""
 
 _MODES = ("all_checks", "basic_checks", "no_checks")
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A prepared benchmark on disk."""
+
+    spec: BenchmarkSpec
+    folder: Path
+    meta: Mapping[str, Any]
+
+    @property
+    def key(self) -> str:
+        """Hash of everything that the rows depend on; the folder's name."""
+        return self.folder.name
+
+    @property
+    def rows_file(self) -> Path:
+        """Parquet of the queries or sessions."""
+        return self.folder / "rows.parquet"
+
+    @property
+    def images_file(self) -> Path | None:
+        """Parquet of the gallery manifest, or None where its list was not available."""
+        return None if self.meta["gallery"] is None else self.folder / "images.parquet"
+
+
+def home_of(spec: BenchmarkSpec) -> Path:
+    """The folder of a benchmark's prepared folders."""
+    return cache_home() / "prepared" / spec.card.name / spec.config_id / str(spec.card.version)
+
+
+def last_prepared(spec: BenchmarkSpec) -> Prepared | None:
+    """The benchmark as it was last prepared here, whatever its sources are now; None where it never was."""
+    return next((found for found in whole_folders(spec) if is_sound(found)), None)
+
+
+def whole_folders(spec: BenchmarkSpec) -> Iterator[Prepared]:
+    """The prepared folders of a benchmark, the youngest first; those that are not whole are left out."""
+    youngest_first = sorted(_meta_files(spec), key=lambda path: path.parent.stat().st_mtime_ns, reverse=True)
+    for path in youngest_first:
+        found = intact(spec, path.parent)
+        if found is not None:
+            yield found
+
+
+def _meta_files(spec: BenchmarkSpec) -> list[Path]:
+    home = home_of(spec)
+    return list(home.glob(f"*/{META_FILE}")) if home.is_dir() else []
+
+
+def of_another_layout(spec: BenchmarkSpec) -> bool:
+    """Whether all that was prepared of a benchmark is of another version's layout."""
+    found = [meta for path in _meta_files(spec) if (meta := read_meta(path.parent)) is not None]
+    return bool(found) and all(meta.get("format") != FORMAT for meta in found)
+
+
+def intact(spec: BenchmarkSpec, folder: Path) -> Prepared | None:
+    """The prepared folder, or None where it is not there, not whole or of another layout: it is made anew.
+
+    Sizes are looked at here, which takes no time; what the files hold is `verified`.
+    """
+    meta = read_meta(folder)
+    if meta is None or meta.get("format") != FORMAT:
+        return None
+    found = Prepared(spec, folder, meta)
+    if not is_sound(found):
+        return found
+    try:
+        sizes = {name: (folder / name).stat().st_size for name in meta["files"]}
+    except OSError:
+        return None
+    return found if all(sizes[name] == file["num_bytes"] for name, file in meta["files"].items()) else None
+
+
+def is_sound(prepared: Prepared) -> bool:
+    """Whether `meta.json` is what was written."""
+    return meta_hash(prepared.meta) == prepared.meta.get("sha256")
+
+
+def meta_hash(meta: Mapping[str, Any]) -> str:
+    """sha256 (hex) of the canonical JSON of what `meta.json` holds beside its own `sha256`."""
+    held = {name: value for name, value in meta.items() if name != "sha256"}
+    return hashlib.sha256(orjson.dumps(held, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+def verified(prepared: Prepared) -> Prepared:
+    """The prepared benchmark, after a look at every bit of its files.
+
+    Raises:
+        DamagedError: a file holds something else than what was written.
+    """
+    folder, damaged, root = prepared.folder, META_FILE, None
+    if is_sound(prepared):
+        files = prepared.meta["files"].items()
+        names = (name for name, file in files if sha256_of(folder / name) != file["sha256"])
+        first = next(names, None)
+        if first is None:
+            return prepared
+        damaged = first
+        root = _given_root(prepared)
+    command = f"cir datasets prepare --force {prepared.spec.id}"
+    command += "" if root is None else f" --data-dir {shlex.quote(root)}"
+    # An overlay that is not registered has no id that a command knows.
+    way = f"remove {folder}" if prepared.spec.overlay else f"`{command}`, or remove {folder}"
+    raise DamagedError(
+        f"{folder / damaged}: its sha256 is not the one that was noted when {prepared.spec.id} was prepared. "
+        "A disk or a program has changed it, and scores might change with it. "
+        f"Fix: {way}, which is made anew when it is needed."
+    )
+
+
+def _given_root(prepared: Prepared) -> str | None:
+    """The folder that was given as `data_dir` when a benchmark was prepared; None where none was."""
+    found = prepared.meta["sources"].items()
+    roots = {entry["path"].removesuffix(f"/{name}") for name, entry in found if entry["origin"] == "data_dir"}
+    return roots.pop() if len(roots) == 1 else None
+
+
+def read_meta(folder: Path) -> dict[str, Any] | None:
+    """What `meta.json` holds, or None where it cannot be read."""
+    try:
+        meta = orjson.loads((folder / META_FILE).read_bytes())
+    except (OSError, orjson.JSONDecodeError):
+        return None
+    return meta if isinstance(meta, dict) else None
 
 
 def checks_wanted(verification_mode: str | None = None) -> str:
@@ -167,6 +293,10 @@ def ensure(
         base = ensure(spec.base, data_dir=data_dir, verification_mode=mode, force=force)
         return _overlaid(base, spec, spec.overlay, force=force)
     skipped = ("counts",) if mode == "no_checks" else ()
+    if spec.card.source.publisher == "embedded":
+        return _of_files(spec, {}, skipped, force=force)
+    from cir_datasets import sources
+
     last = None
     if data_dir is None and not force and not sources.at_hand(spec):
         last = next(whole_folders(spec), None)
@@ -187,26 +317,45 @@ def ensure(
             f"{spec.id} was prepared here without its checks, which this call does not skip. Fix: to use "
             f"what was prepared, {WITHOUT_CHECKS}\n  To check it: {error}"
         ) from error
-    folder = _folder(spec, _key(spec, files, skipped))
-    prepared = None if force else intact(spec, folder)
-    if prepared is None:
-        from cir_datasets.builders import builder_class  # what was prepared is read without its builder
-        from cir_datasets.prepared.making import make_prepared
+    return _of_files(spec, files, skipped, force=force)
 
-        builder = builder_class(spec.card.name)(spec, {name: file.path for name, file in files.items()})
-        make_prepared(builder, files, skipped, folder)
-        return Prepared(spec, folder, read_meta(folder) or {})
-    verified(prepared)
-    with suppress(OSError):  # another user's, or read-only: reading needs no right to write
-        os.utime(folder)  # the youngest folder is the one that was used last
-    return prepared
+
+def _of_files(
+    spec: BenchmarkSpec, files: Mapping[str, SourceFile], skipped: tuple[str, ...], *, force: bool
+) -> Prepared:
+    """What is prepared of these files, made where it is not there or `force` is set."""
+    folder = home_of(spec) / _key(spec, files, skipped)
+    prepared = None if force else intact(spec, folder)
+    if prepared is not None:
+        verified(prepared)
+        with suppress(OSError):  # another user's, or read-only: reading needs no right to write
+            os.utime(folder)  # the youngest folder is the one that was used last
+        return prepared
+    from cir_datasets.builders import builder_class  # what was prepared is read without its builder
+    from cir_datasets.prepared.making import make_prepared, new_folder
+
+    builder = builder_class(spec.card.name)(spec, {name: file.path for name, file in files.items()})
+    with new_folder(folder) as made:
+        return _written(spec, folder, made, make_prepared(builder, files, skipped, made))
+
+
+def _written(spec: BenchmarkSpec, folder: Path, made: Path, facts: Mapping[str, Any]) -> Prepared:
+    """Write `meta.json`, which makes a folder a prepared one: with the hashes of all files, and its own."""
+    files = {
+        path.name: {"sha256": sha256_of(path), "num_bytes": path.stat().st_size}
+        for path in sorted(made.iterdir())
+    }
+    meta = {"format": FORMAT, **facts, "files": files}
+    meta["sha256"] = meta_hash(meta)
+    (made / META_FILE).write_bytes(orjson.dumps(meta, option=orjson.OPT_INDENT_2))
+    return Prepared(spec, folder, meta)
 
 
 def _sources_changed(prepared: Prepared) -> bool:
     """Whether a file that it was prepared from is still there, with another content; a warning says so."""
     for entry in prepared.meta["sources"].values():
         path = Path(entry["path"])
-        if path.is_file() and sources.sha256_of(path) != entry["sha256"]:
+        if path.is_file() and sha256_of(path) != entry["sha256"]:
             warnings.warn(
                 f"{path}: changed since {prepared.spec.id} was prepared from it, so that what was prepared "
                 "is not used. Fix: prepare it anew: "
@@ -231,7 +380,7 @@ def _is_current(prepared: Prepared, skipped: tuple[str, ...]) -> bool:
     return found == (FORMAT, prepared.spec.card.builder_version, skipped)
 
 
-def _key(spec: BenchmarkSpec, files: Mapping[str, sources.SourceFile], skipped: tuple[str, ...]) -> str:
+def _key(spec: BenchmarkSpec, files: Mapping[str, SourceFile], skipped: tuple[str, ...]) -> str:
     parts = {
         "format": FORMAT,
         "builder": spec.card.builder_version,
@@ -240,10 +389,6 @@ def _key(spec: BenchmarkSpec, files: Mapping[str, sources.SourceFile], skipped: 
         "sources": {name: file.sha256 for name, file in files.items()},
     }
     return hashlib.sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).hexdigest()[:16]
-
-
-def _folder(spec: BenchmarkSpec, key: str) -> Path:
-    return home_of(spec) / key
 
 
 def _with_overlay(spec: BenchmarkSpec, overlay: str | Path | Overlay) -> BenchmarkSpec:
@@ -276,12 +421,13 @@ def row_schema(spec: BenchmarkSpec) -> pa.Schema:
 
 def _overlaid(base: Prepared, spec: BenchmarkSpec, overlay: Overlay, *, force: bool) -> Prepared:
     """The rows of a prepared benchmark that an overlay lists, in a prepared folder of their own."""
-    key = hashlib.sha256(orjson.dumps([base.key, overlay.to_dict()])).hexdigest()[:16]
-    folder = _folder(spec, key)
-    found = None if force else intact(spec, folder)
-    if found is not None:
-        return verified(found)
+    folder = home_of(spec) / hashlib.sha256(orjson.dumps([base.key, overlay.to_dict()])).hexdigest()[:16]
+    prepared = None if force else intact(spec, folder)
+    if prepared is not None:
+        return verified(prepared)
+    from cir_datasets.prepared.making import new_folder
     from cir_datasets.prepared.overlaid import make_overlaid  # what was prepared is read without it
 
-    make_overlaid(base, spec, overlay, folder)
-    return Prepared(spec, folder, read_meta(folder) or {})
+    with new_folder(folder) as made:
+        own = make_overlaid(base.rows_file, base.images_file, overlay, made)
+        return _written(spec, folder, made, {**base.meta, "benchmark": spec.id, **own})

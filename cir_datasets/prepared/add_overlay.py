@@ -31,8 +31,8 @@ def add_overlay(
         UnknownNameError: no benchmark has that id.
     """
     from cir_datasets import registry, sources
-    from cir_datasets.prepared import ensure
-    from cir_datasets.prepared.folder import last_prepared, read_table
+    from cir_datasets.prepared import ensure, last_prepared
+    from cir_datasets.rows import read_table
 
     overlay = read_overlay(path, benchmark=benchmark, name=name)
     place = overlay_file(overlay.benchmark, overlay.name)

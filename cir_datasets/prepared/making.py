@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -19,15 +18,12 @@ from cir_datasets.common.paths import cache_home
 from cir_datasets.common.progress import step_progress
 from cir_datasets.common.staging import staging_folder
 from cir_datasets.errors import FIX, DatasetError, RecordError
-from cir_datasets.prepared.folder import FORMAT, META_FILE, meta_hash
 from cir_datasets.rows import StoredRows
-from cir_datasets.rows.benchmark import Benchmark
-from cir_datasets.rows.candidates import GALLERY
+from cir_datasets.rows.benchmark import GALLERY, Benchmark
 from cir_datasets.rows.checks import Tally, check_counts, checked_images, checked_rows
 from cir_datasets.rows.hashing import DataHasher, gallery_hash
 from cir_datasets.rows.places import write_places
 from cir_datasets.rows.records import Row, image_schema
-from cir_datasets.sources import sha256_of
 
 if TYPE_CHECKING:
     from cir_datasets.builders.base import BenchmarkBuilder
@@ -38,50 +34,49 @@ _PREFIX = ".making-"
 
 
 def make_prepared(
-    builder: BenchmarkBuilder, files: Mapping[str, SourceFile], skipped: tuple[str, ...], folder: Path
-) -> None:
-    """Read, check and write a benchmark to its prepared folder, which appears in one step.
+    builder: BenchmarkBuilder, files: Mapping[str, SourceFile], skipped: tuple[str, ...], made: Path
+) -> dict[str, Any]:
+    """Read, check and write a benchmark to a folder.
 
     Args:
         builder: reads the publisher's files.
         files: those files, by the relative name that the card lists.
         skipped: names of the checks that are not to be made (`counts`).
-        folder: where it goes.
+        made: the folder, from `new_folder`.
+
+    Returns:
+        What `meta.json` says of them.
 
     Raises:
         RecordError: a record breaks the format.
         CountError: the rows are not as many as the card says.
-        DatasetError: the folder cannot be written.
     """
     spec = builder.spec
-    with new_folder(folder) as made:
-        gallery = _write_images(builder, files, made / "images.parquet")
-        tally, data_hash, lists_hash = _write_rows(builder, gallery, made / "rows.parquet")
-        if gallery is not None:
-            write_places(made)
-        origin = files[spec.config.files[0]].path if spec.config.files else spec.id
-        if not tally.rows:
-            raise RecordError(f"{origin}: it holds no record. {FIX}")
-        if "counts" not in skipped:
-            size = None if gallery is None else len(gallery)
-            check_counts(spec, tally, size, origin, _gallery_origin(builder, files))
-        hashed = lists_hash or (None if gallery is None else gallery_hash(gallery))
-        made_of = Benchmark(spec, StoredRows(made / "rows.parquet"), gallery, data_hash, hashed)
-        meta = {
-            "format": FORMAT,
-            "benchmark": spec.id,
-            "benchmark_version": spec.card.version,
-            "builder_version": spec.card.builder_version,
-            "rows": tally.rows,
-            "gallery": None if gallery is None else len(gallery),
-            "data_hash": data_hash,
-            "gallery_hash": hashed,
-            "reference": made_of.reference_use,
-            "pinned": all(file.pinned for file in files.values()),
-            "checks_skipped": list(skipped),
-            "sources": {name: _described(file) for name, file in files.items()},
-        }
-        write_meta(made, meta)
+    gallery = _write_images(builder, files, made / "images.parquet")
+    tally, data_hash, lists_hash = _write_rows(builder, gallery, made / "rows.parquet")
+    if gallery is not None:
+        write_places(made)
+    origin = files[spec.config.files[0]].path if spec.config.files else spec.id
+    if not tally.rows:
+        raise RecordError(f"{origin}: it holds no record. {FIX}")
+    if "counts" not in skipped:
+        size = None if gallery is None else len(gallery)
+        check_counts(spec, tally, size, origin, _gallery_origin(builder, files))
+    hashed = lists_hash or (None if gallery is None else gallery_hash(gallery))
+    made_of = Benchmark(spec, StoredRows(made / "rows.parquet"), gallery, data_hash, hashed)
+    return {
+        "benchmark": spec.id,
+        "benchmark_version": spec.card.version,
+        "builder_version": spec.card.builder_version,
+        "rows": tally.rows,
+        "gallery": None if gallery is None else len(gallery),
+        "data_hash": data_hash,
+        "gallery_hash": hashed,
+        "reference": made_of.reference_use,
+        "pinned": all(file.pinned for file in files.values()),
+        "checks_skipped": list(skipped),
+        "sources": {name: _described(file) for name, file in files.items()},
+    }
 
 
 @contextmanager
@@ -97,18 +92,6 @@ def new_folder(folder: Path) -> Iterator[Path]:
     with staging_folder(folder.parent, _PREFIX, error=DatasetError, fix=fix, sweep_below=root) as made:
         yield made
         _move(made, folder)
-
-
-def write_meta(folder: Path, meta: Mapping[str, Any]) -> None:
-    """Write `meta.json`, which makes a folder a prepared one: with the hashes of all files, and its own."""
-    files = {path.name: _file_facts(path) for path in sorted(folder.iterdir())}
-    whole = {**meta, "files": files}
-    whole["sha256"] = meta_hash(whole)
-    (folder / META_FILE).write_bytes(orjson.dumps(whole, option=orjson.OPT_INDENT_2))
-
-
-def _file_facts(path: Path) -> dict[str, Any]:
-    return {"sha256": sha256_of(path), "num_bytes": path.stat().st_size}
 
 
 def _write_images(builder: BenchmarkBuilder, files: Mapping[str, SourceFile], path: Path) -> list[str] | None:

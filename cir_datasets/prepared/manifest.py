@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from cir_datasets import registry
 from cir_datasets.errors import SourceError
-from cir_datasets.prepared import ensure
-from cir_datasets.prepared.folder import Prepared, read_table
+from cir_datasets.prepared import Prepared, ensure
+from cir_datasets.rows import read_table
 
 if TYPE_CHECKING:
     import pyarrow as pa

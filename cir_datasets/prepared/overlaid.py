@@ -5,22 +5,17 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from cir_datasets.errors import OverlayError
-from cir_datasets.prepared.folder import Prepared, read_table
-from cir_datasets.prepared.making import new_folder, write_meta
 from cir_datasets.registry.overlay import LABEL_FIELD, Overlay
+from cir_datasets.rows import read_table
 from cir_datasets.rows.hashing import data_hash
 from cir_datasets.rows.places import write_places
-
-if TYPE_CHECKING:
-    from cir_datasets.registry.cards import BenchmarkSpec
-
 
 _SHOWN = 5
 
@@ -54,32 +49,30 @@ def id_field(names: Iterable[str]) -> str:
     return "session_id" if "session_id" in names else "query_id"
 
 
-def make_overlaid(base: Prepared, spec: BenchmarkSpec, overlay: Overlay, folder: Path) -> None:
-    """Write the rows of a prepared benchmark that an overlay lists to a prepared folder of their own.
+def make_overlaid(rows_file: Path, images_file: Path | None, overlay: Overlay, made: Path) -> dict[str, Any]:
+    """Write the rows of a prepared benchmark that an overlay lists, and the gallery, to a folder.
 
     Args:
-        base: the benchmark without the overlay.
-        spec: the benchmark with it.
+        rows_file: all rows of the benchmark.
+        images_file: its gallery, or None.
         overlay: the filter list.
-        folder: where it goes.
+        made: the folder.
+
+    Returns:
+        What `meta.json` says otherwise than that of the benchmark.
 
     Raises:
         OverlayError: the overlay names a query that the benchmark lacks.
-        DatasetError: the folder cannot be written.
     """
-    rows = read_table(base.rows_file)
+    rows = read_table(rows_file)
     kept = restrict(rows, overlay)
     left_out = set(rows.column(id_field(rows.schema.names)).to_pylist()) - set(overlay.labels)
-    meta = {
-        **base.meta,
-        "benchmark": spec.id,
+    pq.write_table(kept, made / "rows.parquet")
+    if images_file is not None:
+        shutil.copyfile(images_file, made / "images.parquet")
+        write_places(made)
+    return {
         "rows": kept.num_rows,
         "data_hash": data_hash(kept.to_pylist()),
         "left_out": sorted(left_out),
     }
-    with new_folder(folder) as made:
-        pq.write_table(kept, made / "rows.parquet")
-        if base.images_file is not None:
-            shutil.copyfile(base.images_file, made / "images.parquet")
-            write_places(made)
-        write_meta(made, meta)

@@ -12,7 +12,7 @@ from typing import Any
 from cir_datasets import registry
 from cir_datasets.common.tables import markdown_rows
 from cir_datasets.hook import first_lines
-from cir_datasets.prepared.folder import Prepared
+from cir_datasets.prepared import Prepared
 from cir_datasets.publishing.card_text import CardText
 from cir_datasets.publishing.fields import flat, published_fields
 from cir_datasets.publishing.layout import PublishedConfig

@@ -24,7 +24,7 @@ from cir_metrics.errors import CirError, without_secret_cause
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
-    from cir_datasets.prepared.folder import Prepared
+    from cir_datasets.prepared import Prepared
     from cir_datasets.registry.schema import Card
 
 _UNAUTHORIZED, _FORBIDDEN, _CONFLICTS = 401, 403, (409, 412)

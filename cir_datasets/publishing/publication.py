@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cir_datasets.common.counts import counted
-from cir_datasets.prepared.folder import Prepared
+from cir_datasets.common.terminal import counted
+from cir_datasets.prepared import Prepared
 from cir_datasets.publishing.card_text import card_text
 from cir_datasets.publishing.croissant import as_bytes, check, croissant
 from cir_datasets.publishing.dataset_card import readme

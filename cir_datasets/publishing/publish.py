@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cir_datasets import registry
-from cir_datasets.common.counts import counted
 from cir_datasets.common.progress import step_progress
 from cir_datasets.common.staging import staging_folder
+from cir_datasets.common.terminal import counted
 from cir_datasets.errors import IntegrityError, SourceError
-from cir_datasets.prepared import ensure
-from cir_datasets.prepared.folder import Prepared
+from cir_datasets.prepared import Prepared, ensure
 from cir_datasets.publishing.card_text import card_text
 from cir_datasets.publishing.croissant import check, need_mlcroissant
 from cir_datasets.publishing.earlier import Earlier, check_earlier, read_earlier

@@ -14,9 +14,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from cir_datasets.common.counts import counted
 from cir_datasets.common.paths import NAME, PICTURE_FORMATS
 from cir_datasets.common.row_files import ENDINGS, NOT_UTF8, Tallied, tally, text_lines
+from cir_datasets.common.terminal import counted
 from cir_datasets.common.yaml import checked
 from cir_datasets.errors import CardError, RecordError
 from cir_datasets.registry.schema import (

@@ -142,16 +142,31 @@ class StoredRows:
         return rows
 
     def _reading(self, read: Any, path: Path | None = None) -> Any:
-        import pyarrow as pa
+        return _reading(read, path or self._path)
 
-        try:
-            return read()
-        except (pa.ArrowInvalid, OSError) as error:
-            file = path or self._path
-            raise DatasetError(
-                f"{file}: cannot be read ({error}). Fix: remove {file.parent}, which is made anew when it is "
-                "needed."
-            ) from error
+
+def read_table(path: Path, columns: list[str] | None = None) -> pa.Table:
+    """A Parquet file of a prepared folder, or some columns of it.
+
+    Raises:
+        DatasetError: the file is damaged.
+    """
+    import pyarrow.parquet as pq
+
+    # `pq.read_table` would import pandas.
+    return _reading(lambda: pq.ParquetFile(path).read(columns=columns), path)
+
+
+def _reading(read: Any, file: Path) -> Any:
+    import pyarrow as pa
+
+    try:
+        return read()
+    except (pa.ArrowInvalid, OSError) as error:
+        raise DatasetError(
+            f"{file}: cannot be read ({error}). Fix: remove {file.parent}, which is made anew when it is "
+            "needed."
+        ) from error
 
 
 class Ids(Sequence[str]):

@@ -1,34 +1,188 @@
-"""A benchmark ready for use: queries or sessions, gallery and protocol, without the `datasets` library.
+"""A benchmark ready for use: queries or sessions, galleries and protocol, without the `datasets` library.
 
 This is what validation, scoring and retrieval work with. It is read from prepared Parquet
 (`cir_datasets.load`) or built from rows in memory (`Benchmark.from_rows`, for tests and for people who make
 a benchmark of their own).
+
+A benchmark asks one ranking a query, or two. The first is over the common gallery or, where the card says
+`gallery: per_query`, over the query's own list (`gallery_image_ids`). The second, where there is one, is over
+another list of the query's own: CIRR's subset of six. Lists may have any length, and another for each query.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from cir_datasets.common.counts import counted, counted_rows
+import numpy as np
+from numpy.typing import NDArray
+
+from cir_datasets.common.terminal import counted, counted_rows
+from cir_datasets.rows import StoredRows, distinct, id_array, list_lengths, numbers
+from cir_metrics.catalogue import reads_subset
 from cir_metrics.errors import CallError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from cir_datasets.common.tables import Table
     from cir_datasets.registry.cards import BenchmarkSpec
-    from cir_datasets.rows import StoredRows
-    from cir_datasets.rows.candidates import AskedRanking, OwnLists
     from cir_datasets.rows.notebook import NotebookRows
     from cir_datasets.rows.records import Row
     from cir_metrics.signature import ReferenceUse
 
-_FIRST = 5
-"""Rows, and targets of a row, that a notebook shows."""
-_SHOWN_HASH = 12
+GALLERY, SUBSET = "gallery_image_ids", "subset_image_ids"
+"""The fields of a row that hold a list of the query's own."""
+
+
+@dataclass(frozen=True)
+class AskedRanking:
+    """A ranking that a benchmark asks of each query or turn.
+
+    Args:
+        column: the rows' field with the query's own list of images; empty where the gallery is common.
+        removes_reference: whether the reference is left out of the list.
+        on_board: whether a metric of the board reads it.
+    """
+
+    column: str
+    removes_reference: bool
+    on_board: bool
+
+    def images(self, row: Mapping[str, Any]) -> list[str]:
+        """The query's own list as it is ranked.
+
+        Example:
+            >>> row = {"reference_image_id": "a", "subset_image_ids": ["a", "b", "c"]}
+            >>> AskedRanking(SUBSET, removes_reference=True, on_board=True).images(row)
+            ['b', 'c']
+        """
+        left_out = row["reference_image_id"] if self.removes_reference else None
+        return [image for image in row[self.column] if image != left_out]
+
+
+def first_ranking(spec: BenchmarkSpec) -> AskedRanking:
+    """The ranking of `rankings`, over the common gallery or over the query's own list."""
+    own = GALLERY if spec.per_query else ""
+    on_board = any(not reads_subset(metric) for metric in spec.metrics)
+    return AskedRanking(own, spec.config.reference == "removed", on_board)
+
+
+def second_ranking(spec: BenchmarkSpec) -> AskedRanking | None:
+    """The ranking of `subset_rankings`, or None where queries have no second list."""
+    if spec.config.subset is None:
+        return None
+    return AskedRanking(SUBSET, removes_reference=True, on_board=any(map(reads_subset, spec.metrics)))
+
+
+def second_on_board(spec: BenchmarkSpec) -> AskedRanking | None:
+    """`second_ranking` where the board shows a metric of it, else None: what a method has to make."""
+    second = second_ranking(spec)
+    return second if second is not None and second.on_board else None
+
+
+class OwnLists:
+    """The list of images that each query ranks, all of them as numbers.
+
+    Args:
+        query_ids: ids of the queries.
+        lists: the column of their lists.
+        left_out: the image of each query that is not ranked, or null; None where all are.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> lists = OwnLists(["1", "2"], pa.chunked_array([[["a", "b"], ["b"]]]))
+        >>> sorted(lists["1"]), lists.lengths.tolist(), lists.images.to_pylist()
+        (['a', 'b'], [2, 1], ['a', 'b'])
+    """
+
+    def __init__(
+        self, query_ids: Iterable[str], lists: pa.ChunkedArray, left_out: pa.Array | None = None
+    ) -> None:
+        """See the class."""
+        import pyarrow.compute as pc
+
+        self.position = {query: place for place, query in enumerate(query_ids)}
+        lengths = list_lengths(lists)
+        codes, self.images = distinct([chunk.flatten() for chunk in lists.chunks])
+        owners = np.repeat(np.arange(len(lengths)), lengths)
+        if left_out is not None:
+            dropped = numbers(pc.index_in(left_out, value_set=self.images), null=-1)
+            kept = codes != dropped[owners]
+            codes, lengths = codes[kept], np.bincount(owners[kept], minlength=len(lengths))
+        self.lengths: NDArray[np.int64] = lengths
+        self._codes = codes
+        self._starts = np.concatenate([[0], np.cumsum(lengths)])
+
+    @functools.cached_property
+    def _names(self) -> list[str]:
+        names: list[str] = self.images.to_pylist()
+        return names
+
+    def __getitem__(self, query: str) -> frozenset[str]:
+        """The images that a query ranks."""
+        place = self.position[query]
+        codes = self._codes[self._starts[place] : self._starts[place + 1]]
+        return frozenset(self._names[code] for code in codes.tolist())
+
+    def lacking(self, query: str, images: Iterable[str]) -> set[str]:
+        """Those of some images that a query does not rank."""
+        place = self.position[query]
+        own = self._codes[self._starts[place] : self._starts[place + 1]]
+        named = list(images)
+        codes = np.array([self._code.get(image, -1) for image in named], dtype=np.int64)
+        return {named[at] for at in np.flatnonzero(~np.isin(codes, own)).tolist()}
+
+    @functools.cached_property
+    def _code(self) -> dict[str, int]:
+        return {image: code for code, image in enumerate(self._names)}
+
+    def __len__(self) -> int:
+        """Number of queries."""
+        return len(self.lengths)
+
+    def places(self, queries: Iterable[str]) -> NDArray[np.int64]:
+        """Where queries stand in the order of the lists; -1 for one that has none."""
+        return np.array([self.position.get(query, -1) for query in queries], dtype=np.int64)
+
+    def length(self, query: str) -> int:
+        """How many images a query ranks."""
+        return int(self.lengths[self.position[query]])
+
+    def holds(self, queries: NDArray[np.int64], images: NDArray[Any]) -> NDArray[np.bool_]:
+        """Whether images are in the lists of queries.
+
+        Args:
+            queries: places of queries, shape (n,).
+            images: places in `images`, -1 for one that no list holds, shape (n,).
+        """
+        known, wanted = self._members, queries * len(self.images) + images
+        if not len(known):
+            return np.zeros(len(wanted), dtype=np.bool_)
+        at = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+        found: NDArray[np.bool_] = (known[at] == wanted) & (images >= 0)
+        return found
+
+    @functools.cached_property
+    def _members(self) -> NDArray[np.int64]:
+        """Each query with each of its images as one number, sorted."""
+        owners = np.repeat(np.arange(len(self.lengths)), self.lengths)
+        return np.sort(owners * len(self.images) + self._codes)
+
+
+def union_of(galleries: Iterable[Iterable[str]]) -> list[str]:
+    """Every image of several lists, once, sorted by id: an order that tells nothing of the targets.
+
+    Example:
+        >>> union_of([["c", "a"], ["b", "a"]])
+        ['a', 'b', 'c']
+    """
+    return sorted({image for gallery in galleries for image in gallery})
+
+
+_FIRST, _SHOWN_HASH = 5, 12
+"""Rows, and digits of the data hash, that a notebook shows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +254,7 @@ class Benchmark:
         if spec.per_query:
             lists = {row["query_id"]: row["gallery_image_ids"] for row in rows}
             hashed = galleries_hash(lists)
-            ids = sorted({image for own in lists.values() for image in own}) if ids is None else ids
+            ids = union_of(lists.values()) if ids is None else ids
         return cls(
             spec=spec,
             table=pa.Table.from_pylist(list(rows), schema=schema),
@@ -193,11 +347,7 @@ class Benchmark:
     @functools.cached_property
     def reference_use(self) -> ReferenceUse:
         """What the protocol says of references, unless there are `none`, or all are `outside` the gallery."""
-        import numpy as np
         import pyarrow.compute as pc
-
-        from cir_datasets.rows import id_array, numbers
-        from cir_datasets.rows.candidates import GALLERY, AskedRanking
 
         if self.references.null_count == len(self.references):
             return "none"
@@ -212,8 +362,6 @@ class Benchmark:
 
     def own_lists(self, asked: AskedRanking) -> OwnLists:
         """The images that each query ranks where a ranking is over lists of its own."""
-        from cir_datasets.rows.candidates import OwnLists
-
         key = asked.column, asked.removes_reference
         if key not in self._own_lists:
             left_out = self.references if asked.removes_reference else None
@@ -231,14 +379,10 @@ class Benchmark:
 
     def ids(self, name: str) -> pa.ChunkedArray:
         """A column of ids, or of lists of ids, as Arrow holds it: texts, or dictionaries of texts."""
-        from cir_datasets.rows import StoredRows
-
         return self.table.ids(name) if isinstance(self.table, StoredRows) else self.table.column(name)
 
     def places(self, name: str) -> pa.ChunkedArray | None:
         """A column of ids, or of lists of ids, as places in the gallery; None where they are not known."""
-        from cir_datasets.rows import StoredRows
-
         return self.table.places(name) if isinstance(self.table, StoredRows) else None
 
     def rows(self) -> list[Row]:
@@ -270,7 +414,6 @@ class Benchmark:
             >>> [row["query_id"] for row in cir_datasets.load("shapes/val").head(2)]
             ['shapes_val_00000', 'shapes_val_00001']
         """
-        from cir_datasets.rows import StoredRows
         from cir_datasets.rows.notebook import NotebookRows
 
         if isinstance(self.table, StoredRows):
@@ -288,9 +431,11 @@ class Benchmark:
     def _repr_html_(self) -> str:
         """What it is, and its first rows, for a notebook."""
         from cir_datasets.pages import object_html
+        from cir_datasets.rows.notebook import table_of
 
         shown = [*self._facts(), f"data {self.data_hash[:_SHOWN_HASH]}"]
-        return object_html(f"{self.id}#{self.version}: {self.spec.card.title}", shown, [self._first_rows()])
+        first = table_of(self.head(), len(self))
+        return object_html(f"{self.id}#{self.version}: {self.spec.card.title}", shown, [first])
 
     def _facts(self) -> list[str]:
         gallery = "gallery not available"
@@ -303,24 +448,3 @@ class Benchmark:
             gallery,
             f"reference {self.spec.config.reference}",
         ]
-
-    def _first_rows(self) -> Table:
-        from cir_datasets.common.tables import Cell, Table
-
-        key, positives = (
-            ("session_id", "ground_truth_ids") if self.multi_turn else ("query_id", "positive_image_ids")
-        )
-        rows = []
-        for row in self.head(_FIRST):
-            turns = row["turns"] if self.multi_turn else [row]
-            said = [(turn.get("captions") or [turn["relative_caption"]]) for turn in turns]
-            texts = (
-                row[key],
-                " → ".join(turn["reference_image_id"] or "-" for turn in turns),
-                " → ".join(" / ".join(filter(None, each)) or "-" for each in said),
-                ", ".join(row[positives][:_FIRST])
-                + (f" and {len(row[positives]) - _FIRST:,} more" if len(row[positives]) > _FIRST else ""),
-            )
-            rows.append(tuple(Cell(text) for text in texts))
-        title = f"the first {len(rows)} of {len(self):,}" if len(rows) < len(self) else ""
-        return Table(title, ("id", "reference", "caption", "targets"), tuple(rows))

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cir_datasets.common.counts import counted
+from cir_datasets.common.terminal import counted
 from cir_datasets.errors import FIX, WITHOUT_CHECKS, CountError, RecordError
-from cir_datasets.rows.candidates import GALLERY, SUBSET
+from cir_datasets.rows.benchmark import GALLERY, SUBSET
 from cir_datasets.rows.records import Row
 
 if TYPE_CHECKING:

@@ -1,11 +1,12 @@
-"""Queries and sessions that a notebook shows with their pictures; otherwise dictionaries, and a list."""
+"""What a notebook shows of queries and sessions: their pictures; the first rows of a benchmark as a table."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
-from cir_datasets.common.counts import counted_rows
+from cir_datasets.common.tables import Cell, Table
+from cir_datasets.common.terminal import counted_rows
 
 if TYPE_CHECKING:
     from cir_datasets.registry.cards import BenchmarkSpec
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 
 _PRINTED = 20
 """Rows that are printed in full."""
+_TARGETS = 5
+"""Targets of a row that a table names."""
 
 
 class NotebookRow(dict[str, Any]):
@@ -74,17 +77,32 @@ class NotebookRows(list[Any]):
         return _html(self._spec, self)
 
 
-_shows: list[Callable[[BenchmarkSpec, Sequence[Row]], str]] = []
-
-
-def show_with(html: Callable[[BenchmarkSpec, Sequence[Row]], str]) -> None:
-    """Say what makes HTML of rows: it finds and draws pictures, and stands above the rows.
+def table_of(rows: Sequence[Row], number: int) -> Table:
+    """The first rows of a benchmark as a table of texts.
 
     Args:
-        html: of a benchmark and its rows.
+        rows: the first queries or sessions.
+        number: how many there are in all.
     """
-    _shows[:] = [html]
+    shown = []
+    for row in rows:
+        multi_turn = "turns" in row
+        turns = row["turns"] if multi_turn else [row]
+        captions = [(turn.get("captions") or [turn["relative_caption"]]) for turn in turns]
+        targets = row["ground_truth_ids" if multi_turn else "positive_image_ids"]
+        more = f" and {len(targets) - _TARGETS:,} more" if len(targets) > _TARGETS else ""
+        texts = (
+            row["session_id" if multi_turn else "query_id"],
+            " → ".join(turn["reference_image_id"] or "-" for turn in turns),
+            " → ".join(" / ".join(filter(None, each)) or "-" for each in captions),
+            ", ".join(targets[:_TARGETS]) + more,
+        )
+        shown.append(tuple(Cell(text) for text in texts))
+    title = f"the first {len(shown)} of {number:,}" if len(shown) < number else ""
+    return Table(title, ("id", "reference", "caption", "targets"), tuple(shown))
 
 
 def _html(spec: BenchmarkSpec, rows: Sequence[Row]) -> str:
-    return _shows[0](spec, rows)
+    from cir_datasets import queries_html  # the public name: what draws pictures stands above the rows
+
+    return queries_html(spec, rows)

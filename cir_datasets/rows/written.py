@@ -14,8 +14,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from cir_datasets.common.counts import counted
 from cir_datasets.common.row_files import unit
+from cir_datasets.common.terminal import counted
 from cir_datasets.rows.records import Row, query_row, query_schema, session_schema
 from cir_metrics.errors import did_you_mean
 from cir_metrics.ids import DIRECTION

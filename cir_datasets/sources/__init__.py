@@ -11,7 +11,6 @@ records are still checked. Files for which no hash is known yet are unpinned too
 from __future__ import annotations
 
 import functools
-import hashlib
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from cir_datasets.common.paths import challenge_home, data_home
+from cir_datasets.common.paths import challenge_home, data_home, sha256_of
 from cir_datasets.common.yaml import read_model
 from cir_datasets.errors import CardError, IntegrityError, SourceError, UnpinnedDataWarning
 from cir_datasets.registry.folders import folder_of
@@ -199,19 +198,6 @@ def here(card: Card, name: str) -> Path | None:
     if folder is not None and _is_file(folder / name):
         return folder / name
     return kept_copy(card.name, card.source, name, pins(card.name).get(name))
-
-
-def sha256_of(path: Path) -> str:
-    """sha256 (hex) of a file's content.
-
-    Raises:
-        SourceError: it cannot be read.
-    """
-    try:
-        with path.open("rb") as handle:
-            return hashlib.file_digest(handle, "sha256").hexdigest()
-    except OSError as error:
-        raise SourceError(f"{path}: cannot be read: {error.strerror}. Fix: check its permissions.") from error
 
 
 def _given_folder(card: Card, data_dir: str | Path | None, required: Sequence[str]) -> Path | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import cir_datasets
 from cir_datasets.common.paths import challenge_home
 from cir_datasets.errors import DatasetError
-from cir_datasets.prepared.folder import home_of
+from cir_datasets.prepared import home_of
 from cir_metrics.errors import CirError
 from leaderboard.boards import Board, organisers_folder
 from leaderboard.challenge.making import OF_OTHERS, PUBLIC_FIELDS, PUBLIC_FILES, QUERIES_FILE

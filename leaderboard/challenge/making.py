@@ -28,7 +28,7 @@ from cir_datasets.common.paths import cache_home, challenge_home
 from cir_datasets.errors import RecordError
 from cir_datasets.registry.challenges import CARD_FILE, CONFIG, PINS_FILE, challenge_names
 from cir_datasets.registry.schema import main_metric_terms
-from cir_datasets.rows.candidates import second_ranking
+from cir_datasets.rows.benchmark import second_ranking
 from cir_metrics.errors import CallError
 from leaderboard.boards import Phase, check_place, organisers_folder, parse, phases_fault
 from leaderboard.challenge.material import Material, own_data

@@ -103,8 +103,8 @@ def export_html(
     """
     if find_spec("fastapi") is None or find_spec("sqlalchemy") is None or find_spec("cryptography") is None:
         raise missing_extra("cir leaderboard export-html", "the server", "leaderboard")
-    from cir_datasets.common.counts import counted
     from cir_datasets.common.progress import step_progress
+    from cir_datasets.common.terminal import counted
     from leaderboard import settings
     from leaderboard.export.html import check_folder, write_mirror
     from leaderboard.server import Server

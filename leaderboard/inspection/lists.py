@@ -24,7 +24,7 @@ import numpy as np
 import sqlalchemy as sa
 from numpy.typing import NDArray
 
-from cir_datasets.prepared.folder import last_prepared
+from cir_datasets.prepared import last_prepared
 from cir_metrics.errors import UnknownNameError
 from cir_metrics.signature import package_version
 from leaderboard import boards

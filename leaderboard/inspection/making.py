@@ -124,7 +124,7 @@ def _arrays(
     right_by: Sequence[str],
 ) -> dict[str, NDArray[Any]]:
     """One rank file against its benchmark; of a transcript with its rounds by session."""
-    from cir_datasets.rows.candidates import second_ranking
+    from cir_datasets.rows.benchmark import second_ranking
     from cir_datasets.rows.right import right_answers
     from submissions.rank_file.benchmarks import board_depth
     from submissions.scoring.coding import as_columns

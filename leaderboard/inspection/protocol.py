@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from cir_datasets.common.counts import counted
+from cir_datasets.common.terminal import counted
 from leaderboard.boards import Board
 from leaderboard.inspection.alike import AlikeSearch
 from leaderboard.inspection.lists import KeptLists

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import cir_datasets
 from cir_datasets import registry
 from cir_datasets.errors import DatasetError
-from cir_datasets.prepared.folder import last_prepared
+from cir_datasets.prepared import last_prepared
 from leaderboard.boards import Board
 from leaderboard.inspection.lists import KeptLists, MemberLists
 from leaderboard.standings.intervals import member_values, opened

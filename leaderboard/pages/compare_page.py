@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-from cir_datasets.common.counts import counted
+from cir_datasets.common.terminal import counted
 from cir_datasets.registry.averages import member_metric
 from cir_metrics.catalogue import reads_subset
 from cir_metrics.errors import CirError, UnknownNameError

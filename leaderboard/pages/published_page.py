@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from cir_datasets.common.counts import counted
+from cir_datasets.common.terminal import counted
 from cir_datasets.registry.published import Number, Reported, published
 from cir_metrics.errors import did_you_mean
 from leaderboard.pages.published_rows import best_for, boards_of, row_anchor

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cir_datasets.errors import DatasetError
-from cir_datasets.prepared.folder import last_prepared
+from cir_datasets.prepared import last_prepared
 from leaderboard.boards import Board
 from leaderboard.inspection.reports import prepared_benchmark
 from leaderboard.pages.site import Site, query_path

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from cir_datasets.common.counts import counted
+from cir_datasets.common.terminal import counted
 from submissions.rank_file.findings import ordinal
 from submissions.transcripts.transcript import SILENT
 

@@ -8,8 +8,7 @@ from typing import Annotated
 
 import typer
 
-from cir_datasets.common.counts import counted
-from cir_datasets.common.terminal import echo
+from cir_datasets.common.terminal import counted, echo
 from cir_metrics.errors import CallError
 
 

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cir_datasets.commands import PrintsTables, metric_values
-from cir_datasets.common.counts import counted
 from cir_datasets.common.options import argument, command, option
-from cir_datasets.common.terminal import echo
+from cir_datasets.common.terminal import counted, echo
 from submissions.commands import Benchmark, TestsDifferences, plot_file
 
 if TYPE_CHECKING:

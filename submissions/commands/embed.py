@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from cir_datasets.commands import Images, LoadsBenchmarks, benchmark_values
-from cir_datasets.common.counts import counted
 from cir_datasets.common.options import command, option
-from cir_datasets.common.terminal import echo
+from cir_datasets.common.terminal import counted, echo
 from submissions.commands import Address, Device, Dtype, Encoder, Engine, Revision, as_text
 
 if TYPE_CHECKING:

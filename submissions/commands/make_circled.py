@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cir_datasets.commands import Images, LoadsBenchmarks
-from cir_datasets.common.counts import counted
 from cir_datasets.common.options import command, option
-from cir_datasets.common.terminal import echo
+from cir_datasets.common.terminal import counted, echo
 from cir_datasets.construction.circled.settings import CircledSettings
 from submissions.commands import (
     LANGUAGE_HELP,

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cir_datasets.commands import LoadsBenchmarks, benchmark_values
-from cir_datasets.common.counts import counted
 from cir_datasets.common.options import argument, command, option
-from cir_datasets.common.terminal import echo
+from cir_datasets.common.terminal import counted, echo
 from submissions.commands import (
     LANGUAGE_HELP,
     BatchSize,

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cir_datasets.commands import Images, LoadsBenchmarks, benchmark_values
-from cir_datasets.common.counts import counted
 from cir_datasets.common.estimates import PICTURE_TOKENS
 from cir_datasets.common.options import command, option
-from cir_datasets.common.terminal import echo
+from cir_datasets.common.terminal import counted, echo
 from submissions.commands import (
     ENCODER_HELP,
     LANGUAGE_HELP,

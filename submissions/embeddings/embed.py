@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cir_datasets.common.counts import counted
 from cir_datasets.common.progress import step_progress
+from cir_datasets.common.terminal import counted
 from cir_datasets.errors import MissingImagesError
 from cir_metrics.errors import CallError
 from submissions.embeddings.opening import (

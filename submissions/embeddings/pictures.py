@@ -297,7 +297,7 @@ def publisher_paths(benchmark: Benchmark) -> dict[str, str | None]:
         SourceError: they are not available.
     """
     from cir_datasets.images.locate import manifest_paths
-    from cir_datasets.prepared.folder import last_prepared
+    from cir_datasets.prepared import last_prepared
 
     if benchmark.manifest is not None:
         table = benchmark.manifest

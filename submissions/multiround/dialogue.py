@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from cir_datasets.common.counts import counted
+from cir_datasets.common.terminal import counted
 from submissions.errors import MethodError
 from submissions.methods.turns import Turn, gallery_of, removed_reference
 from submissions.multiround.users import LONGEST, NOTHING, Exchange, Silence, style_of, usual_aspect

@@ -13,8 +13,8 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cir_datasets.common.counts import counted
 from cir_datasets.common.progress import step_progress
+from cir_datasets.common.terminal import counted
 from cir_datasets.pages import part
 from cir_metrics.errors import CirError
 from submissions.rank_file.model import write_bytes

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cir_datasets.rows.candidates import OwnLists, first_ranking, second_ranking
+from cir_datasets.rows.benchmark import OwnLists, first_ranking, second_ranking
 from cir_metrics.catalogue import METRICS, parse_metric
 from cir_metrics.errors import CallError, CirError
 
@@ -108,7 +108,7 @@ class Benchmarks:
 
 def is_here(spec: BenchmarkSpec) -> bool:
     """Whether a benchmark is loaded without a download."""
-    from cir_datasets.prepared.folder import last_prepared
+    from cir_datasets.prepared import last_prepared
     from cir_datasets.sources import at_hand
 
     return at_hand(spec) or last_prepared(spec) is not None

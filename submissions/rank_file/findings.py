@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from cir_datasets.common.counts import counted
+from cir_datasets.common.terminal import counted
 from submissions.errors import SubmissionError
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from pydantic import (
     StrictStr,
 )
 
-from cir_datasets.common.counts import counted
+from cir_datasets.common.terminal import counted
 from cir_metrics.signature import Declared
 from submissions.errors import SubmissionError
 from submissions.rank_file import texts, words

@@ -28,7 +28,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cir_datasets import registry
-from cir_datasets.prepared.folder import last_prepared, read_table
+from cir_datasets.prepared import last_prepared
+from cir_datasets.rows import read_table
 from cir_datasets.sources import local_files
 from cir_metrics.errors import CirError
 from submissions.rank_file.findings import OTHER_GALLERY

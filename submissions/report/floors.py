@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cir_datasets.rows import list_lengths
-from cir_datasets.rows.candidates import first_ranking
+from cir_datasets.rows.benchmark import first_ranking
 from cir_metrics.catalogue import parse_metric
 from cir_metrics.coding import IntArray
 from cir_metrics.measures import area_under_hits

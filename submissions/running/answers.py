@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from cir_datasets.rows.candidates import second_on_board
+from cir_datasets.rows.benchmark import second_on_board
 from submissions.rank_file.benchmarks import SUBSET_DEPTH
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cir_datasets.common.progress import step_progress
-from cir_datasets.rows.candidates import first_ranking, second_on_board
+from cir_datasets.rows.benchmark import first_ranking, second_on_board
 from submissions.methods.composing import Composer, Context, Vectors, unit
 from submissions.methods.own import composed
 from submissions.methods.sc4cir import Firsts

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from cir_datasets.common.progress import step_progress
-from cir_datasets.rows.candidates import AskedRanking, first_ranking, second_on_board
+from cir_datasets.rows.benchmark import AskedRanking, first_ranking, second_on_board
 from submissions.errors import MethodError
 from submissions.methods.own import listed
 from submissions.methods.protocols import Ranker

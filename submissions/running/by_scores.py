@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cir_datasets.common.progress import step_progress
-from cir_datasets.rows.candidates import first_ranking, second_on_board
+from cir_datasets.rows.benchmark import first_ranking, second_on_board
 from cir_metrics.ranking import top_k
 from submissions.methods.own import scored
 from submissions.methods.protocols import Scorer

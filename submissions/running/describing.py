@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from cir_datasets.common.counts import counted
+from cir_datasets.common.terminal import counted
 from submissions.rank_file.model import Method
 
 if TYPE_CHECKING:

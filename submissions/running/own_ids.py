@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from cir_datasets.registry.suites import find_suite
-from cir_datasets.rows.candidates import AskedRanking, second_on_board
+from cir_datasets.rows.benchmark import AskedRanking, second_on_board
 from cir_datasets.rows.hashing import gallery_hash
 from cir_metrics.errors import did_you_mean
 from cir_metrics.ids import answered_once, as_list, is_frame, order_fault, plain_id, warn_of_padding

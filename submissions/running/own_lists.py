@@ -6,8 +6,8 @@ import functools
 from collections.abc import Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
-from cir_datasets.common.counts import counted
-from cir_datasets.rows.candidates import AskedRanking, first_ranking
+from cir_datasets.common.terminal import counted
+from cir_datasets.rows.benchmark import AskedRanking, first_ranking
 from cir_metrics.ids import (
     alike,
     answered_once,

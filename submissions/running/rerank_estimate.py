@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from cir_datasets.common.estimates import ANSWER_TOKENS, CHARACTERS, Calls, calls_table, calls_values
-from cir_datasets.rows.candidates import first_ranking, second_on_board
+from cir_datasets.rows.benchmark import first_ranking, second_on_board
 from submissions.language.asking import ModelQuestion
 from submissions.language.forms import Instruction
 from submissions.language.loading import calls_at_once

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from cir_datasets.common.counts import counted
+from cir_datasets.common.terminal import counted
 from cir_metrics.gallery import pair_scores
 from submissions.embeddings.embed import check_gallery, check_pictures
 from submissions.encoders.check import checked_vectors

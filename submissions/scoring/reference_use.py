@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import cast
 
-from cir_datasets.common.counts import counted
+from cir_datasets.common.terminal import counted
 from cir_metrics.signature import Signature, shares_differ
 from submissions.scoring.score_report import ScoreReport
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from cir_datasets.common.counts import counted
+from cir_datasets.common.terminal import counted
 from cir_metrics.coding import BoolArray, mark_ids
 from cir_metrics.evaluation import CodedSessions, Results, evaluate_coded
 from cir_metrics.measures import map_at_k, mean_rank, recall_at_k

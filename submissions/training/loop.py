@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cir_datasets.common.atomic import write_whole
-from cir_datasets.common.counts import counted
 from cir_datasets.common.progress import step_progress
+from cir_datasets.common.terminal import counted
 from cir_metrics.errors import CallError
 from cir_metrics.sums import exact_mean
 from submissions.errors import CheckpointError

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cir_datasets.common.counts import counted
+from cir_datasets.common.terminal import counted
 from cir_datasets.rows import id_array
 from submissions.formats.native import UncheckedFile
 from submissions.rank_file.benchmarks import MAX_DEPTH, SUBSET_DEPTH, Queries
@@ -27,7 +27,7 @@ from submissions.rank_file.owners import other_protocol, owner_of, owners_of_ima
 
 if TYPE_CHECKING:
     from cir_datasets.registry.cards import BenchmarkSpec
-    from cir_datasets.rows.candidates import OwnLists
+    from cir_datasets.rows.benchmark import OwnLists
 
 _BLOCK = 2**20
 """Places that are sorted at a time."""

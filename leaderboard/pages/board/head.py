@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cir_datasets.common.counts import counted, counted_rows
-from cir_datasets.prepared.folder import last_prepared
+from cir_datasets.common.terminal import counted, counted_rows
+from cir_datasets.prepared import last_prepared
 from cir_datasets.registry.averages import member_metric
 from cir_metrics.catalogue import METRICS, parse_metric
 from leaderboard.boards import Board, Phase

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from cir_datasets.common.counts import counted
+from cir_datasets.common.terminal import counted
 from leaderboard.boards import Board, Column
 from leaderboard.pages.board.rows import (
     KINDS,

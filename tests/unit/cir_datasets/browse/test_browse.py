@@ -11,8 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import cir_datasets
-from cir_datasets.browse import browse_queries
-from cir_datasets.browse.notebook import queries_html
+from cir_datasets.browse import browse_queries, queries_html
 from cir_datasets.commands.datasets import datasets_commands
 from cir_datasets.construction.new_folder import new_folder
 from cir_datasets.errors import DatasetError

@@ -17,8 +17,7 @@ import cir_datasets
 import submissions
 from cir_datasets.audit.verification import verify
 from cir_datasets.errors import DamagedError, SourceError
-from cir_datasets.prepared import ensure
-from cir_datasets.prepared.folder import FORMAT, last_prepared
+from cir_datasets.prepared import FORMAT, ensure, last_prepared
 from cir_datasets.registry.overlay import Overlay
 from leaderboard.cli import build
 from submissions import make_rank_file

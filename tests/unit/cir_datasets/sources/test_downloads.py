@@ -17,7 +17,7 @@ from http_hub import Fault, Hub
 import cir_datasets
 from cir_datasets import registry, sources
 from cir_datasets.errors import IntegrityError, SourceError
-from cir_datasets.prepared.folder import last_prepared
+from cir_datasets.prepared import last_prepared
 from cir_datasets.sources.download import Pin
 from cir_metrics.errors import CallError
 

@@ -17,8 +17,7 @@ import pytest
 import cir_datasets
 from cir_datasets import registry, sources
 from cir_datasets.errors import DatasetError, SourceError, UnpinnedDataWarning
-from cir_datasets.prepared import ensure
-from cir_datasets.prepared.folder import last_prepared
+from cir_datasets.prepared import ensure, last_prepared
 from cir_metrics.errors import CallError, UnknownNameError
 
 quiet = pytest.mark.filterwarnings("ignore::cir_datasets.errors.UnpinnedDataWarning")

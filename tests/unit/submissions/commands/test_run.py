@@ -16,8 +16,7 @@ from typer.testing import CliRunner
 
 import cir_datasets
 import submissions
-from cir_datasets.rows.benchmark import Benchmark
-from cir_datasets.rows.candidates import SUBSET, AskedRanking
+from cir_datasets.rows.benchmark import SUBSET, AskedRanking, Benchmark
 from cir_metrics.errors import CallError, CirError, UnknownNameError
 from leaderboard.cli import build
 from submissions import RunOptions

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from own_answers import BENCHMARK, IMAGES, KEYS, SESSIONS, TURNS, best_first, for_real_cirr
 
 import submissions
-from cir_datasets.rows.benchmark import Benchmark
-from cir_datasets.rows.candidates import SUBSET, AskedRanking
+from cir_datasets.rows.benchmark import SUBSET, AskedRanking, Benchmark
 from submissions.errors import MethodError
 from submissions.running import own_embeddings
 from submissions.running.own_embeddings import rank_file_from_embeddings

@@ -11,8 +11,7 @@ import submissions_worlds as worlds
 from own_answers import BENCHMARK, IMAGES, KEYS, SESSIONS, TURNS, for_real_cirr, small_suite
 
 import submissions
-from cir_datasets.rows.benchmark import Benchmark
-from cir_datasets.rows.candidates import SUBSET, AskedRanking
+from cir_datasets.rows.benchmark import SUBSET, AskedRanking, Benchmark
 from cir_datasets.rows.hashing import gallery_hash
 from submissions.errors import MethodError
 from submissions.running import own_ids, own_lists

@@ -16,8 +16,7 @@ from own_answers import BENCHMARK, IMAGES, KEYS, SESSIONS, TURNS, best_first
 
 import cir_datasets
 import submissions
-from cir_datasets.rows.benchmark import Benchmark
-from cir_datasets.rows.candidates import SUBSET, AskedRanking
+from cir_datasets.rows.benchmark import SUBSET, AskedRanking, Benchmark
 from cir_datasets.rows.hashing import gallery_hash
 from submissions.errors import ComparisonError, MethodError
 from submissions.running import own_ids, own_scores

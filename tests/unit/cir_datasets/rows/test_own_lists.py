@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cir_datasets.registry import spec
-from cir_datasets.rows.candidates import GALLERY, SUBSET, OwnLists, first_ranking, second_ranking
+from cir_datasets.rows.benchmark import GALLERY, SUBSET, OwnLists, first_ranking, second_ranking
 
 IDS = st.sampled_from("abcdefgh")
 LISTS = st.lists(st.tuples(st.lists(IDS, unique=True, max_size=6), IDS), min_size=1, max_size=6)
