@@ -16,6 +16,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
+import warnings
 from collections.abc import Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
@@ -27,7 +28,7 @@ from cir_metrics.errors import CirError, InputError, MetricError, UnknownNameErr
 # Not lazy_loader, as in the other packages: this one imports numpy and nothing else.
 _HOMES = {
     "METRICS": "catalogue",
-    "UNLISTED": "coding",
+    "UNLISTED": "sums",
     "Found": "gallery",
     "Gallery": "gallery",
     "Results": "evaluation",
@@ -41,7 +42,7 @@ _HOMES = {
     "target_ranks": "ranking",
     "top_k": "ranking",
 }
-_MODULES = ("catalogue", "coding", "evaluation", "gallery", "measures", "ranking", "signature", "ties")
+_MODULES = ("catalogue", "evaluation", "gallery", "measures", "ranking", "signature", "ties")
 
 __all__ = ["CirError", "InputError", "MetricError", "UnknownNameError", *_HOMES]
 
@@ -51,6 +52,9 @@ def __getattr__(name: str) -> Any:
         value = getattr(importlib.import_module(f"cir_metrics.{_HOMES[name]}"), name)
         globals()[name] = value
         return value
+    if name == "coding":
+        warnings.warn("cir_metrics.coding is cir_metrics.evaluation", DeprecationWarning, stacklevel=2)
+        name = "evaluation"
     if name in _MODULES:
         return importlib.import_module(f"cir_metrics.{name}")
     raise AttributeError(f"module 'cir_metrics' has no attribute {name!r}")

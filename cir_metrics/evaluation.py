@@ -1,14 +1,18 @@
-"""Several metrics over one set of rankings: what boards, `cir score` and the evaluate modules go through.
+"""Rankings as numbers, and several metrics over them: boards, `cir score` and evaluate modules go here.
 
-Rankings come as numbers, coded once (`cir_metrics.coding`); `cir_metrics.lists` codes lists of ids. The
-functions of `cir_metrics.measures` make values of them.
+Rankings are coded once: which places hold which images, and at what rank a target stands. Lists of ids are
+coded by `mark_ids`, rankings that are numbers already by `mark`; both give masks, and masks give ranks. The
+functions of `cir_metrics.measures` make values of these. Conventions: ranks are 1-based; column j-1 of a mask
+is rank j; a mask may be narrower than K (a list that ends early holds nothing further down). All of this
+trusts its input: `cir_metrics.lists` checks lists of ids first.
 """
 
 from __future__ import annotations
 
 import importlib
+import itertools
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
@@ -17,11 +21,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cir_metrics import measures
+import cir_metrics.measures as measures
 from cir_metrics.catalogue import METRICS, parse_metric
-from cir_metrics.coding import BoolArray, IntArray, censor, final_ranks, first_ranks
 from cir_metrics.errors import InputError
-from cir_metrics.sums import exact_mean
+from cir_metrics.sums import UNLISTED, BoolArray, IntArray, exact_mean, final_ranks
 
 Wanted = Sequence[tuple[str, int | None]]
 """Module names and cutoffs, as `catalogue.parse_metric` gives them."""
@@ -41,6 +44,130 @@ _READ = {
 """Metric with a cutoff -> what of coded rankings it is computed from, in the order of its parameters."""
 
 _DEFAULTS: Mapping[str, str] = MappingProxyType({})
+_TABLE = 2**22
+"""Entries of the table that `mark` writes into at most, unless one query alone needs more."""
+
+
+def mark_ids(
+    rankings: Sequence[Sequence[str]], groups: Sequence[Sequence[Collection[str]]], depth: int
+) -> list[BoolArray]:
+    """Which of the first `depth` places of each ranking hold an image of each group.
+
+    Args:
+        rankings: image ids, best first, one list a query; may be shorter than `depth`.
+        groups: by group the ids of each query, aligned with `rankings`; eight groups at most.
+        depth: number of places, 0 or more.
+
+    Returns:
+        One mask a group, shape (n_queries, depth); places that a ranking does not fill are False.
+
+    Example:
+        >>> positive, negative = mark_ids([["a", "b", "c"]], [[["b"]], [["c", "x"]]], depth=3)
+        >>> positive.tolist(), negative.tolist()
+        ([[False, True, False]], [[False, False, True]])
+    """
+    lengths = np.fromiter((min(len(ranking), depth) for ranking in rankings), np.int64, len(rankings))
+    nothing = itertools.repeat(0)
+    # A byte a place and a bit a group, made by C code all the way: a generator over the places would take
+    # five times as long.
+    flags = b"".join(
+        bytes(map(_bits(own).get, ranking[:depth], nothing))
+        for ranking, own in zip(rankings, zip(*groups, strict=True), strict=True)
+    )
+    coded = np.zeros((len(rankings), depth), dtype=np.uint8)
+    coded[np.arange(depth) < lengths[:, None]] = np.frombuffer(flags, dtype=np.uint8)
+    return [(coded & (1 << bit)) > 0 for bit in range(len(groups))]
+
+
+def _bits(groups: Sequence[Collection[str]]) -> dict[str, int]:
+    """By image id the groups that it belongs to, a bit each."""
+    found: dict[str, int] = dict.fromkeys(groups[0], 1)
+    for bit, ids in enumerate(groups[1:], start=1):
+        own = dict.fromkeys(ids, 1 << bit)
+        shared = own.keys() & found.keys()
+        for image_id in shared:
+            own[image_id] |= found[image_id]
+        found.update(own)
+    return found
+
+
+def mark(
+    codes: NDArray[np.int32], groups: Sequence[tuple[IntArray, NDArray[np.int32]]], n_images: int
+) -> list[BoolArray]:
+    """`mark_ids` for rankings that are numbers of images already, all queries at once.
+
+    Args:
+        codes: rankings as numbers of images, -1 where a place is empty, shape (n_queries, depth).
+        groups: by group where each query's images start (shape (n_queries + 1,)) and the numbers of the
+            images (-1 for one that no ranking holds); eight groups at most.
+        n_images: how many images are numbered.
+
+    Returns:
+        One mask a group, shape (n_queries, depth).
+
+    Example:
+        >>> codes = np.array([[0, 1], [2, -1]], dtype=np.int32)
+        >>> positives = np.array([0, 1, 3]), np.array([1, 0, 2], dtype=np.int32)
+        >>> mark(codes, [positives], n_images=3)[0].tolist()
+        [[False, True], [True, False]]
+    """
+    # A table of queries by images, a block of queries at a time, is written, read and wiped: quicker than
+    # searching, as what a query needs lies together. Entry 0 of a row is for places that hold nothing, and a
+    # group is a bit.
+    width = n_images + 1
+    rows = min(max(1, _TABLE // width), max(1, len(codes)))
+    table = np.zeros(rows * width, dtype=np.uint8)
+    bases = np.arange(rows, dtype=np.int64) * width + 1
+    found = np.zeros(codes.shape, dtype=np.uint8)
+    for start in range(0, len(codes), rows):
+        stop = min(start + rows, len(codes))
+        written = []
+        for bit, (offsets, members) in enumerate(groups):
+            own = members[offsets[start] : offsets[stop]]
+            entries = own + np.repeat(bases[: stop - start], np.diff(offsets[start : stop + 1]))
+            table[entries] |= (own >= 0).astype(np.uint8) << bit
+            written.append(entries)
+        found[start:stop] = table[codes[start:stop] + bases[: stop - start, None]]
+        for entries in written:
+            table[entries] = 0
+    return [(found & (1 << bit)) > 0 for bit in range(len(groups))]
+
+
+def first_ranks(relevant: BoolArray) -> IntArray:
+    """Rank of the first relevant image of each row, `UNLISTED` where there is none.
+
+    Args:
+        relevant: shape (n_queries, depth), from `mark_ids` or `mark`.
+
+    Returns:
+        1-based ranks, shape (n_queries,).
+
+    Example:
+        >>> first_ranks(np.array([[False, True], [False, False]])) == [2, UNLISTED]
+        array([ True,  True])
+    """
+    if relevant.shape[1] == 0:
+        return np.full(relevant.shape[0], UNLISTED, dtype=np.int64)
+    ranks = np.argmax(relevant, axis=1).astype(np.int64) + 1
+    return np.where(relevant.any(axis=1), ranks, UNLISTED)
+
+
+def censor(ranks: IntArray, list_lengths: IntArray) -> tuple[IntArray, BoolArray]:
+    """Ranks with every unlisted target put right behind its list, and which ones those are.
+
+    Args:
+        ranks: from `first_ranks`, shape (n_queries,).
+        list_lengths: images in each ranking, shape (n_queries,).
+
+    Returns:
+        Ranks and a mask of the unlisted, both of shape (n_queries,).
+
+    Example:
+        >>> censor(np.array([2, UNLISTED]), np.array([50, 50]))
+        (array([ 2, 51]), array([False,  True]))
+    """
+    unlisted = ranks == UNLISTED
+    return np.where(unlisted, list_lengths + 1, ranks), unlisted
 
 
 @dataclass(frozen=True)
@@ -52,7 +179,7 @@ class Results:
             count).
         per_query: name -> one value per query or session, in the order given, where such a value exists.
         n: number of queries or sessions.
-        ranks: rank of the best target, `coding.UNLISTED` where none is listed: shape (n_queries,), or
+        ranks: rank of the best target, `UNLISTED` where none is listed: shape (n_queries,), or
             (n_sessions, max_turns), where what lies behind a session's last turn is not to be read. None
             where the gallery was not ranked.
         list_lengths: images in each ranking, of the same shape.
@@ -80,7 +207,7 @@ class CodedQueries:
         positive: which places hold a positive, same shape.
         negative: which places hold a hard negative, same shape.
         n_positives: number of positives of each query, listed or not, shape (n,).
-        subset_ranks: rank of the target in its subset, `coding.UNLISTED` where it is not listed, shape (n,).
+        subset_ranks: rank of the target in its subset, `UNLISTED` where it is not listed, shape (n,).
     """
 
     n: int
@@ -108,7 +235,7 @@ class CodedSessions:
     """Rankings of sessions, a row each; column l-1 is turn l.
 
     Args:
-        ranks: rank of the best target at each turn, `coding.UNLISTED` where none is listed, shape
+        ranks: rank of the best target at each turn, `UNLISTED` where none is listed, shape
             (n, max_turns); what lies behind a session's last turn is not read.
         list_lengths: images in each ranking, same shape.
         num_turns: turns of each session, shape (n,).

@@ -10,7 +10,8 @@ from typing import Any
 
 from cir_metrics.errors import InputError, did_you_mean
 from cir_metrics.ids import QUERY, SESSION, answered_once, frame_rows, order_fault, plain_id, spellings
-from cir_metrics.inputs import check_id, check_ids, is_whole, quoted
+from cir_metrics.inputs import check_id, check_ids, quoted
+from cir_metrics.sums import is_whole
 
 Reference = dict[str, Any]
 

@@ -1,39 +1,16 @@
-"""Checks of what callers hand in: rankings and lists of image ids, cutoffs, arrays of ranks and masks.
+"""Checks of what callers hand in: rankings and lists of image ids, cutoffs.
 
 Every error names the position and the value and says how to mend it; nothing is dropped and nothing guessed.
 """
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeGuard
+from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-
-from cir_metrics.catalogue import check_variant
-from cir_metrics.coding import UNLISTED, BoolArray, IntArray
 from cir_metrics.errors import InputError
 from cir_metrics.ids import as_list, order_fault, plain_id
-
-
-def as_array(value: object, name: str) -> NDArray[Any]:
-    """`value` as a NumPy array.
-
-    Raises:
-        InputError: its rows differ in length.
-
-    Example:
-        >>> as_array([[1, 2], [3, 4]], "ranks").shape
-        (2, 2)
-    """
-    try:
-        return np.asarray(value)
-    except ValueError as error:
-        raise InputError(
-            f"{name} is not a rectangular array: its rows differ in length. Fix: pad the short ones."
-        ) from error
+from cir_metrics.sums import check_cutoff
 
 
 def check_cutoffs(ks: object) -> tuple[int, ...]:
@@ -53,33 +30,6 @@ def check_cutoffs(ks: object) -> tuple[int, ...]:
     if not ks:
         raise InputError(f"ks={ks!r} is empty. Fix: name at least one cutoff, such as ks=(5,).")
     return tuple(dict.fromkeys(check_cutoff(k) for k in ks))
-
-
-def check_cutoff(k: object) -> int:
-    """`k` as an int.
-
-    Raises:
-        InputError: `k` is not an int, or below 1.
-
-    Example:
-        >>> check_cutoff(5)
-        5
-    """
-    if not is_whole(k):
-        raise InputError(f"k={k!r}; a cutoff is a whole number, 1 or more. Fix: pass k=10, say.")
-    if k < 1:
-        raise InputError(f"k={int(k)}; a cutoff is 1 or more. Fix: pass k=10, say.")
-    return int(k)
-
-
-def is_whole(value: object) -> TypeGuard[int]:
-    """Whether a value is a whole number, of Python or numpy, and not a truth value.
-
-    Example:
-        >>> is_whole(np.int64(5)), is_whole(5.0), is_whole(True)
-        (True, False, False)
-    """
-    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
 def check_list(value: object, name: str) -> list[Any]:
@@ -236,139 +186,3 @@ def quoted(value: object) -> str:
     """A value as messages show it, cut to 60 characters."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-def check_ranks(ranks: ArrayLike, k: int) -> tuple[IntArray, int]:
-    """What a metric of one rank a query is computed from: shape (n_queries,), 1-based.
-
-    Raises:
-        InputError: `ranks` is empty, not one-dimensional, not whole numbers, or holds one below 1; k < 1.
-    """
-    return _ranks_from_one(ranks), check_cutoff(k)
-
-
-def check_listed_ranks(ranks: ArrayLike) -> tuple[IntArray]:
-    """Ranks that all are numbers of places: as `check_ranks`, none of them `UNLISTED`.
-
-    Raises:
-        InputError: as `check_ranks`; a rank that is `UNLISTED`.
-    """
-    array = _ranks_from_one(ranks)
-    unlisted = np.flatnonzero(array == UNLISTED)
-    if unlisted.size:
-        raise InputError(
-            f"ranks[{int(unlisted[0])}] is UNLISTED. Fix: give unlisted targets a rank by coding.censor."
-        )
-    return (array,)
-
-
-def check_positives(positive: ArrayLike, n_positives: ArrayLike, k: int) -> tuple[BoolArray, IntArray, int]:
-    """What a metric of several positives is computed from: a mask, and how many positives each query has.
-
-    Raises:
-        InputError: a mask that is not boolean of shape (n_queries, depth), no queries, a query without
-            positives or with more marked than it has; k < 1.
-    """
-    return *_mask_and_counts(positive, n_positives), check_cutoff(k)
-
-
-def check_negatives(
-    positive: ArrayLike, negative: ArrayLike, n_positives: ArrayLike, k: int, variant: str = "equation"
-) -> tuple[BoolArray, BoolArray, IntArray, int, str]:
-    """What PNR-mAP is computed from: as `check_positives`, and a mask of the hard negatives.
-
-    Raises:
-        InputError: as `check_positives`; masks of different shapes, a place that holds both, an unknown
-            variant.
-    """
-    mask, counts = _mask_and_counts(positive, n_positives)
-    negatives = _mask(negative, "negative")
-    if negatives.shape != mask.shape:
-        raise InputError(
-            f"positive has shape {mask.shape}, negative {negatives.shape}. Fix: code both to one depth."
-        )
-    both = np.argwhere(mask & negatives)
-    if len(both):
-        query, place = (int(each) for each in both[0])
-        raise InputError(
-            f"place [{query}, {place}] is positive and hard negative. Fix: an image is one of the two."
-        )
-    variant = check_variant("pnr_map", variant)
-    return mask, negatives, counts, check_cutoff(k), variant
-
-
-def check_sessions(ranks: ArrayLike, num_turns: ArrayLike, k: int) -> tuple[IntArray, IntArray, int]:
-    """What a metric of sessions is computed from: ranks up to the longest session's last turn, and turns.
-
-    Raises:
-        InputError: ranks that are not whole numbers of 1 or more of shape (n_sessions, max_turns), no
-            sessions, a number of turns outside 1..max_turns; k < 1.
-    """
-    table = _ranks(ranks, dimensions=2)
-    turns = as_array(num_turns, "num_turns")
-    if turns.shape != table.shape[:1] or turns.dtype.kind not in "iu":
-        raise InputError(
-            f"num_turns has shape {turns.shape} and type {turns.dtype}. Fix: pass {len(table)} integers."
-        )
-    outside = np.flatnonzero((turns < 1) | (turns > table.shape[1]))
-    if outside.size:
-        session = int(outside[0])
-        raise InputError(
-            f"num_turns[{session}] is {turns[session]}, ranks hold {table.shape[1]} turns. "
-            f"Fix: use 1 to {table.shape[1]}."
-        )
-    longest = int(turns.max())
-    table = table[:, :longest]
-    _refuse_below_one(table, np.arange(longest) < turns[:, None])
-    return table, turns.astype(np.int64), check_cutoff(k)
-
-
-def _ranks(ranks: ArrayLike, *, dimensions: int = 1) -> IntArray:
-    array = as_array(ranks, "ranks")
-    shape = "(n_queries,)" if dimensions == 1 else "(n_sessions, max_turns)"
-    if array.ndim != dimensions or array.size == 0:
-        raise InputError(f"ranks have shape {array.shape}. Fix: pass shape {shape}, with at least one query.")
-    if array.dtype.kind not in "iu":
-        raise InputError(f"ranks are {array.dtype}; a rank is a whole number. Fix: pass integers.")
-    return array.astype(np.int64)
-
-
-def _ranks_from_one(ranks: ArrayLike) -> IntArray:
-    array = _ranks(ranks)
-    _refuse_below_one(array, np.ones_like(array, dtype=np.bool_))
-    return array
-
-
-def _refuse_below_one(ranks: IntArray, read: BoolArray) -> None:
-    below = np.argwhere((ranks < 1) & read)
-    if len(below):
-        position = tuple(int(each) for each in below[0])
-        where = ", ".join(map(str, position))
-        raise InputError(
-            f"ranks[{where}] is {ranks[position]}; ranks count from 1. Fix: add 1 to 0-based ranks."
-        )
-
-
-def _mask(mask: ArrayLike, name: str) -> BoolArray:
-    array = as_array(mask, name)
-    if array.ndim != 2 or array.shape[0] == 0 or array.dtype.kind != "b":
-        raise InputError(
-            f"{name} has shape {array.shape} and type {array.dtype}. "
-            "Fix: pass booleans of shape (n_queries, depth)."
-        )
-    return array.astype(np.bool_)
-
-
-def _mask_and_counts(positive: ArrayLike, n_positives: ArrayLike) -> tuple[BoolArray, IntArray]:
-    mask = _mask(positive, "positive")
-    counts = as_array(n_positives, "n_positives")
-    if counts.shape != mask.shape[:1] or counts.dtype.kind not in "iu":
-        raise InputError(
-            f"n_positives has shape {counts.shape} and type {counts.dtype}. Fix: pass {len(mask)} integers."
-        )
-    marked = mask.sum(axis=1)
-    for query in np.flatnonzero((counts < 1) | (marked > counts)):
-        raise InputError(
-            f"n_positives[{query}] is {counts[query]}, {marked[query]} are marked. Fix: count all, 1 or more."
-        )
-    return mask, counts.astype(np.int64)

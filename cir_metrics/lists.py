@@ -14,9 +14,17 @@ from typing import Any
 import numpy as np
 
 from cir_metrics.catalogue import METRICS, check_variant
-from cir_metrics.coding import UNLISTED, IntArray, first_ranks, mark_ids
 from cir_metrics.errors import InputError
-from cir_metrics.evaluation import CodedQueries, CodedSessions, Results, Wanted, evaluate_coded, parse_wanted
+from cir_metrics.evaluation import (
+    CodedQueries,
+    CodedSessions,
+    Results,
+    Wanted,
+    evaluate_coded,
+    first_ranks,
+    mark_ids,
+    parse_wanted,
+)
 from cir_metrics.ground_truth import (
     Reference,
     check_own_gallery,
@@ -29,6 +37,7 @@ from cir_metrics.ground_truth import (
 from cir_metrics.ids import alike, answered_once, respelled, stranger, warn_of_padding
 from cir_metrics.inputs import check_ids, check_turns
 from cir_metrics.pairing import paired
+from cir_metrics.sums import UNLISTED, IntArray
 
 _MASKS = {"target": "target", "positives": "positive", "negatives": "negative"}
 """What a reference holds -> the mask that says which places hold it."""

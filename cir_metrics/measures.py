@@ -1,8 +1,8 @@
 """The metrics, one function each: definition, equation, source, and what other libraries call the same thing.
 
-A metric is written once, as one value per query, on rankings that are coded already (`cir_metrics.coding`):
-ranks or masks, never scores, so that there is one tie rule in the code base (`cir_metrics.ranking`). Each
-function has two ways in:
+A metric is written once, as one value per query, on rankings that `cir_metrics.evaluation` has coded already:
+ranks or masks, never scores, so that there is one tie rule in the code base (`cir_metrics.ranking`).
+Each function has two ways in:
 
 - `recall_at_k.per_query(ranks, k)` is the function as it stands here: one value per query, of arrays that are
   trusted. Boards, `cir score` and the evaluate modules run it, through `cir_metrics.evaluation`; their mean
@@ -21,10 +21,21 @@ from typing import Any, ParamSpec, Protocol, TypeVar, cast, get_type_hints
 
 import numpy as np
 
-from cir_metrics import inputs
 from cir_metrics.catalogue import check_variant
-from cir_metrics.coding import BoolArray, IntArray, final_ranks
-from cir_metrics.sums import FloatArray, exact_mean, exact_means, exact_sums
+from cir_metrics.sums import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    check_listed_ranks,
+    check_negatives,
+    check_positives,
+    check_ranks,
+    check_sessions,
+    exact_mean,
+    exact_means,
+    exact_sums,
+    final_ranks,
+)
 
 _P = ParamSpec("_P")
 _R_co = TypeVar("_R_co", covariant=True)
@@ -71,7 +82,7 @@ def _median(values: FloatArray) -> float:
     return float(np.median(values))
 
 
-@_metric(inputs.check_ranks, exact_mean)
+@_metric(check_ranks, exact_mean)
 def recall_at_k(ranks: IntArray, k: int) -> FloatArray:
     """Share of queries whose single target is among the first k images.
 
@@ -81,7 +92,7 @@ def recall_at_k(ranks: IntArray, k: int) -> FloatArray:
     differs once a query has several, as in CIRCO; use `map_at_k` there.
 
     Args:
-        ranks: 1-based rank of each query's target, shape (n_queries,); `coding.UNLISTED` where it is not
+        ranks: 1-based rank of each query's target, shape (n_queries,); `UNLISTED` where it is not
             listed.
         k: cutoff, 1 or more.
 
@@ -100,7 +111,7 @@ def recall_at_k(ranks: IntArray, k: int) -> FloatArray:
     return (ranks <= k).astype(np.float64)
 
 
-@_metric(inputs.check_ranks, exact_mean)
+@_metric(check_ranks, exact_mean)
 def recall_subset(ranks: IntArray, k: int) -> FloatArray:
     """Share of queries whose target is among the first k of the other members of its subset.
 
@@ -124,7 +135,7 @@ def recall_subset(ranks: IntArray, k: int) -> FloatArray:
     return (ranks <= k).astype(np.float64)
 
 
-@_metric(inputs.check_ranks, exact_mean)
+@_metric(check_ranks, exact_mean)
 def map_subset(ranks: IntArray, k: int) -> FloatArray:
     """Mean over queries of the average precision at k among the other members of the query's subset.
 
@@ -149,7 +160,7 @@ def map_subset(ranks: IntArray, k: int) -> FloatArray:
     return (ranks <= k) / ranks
 
 
-@_metric(inputs.check_positives, exact_mean)
+@_metric(check_positives, exact_mean)
 def map_at_k(positive: BoolArray, n_positives: IntArray, k: int) -> FloatArray:
     """Mean over queries of the average precision at k.
 
@@ -178,7 +189,7 @@ def map_at_k(positive: BoolArray, n_positives: IntArray, k: int) -> FloatArray:
     return _sums(found / ranks, rows, len(positive)) / np.minimum(n_positives, k)
 
 
-@_metric(inputs.check_negatives, exact_mean)
+@_metric(check_negatives, exact_mean)
 def pnr_map(
     positive: BoolArray, negative: BoolArray, n_positives: IntArray, k: int, variant: str = "equation"
 ) -> FloatArray:
@@ -223,7 +234,7 @@ def pnr_map(
     return _sums(found / ranks * weights, rows, len(positive)) / np.minimum(n_positives, k)
 
 
-@_metric(inputs.check_sessions, exact_means)
+@_metric(check_sessions, exact_means)
 def hits_at_k(ranks: IntArray, num_turns: IntArray, k: int) -> FloatArray:
     """Share of sessions that had a target in the top k at turn l or before, for each turn l.
 
@@ -252,7 +263,7 @@ def hits_at_k(ranks: IntArray, num_turns: IntArray, k: int) -> FloatArray:
     return np.maximum.accumulate((ranks <= k) & taken, axis=1).astype(np.float64)
 
 
-@_metric(inputs.check_sessions, exact_mean)
+@_metric(check_sessions, exact_mean)
 def final_recall(ranks: IntArray, num_turns: IntArray, k: int) -> FloatArray:
     """Share of sessions that have a target in the top k at their own last turn.
 
@@ -276,7 +287,7 @@ def final_recall(ranks: IntArray, num_turns: IntArray, k: int) -> FloatArray:
     return (final_ranks(ranks, num_turns) <= k).astype(np.float64)
 
 
-@_metric(inputs.check_sessions, exact_mean)
+@_metric(check_sessions, exact_mean)
 def final_mrr(ranks: IntArray, num_turns: IntArray, k: int) -> FloatArray:
     """Mean over sessions of the reciprocal rank at k of a target at the session's own last turn.
 
@@ -302,7 +313,7 @@ def final_mrr(ranks: IntArray, num_turns: IntArray, k: int) -> FloatArray:
     return (final <= k) / final
 
 
-@_metric(inputs.check_sessions, exact_mean)
+@_metric(check_sessions, exact_mean)
 def hits_auc(ranks: IntArray, num_turns: IntArray, k: int) -> FloatArray:
     """Area under the curve of Hits@k over turns.
 
@@ -328,7 +339,7 @@ def hits_auc(ranks: IntArray, num_turns: IntArray, k: int) -> FloatArray:
     return area_under_hits(hits_at_k.per_query(ranks, num_turns, k))
 
 
-@_metric(inputs.check_listed_ranks, exact_mean)
+@_metric(check_listed_ranks, exact_mean)
 def mean_rank(ranks: IntArray) -> FloatArray:
     """Mean of the targets' ranks.
 
@@ -336,13 +347,13 @@ def mean_rank(ranks: IntArray) -> FloatArray:
 
     Args:
         ranks: 1-based, shape (n_queries,). A target that its ranking does not list needs a rank too:
-            `coding.censor` puts it right behind the list and says which ones those are.
+            `evaluation.censor` puts it right behind the list and says which ones those are.
 
     Returns:
         The mean, 1 or more; lower is better.
 
     Raises:
-        InputError: as `recall_at_k`; a rank that is `coding.UNLISTED`.
+        InputError: as `recall_at_k`; a rank that is `UNLISTED`.
 
     Example:
         >>> mean_rank([1, 3, 11])
@@ -351,7 +362,7 @@ def mean_rank(ranks: IntArray) -> FloatArray:
     return ranks.astype(np.float64)
 
 
-@_metric(inputs.check_listed_ranks, _median)
+@_metric(check_listed_ranks, _median)
 def median_rank(ranks: IntArray) -> FloatArray:
     """Median of the targets' ranks; with an even number of queries, the mean of the middle two.
 

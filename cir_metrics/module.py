@@ -27,14 +27,10 @@ from cir_metrics.ground_truth import (
     query_of,
 )
 from cir_metrics.ids import alike, answered_once, warn_of_padding
-from cir_metrics.inputs import (
-    check_cutoffs,
-    check_ids,
-    check_turns,
-    is_whole,
-)
+from cir_metrics.inputs import check_cutoffs, check_ids, check_turns
 from cir_metrics.lists import evaluate_multi_turn, evaluate_single_turn
 from cir_metrics.pairing import paired
+from cir_metrics.sums import is_whole
 
 # A module's script imports from here alone: evaluate reads its imports one line at a time. The classes here
 # stay abstract, as none names a metric: evaluate takes the first concrete one that it finds in a script,

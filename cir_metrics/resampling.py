@@ -7,7 +7,7 @@ draws, and so are all arrays of the same length, seed and key: differences betwe
 
 A draw names queries by their place. Another order of the queries gives other draws, and an interval that
 differs within the error of sampling; the same order gives the same interval to the last digit, on every
-machine (`cir_metrics.sums`).
+machine (`ExactColumns`).
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cir_metrics.errors import InputError, SettingError
-from cir_metrics.inputs import as_array, is_whole
-from cir_metrics.sums import ExactColumns, FloatArray
+from cir_metrics.sums import FloatArray, as_array, is_whole
 
 DRAWS = 10_000
 """Draws where the caller names no number."""
@@ -33,6 +32,58 @@ ALPHA = 0.05
 
 _CELLS = 2**21
 """Counts that are held at a time, 16 MB: in small products, threads mostly wait for each other."""
+
+
+class ExactColumns:
+    """Columns of numbers, many weighted sums of which are asked for.
+
+    When many weighted sums of the same numbers are asked for, `math.fsum` would take too long. There a column
+    of n values, of which none is larger than 2^e, is split:
+
+    s = 2^(e + b + 1) with 2^b >= n;  q_i = (v_i + s) - s;  r_i = v_i - q_i
+
+    Every q_i is v_i rounded to a multiple of u = 2^-53 * s, and r_i, what is left, is exact. A sum of c_i *
+    q_i with whole numbers c_i >= 0 that add up to n at most is a multiple of u, too, and at most n * 2^e <= s
+    / 2 = 2^52 * u. Doubles hold all of those, so that nothing is ever rounded, whatever is added first. What
+    is left is split again until it is zero: two parts do for fractions. (The split is Rump's, Ogita's and
+    Oishi's: Accurate floating-point summation, part I, SIAM Journal on Scientific Computing 2008.)
+
+    Args:
+        matrix: finite numbers, shape (n, columns), n at least 1.
+
+    Example:
+        >>> columns = ExactColumns(np.array([[0.1], [0.2], [0.3]]))
+        >>> columns.sums(np.array([[1.0, 1.0, 1.0], [3.0, 0.0, 0.0]]))
+        array([[0.6],
+               [0.3]])
+    """
+
+    def __init__(self, matrix: FloatArray) -> None:
+        """Split the columns into parts that add up to them, largest first."""
+        self._width = matrix.shape[1]
+        self._parts: list[tuple[NDArray[np.intp], FloatArray]] = []
+        left = matrix
+        while not self._parts or left.any():
+            largest = np.abs(left).max(axis=0, initial=0.0)
+            shift = np.ldexp(1.0, np.frexp(largest)[1] + (len(matrix) - 1).bit_length() + 1)
+            part = (left + shift) - shift
+            columns = np.flatnonzero(part.any(axis=0))
+            self._parts.append((columns, part[:, columns]))
+            left = left - part
+
+    def sums(self, counts: FloatArray) -> FloatArray:
+        """`counts @ matrix`, the same whatever multiplies: no product and no sum of a part is rounded.
+
+        Args:
+            counts: whole numbers from 0 on, each row of which adds up to n at most, shape (rows, n).
+
+        Returns:
+            Shape (rows, columns). The sums of a column's parts are added smallest first.
+        """
+        total = np.zeros((len(counts), self._width))
+        for columns, part in reversed(self._parts):
+            total[:, columns] += counts @ part
+        return total
 
 
 def generator(seed: int, key: str = "") -> np.random.PCG64:

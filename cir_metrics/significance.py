@@ -17,9 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cir_metrics.errors import InputError
-from cir_metrics.inputs import as_array
-from cir_metrics.resampling import DRAWS, SEED, check_draws, check_values, generator
-from cir_metrics.sums import ExactColumns, FloatArray, exact_sums
+from cir_metrics.resampling import DRAWS, SEED, ExactColumns, check_draws, check_values, generator
+from cir_metrics.sums import FloatArray, as_array, exact_sums
 
 _ENUMERATED = 16
 """Differences other than zero up to which all changes of sign are gone through."""

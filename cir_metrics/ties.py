@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cir_metrics.coding import IntArray
 from cir_metrics.errors import InputError
+from cir_metrics.sums import IntArray
 
 Keys = NDArray[np.uint64]
 

@@ -31,8 +31,8 @@ from submissions.scoring.score_report import Evidence, ScoreReport
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
-    from cir_metrics.coding import IntArray
     from cir_metrics.signature import Signature
+    from cir_metrics.sums import IntArray
     from submissions.scoring.intervals import Intervals
     from submissions.scoring.rounds import Rounds
     from submissions.scoring.suite_signature import SuiteSignature

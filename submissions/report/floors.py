@@ -23,9 +23,8 @@ import numpy as np
 from cir_datasets.rows import list_lengths
 from cir_datasets.rows.benchmark import first_ranking
 from cir_metrics.catalogue import parse_metric
-from cir_metrics.coding import IntArray
 from cir_metrics.measures import area_under_hits
-from cir_metrics.sums import FloatArray, exact_mean, exact_sums
+from cir_metrics.sums import FloatArray, IntArray, exact_mean, exact_sums
 from submissions.rank_file.benchmarks import board_depth
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cir_datasets.rows import list_lengths, numbers
-from cir_metrics.coding import IntArray, censor
+from cir_metrics.evaluation import censor
 from cir_metrics.measures import (
     area_under_hits,
     final_recall,
@@ -19,7 +19,7 @@ from cir_metrics.measures import (
     median_rank,
     recall_at_k,
 )
-from cir_metrics.sums import FloatArray, exact_mean, exact_means, exact_sums
+from cir_metrics.sums import FloatArray, IntArray, exact_mean, exact_means, exact_sums
 
 if TYPE_CHECKING:
     from submissions.report.floors import Chance

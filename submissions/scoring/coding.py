@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cir_datasets.rows import distinct, id_array, list_lengths, numbers
-from cir_metrics.coding import UNLISTED, first_ranks, mark
 from cir_metrics.errors import InputError
-from cir_metrics.evaluation import CodedQueries, CodedSessions
+from cir_metrics.evaluation import CodedQueries, CodedSessions, first_ranks, mark
+from cir_metrics.sums import UNLISTED
 from submissions.errors import SubmissionError
 from submissions.rank_file.columns import Codes, Columns
 

@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 
 from cir_datasets.common.terminal import counted
-from cir_metrics.coding import BoolArray, mark_ids
-from cir_metrics.evaluation import CodedSessions, Results, evaluate_coded
+from cir_metrics.evaluation import CodedSessions, Results, evaluate_coded, mark_ids
 from cir_metrics.measures import map_at_k, mean_rank, recall_at_k
-from cir_metrics.sums import FloatArray, exact_mean
+from cir_metrics.sums import BoolArray, FloatArray, exact_mean
 
 CUTOFFS = (1, 5, 10, 50)
 """Cutoffs of Hits and Recall; that of the dialogue comes beside them."""

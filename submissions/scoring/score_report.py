@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from cir_datasets.rows.benchmark import Benchmark
-    from cir_metrics.coding import IntArray
-    from cir_metrics.sums import FloatArray
+    from cir_metrics.sums import FloatArray, IntArray
     from submissions.scoring.rounds import Rounds
     from submissions.scoring.suite_signature import SuiteSignature
 

@@ -26,7 +26,7 @@ ALLOWED = {
     "cir_datasets/construction/zerosight/likeness.py": "a product decides far from a threshold alone",
     "cir_datasets/shapes/render.py": "products of whole numbers",
     "cir_metrics/gallery.py": "a product decides only what its bound of error allows",
-    "cir_metrics/sums.py": "products that are exact",
+    "cir_metrics/resampling.py": "products that are exact",
     "submissions/methods/composing.py": "vectors of encoders",
     "submissions/methods/pixels/image_only.py": "products of whole numbers",
     "submissions/methods/pixels/text_only.py": "products of whole numbers",

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from metrics_worlds import GALLERY, KS, best_ranks, evaluated, is_single, queries, rows_of, sessions
 
-from cir_metrics import coding, evaluate_multi_turn, evaluate_single_turn, measures
+from cir_metrics import evaluate_multi_turn, evaluate_single_turn, measures
+from cir_metrics import evaluation as coding
 from cir_metrics.catalogue import METRICS
 from cir_metrics.ranking import target_ranks, top_k
 

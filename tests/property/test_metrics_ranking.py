@@ -9,7 +9,8 @@ from hypothesis.extra.numpy import arrays
 from metrics_twins import best_first
 from numpy.typing import NDArray
 
-from cir_metrics import coding, measures
+from cir_metrics import evaluation as coding
+from cir_metrics import measures
 from cir_metrics.ranking import best_target_ranks, target_ranks, top_k
 
 Scores = NDArray[np.float64]

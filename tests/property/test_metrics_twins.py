@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from metrics_twins import TWINS, average_precision, best_rank, hit
 from metrics_worlds import GALLERY, KS, evaluated, measured, queries, random_rows, results_of, rows_of
 
-from cir_metrics import coding, evaluate_multi_turn, measures
+from cir_metrics import evaluate_multi_turn, measures
+from cir_metrics import evaluation as coding
 from cir_metrics.catalogue import METRICS
 
 COMPUTATIONS = [(name, variant) for name, entry in METRICS.items() for variant in entry.variants]

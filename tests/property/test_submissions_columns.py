@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from cir_datasets.registry import spec
 from cir_datasets.rows.benchmark import Benchmark
 from cir_metrics import evaluate_multi_turn, evaluate_single_turn
-from cir_metrics.coding import mark
+from cir_metrics.evaluation import mark
 from cir_metrics.ground_truth import references
 from submissions.formats.native import UncheckedFile
 from submissions.rank_file.benchmarks import queries
@@ -183,7 +183,7 @@ def test_marks_are_those_of_a_loop(table: int, random: Any) -> None:
     offsets = np.cumsum([0, *map(len, wanted)])
     members = np.array([image for images in wanted for image in images], dtype=np.int32)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("cir_metrics.coding._TABLE", table)
+        patch.setattr("cir_metrics.evaluation._TABLE", table)
         [mask] = mark(codes, [(offsets, members)], n_images)
     expected = [
         [place >= 0 and place in images for place in row] for row, images in zip(codes, wanted, strict=True)

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cir_metrics import coding, measures
+from cir_metrics import evaluation as coding
+from cir_metrics import measures
 from cir_metrics.errors import InputError
 
 MASK = [[True, False]]
@@ -60,7 +61,7 @@ def test_malformed_ranks_are_refused(ranks: Any, text: str) -> None:
 
 @pytest.mark.parametrize("measure", [measures.mean_rank, measures.median_rank])
 def test_an_unlisted_rank_has_no_mean(measure: Callable[..., float]) -> None:
-    with says("ranks[1] is UNLISTED. Fix: give unlisted targets a rank by coding.censor."):
+    with says("ranks[1] is UNLISTED. Fix: give unlisted targets a rank by cir_metrics.evaluation.censor."):
         measure([1, coding.UNLISTED])
 
 

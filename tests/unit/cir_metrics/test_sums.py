@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from cir_metrics.measures import map_at_k
-from cir_metrics.resampling import bootstrap_means, generator
+from cir_metrics.resampling import ExactColumns, bootstrap_means, generator
 from cir_metrics.significance import randomisation_test
-from cir_metrics.sums import ExactColumns, exact_mean, exact_means, exact_sums
+from cir_metrics.sums import exact_mean, exact_means, exact_sums
 
 ANY = st.floats(-1e150, 1e150) | st.floats(-1, 1) | st.sampled_from([5e-324, -5e-324, 1e-300, 0.1, 1 / 3])
 

@@ -21,7 +21,7 @@ import cir_datasets.registry.suites
 from cir_datasets.registry.cards import card
 from cir_datasets.rows.benchmark import Benchmark
 from cir_datasets.rows.records import query_schema
-from cir_metrics.coding import UNLISTED
+from cir_metrics import UNLISTED
 from submissions.report import full_report
 from submissions.report.grouping import by_aspect, by_length, by_turn
 from submissions.scoring.score_report import Evidence
