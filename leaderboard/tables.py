@@ -34,7 +34,6 @@ from leaderboard.standings.blocks import RANKED, Comparability
 from leaderboard.standings.groups import board_groups, may_have_a_group
 from leaderboard.standings.intervals import main_intervals, opened
 from leaderboard.store import Store
-from leaderboard.store.database import upsert
 from leaderboard.store.schema import board_states, views
 from leaderboard.submission import Submission
 from leaderboard.views import Tested, table_view
@@ -197,7 +196,7 @@ class Tables:
         body = json.dumps(view, ensure_ascii=False, separators=(",", ":")).encode()
         etag = f"{self._basis(board, paused)}{hashlib.sha256(body).hexdigest()[:24]}"
         made = KeptTable(etag, gzip.compress(body, _LEVEL, mtime=0))
-        self._keep(_names(board)["view"], changed, etag, made.packed)
+        self._store.keep_view(_names(board)["view"], etag, made.packed, changed=changed)
         self._held[board.id] = made
         return made
 
@@ -226,16 +225,14 @@ class Tables:
             "drawn": drawn,
         }
         body = gzip.compress(json.dumps(made).encode(), _LEVEL, mtime=0)
-        self._keep(view, changed, _among(entries), body)
+        self._store.keep_view(view, _among(entries), body, changed=changed)
 
     def _tested(self, board: Board, entries: Sequence[Entry]) -> Tested | None:
         """Groups and intervals, or None where they are not made yet; a sealed board has none."""
         if board.sealed or not entries:
             return Tested()
-        row = self._row(f"groups:{board.id}", sa.select(views.c.etag, views.c.body))
-        if row is None or row.etag != _among(entries):
-            return None
-        found = _read_tests(row.body)
+        body = self._store.kept_view(f"groups:{board.id}", _among(entries))
+        found = {} if body is None else _read_tests(body)
         return Tested(found["group"], found["interval"]) if found else None
 
     def _entries(self, board: Board, published: Sequence[Submission]) -> list[Entry]:
@@ -270,11 +267,6 @@ class Tables:
     def _row(self, name: str, query: sa.Select[Any]) -> Any:
         with self._store.database.read() as connection:
             return connection.execute(query.where(views.c.name == name)).first()
-
-    def _keep(self, name: str, changed: int, etag: str, body: bytes) -> None:
-        row = {"changed": changed, "etag": etag, "body": body}
-        with self._store.database.write() as connection:
-            upsert(connection, views, {"name": name, **row}, **row)
 
 
 def _names(board: Board) -> dict[str, str]:

@@ -10,7 +10,6 @@ import functools
 import gzip
 import hashlib
 import json
-import logging
 import threading
 import time
 import zlib
@@ -20,7 +19,6 @@ from concurrent.futures import TimeoutError as NotYetError
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import sqlalchemy as sa
 from pydantic import TypeAdapter
 
 from cir_metrics.errors import CallError
@@ -30,18 +28,13 @@ from leaderboard.errors import PassingError
 from leaderboard.inspection.numbers import GroupedNumbers
 from leaderboard.inspection.reports import report_head
 from leaderboard.store import Store
-from leaderboard.store.database import upsert
-from leaderboard.store.schema import views
 from leaderboard.submission import Submission
 from submissions.errors import ComparisonError
-from submissions.scoring.score_report import ScoreReport
 
 if TYPE_CHECKING:
     from submissions.comparison.result import Comparison
 
-log = logging.getLogger("leaderboard.inspection")
-
-_VERSION = 5
+_VERSION = 6
 """Goes up whenever a comparison of the same entries would give another result."""
 MOST = 4
 """Entries that are compared at once."""
@@ -86,10 +79,10 @@ class Compared:
             PassingError: too many comparisons wait to be made.
         """
         _refuse(submissions)
+        kept = self._kept(submissions)
+        if kept is not None:
+            return kept
         etag = _etag(submissions)
-        found = self._kept(submissions, etag)
-        if found is not None:
-            return found
         with self._lock:
             future = self._running.get(etag)
             if future is None:
@@ -98,7 +91,8 @@ class Compared:
                         f"{len(self._running)} comparisons wait to be made on this server. "
                         "Fix: load the page again in a minute."
                     )
-                future = self._running[etag] = self._lane.submit(self._make_later, submissions, etag)
+                future = self._running[etag] = self._lane.submit(self._made, submissions)
+                future.add_done_callback(lambda _: self._running.pop(etag, None))
         try:
             return future.result(seconds)
         except NotYetError:
@@ -112,17 +106,9 @@ class Compared:
             ComparisonError: as for `of`.
         """
         _refuse(submissions)
-        etag = _etag(submissions)
-        return self._kept(submissions, etag) or self._made(submissions, etag)
+        return self._kept(submissions) or self._made(submissions)
 
-    def _make_later(self, submissions: Sequence[Submission], etag: str) -> Comparison | None:
-        try:
-            return self._made(submissions, etag)
-        finally:
-            with self._lock:
-                self._running.pop(etag, None)
-
-    def _made(self, submissions: Sequence[Submission], etag: str) -> Comparison | None:
+    def _made(self, submissions: Sequence[Submission]) -> Comparison | None:
         # The sessions of a dialogue are named by its lists; everything else is in the values.
         board = boards.board(submissions[0].board)
         reports = [self._numbers.report(each, make=board.dialogue is not None) for each in submissions]
@@ -135,22 +121,19 @@ class Compared:
             return None
         from submissions.comparison.comparing import compare
 
-        found = compare(whole)
-        body = gzip.compress(_record().dump_json(found), mtime=0)
-        row = {"changed": int(time.time()), "etag": etag, "body": body}
-        with self._store.database.write() as connection:
-            upsert(connection, views, {"name": _name(submissions), **row}, **row)
-            mine = views.c.name.startswith(_PREFIX)
-            latest = sa.select(views.c.name).where(mine).order_by(views.c.changed.desc(), views.c.name)
-            names = connection.scalars(latest.offset(_KEPT)).all()
-            connection.execute(views.delete().where(views.c.name.in_(names)))
-        return found
+        comparison = compare(whole)
+        body = gzip.compress(_record().dump_json(comparison), mtime=0)
+        self._store.keep_view(_name(submissions), _etag(submissions), body, changed=int(time.time()))
+        self._store.drop_views(_PREFIX, _KEPT)
+        return comparison
 
-    def _kept(self, submissions: Sequence[Submission], etag: str) -> Comparison | None:
-        query = sa.select(views.c.body).where(views.c.name == _name(submissions), views.c.etag == etag)
-        with self._store.database.read() as connection:
-            body = connection.execute(query).scalar()
-        return None if body is None else _read(body)
+    def _kept(self, submissions: Sequence[Submission]) -> Comparison | None:
+        """What was kept, or None where there is none of these scores, or it is damaged."""
+        body = self._store.kept_view(_name(submissions), _etag(submissions))
+        try:
+            return None if body is None else _record().validate_json(gzip.decompress(body))
+        except (ValueError, OSError, EOFError, zlib.error):
+            return None
 
 
 def _refuse(submissions: Sequence[Submission]) -> None:
@@ -176,15 +159,9 @@ def _refuse(submissions: Sequence[Submission]) -> None:
             f"{board.id} is a sealed board: which queries an entry gets right would show its ground truth. "
             "Fix: compare the values on the board."
         )
-    heads = [_head(each) for each in submissions]
+    heads = [report_head(each) for each in submissions]
     shared = [name for name in heads[0].signatures if all(name in each.signatures for each in heads)]
     check_comparable(heads, shared)
-
-
-def _head(submission: Submission) -> ScoreReport:
-    """What of a score says whether it compares: names and signatures."""
-    name = str((submission.method or {}).get("name", submission.id))
-    return report_head(submission.scores or {}, f"{name} ({submission.id})")
 
 
 def _name(submissions: Sequence[Submission]) -> str:
@@ -194,22 +171,13 @@ def _name(submissions: Sequence[Submission]) -> str:
 
 def _etag(submissions: Sequence[Submission]) -> str:
     """Names the scores that are compared."""
-    scored = [each.last("scored", "rescored") for each in submissions]
-    methods = [each.method or {} for each in submissions]
-    named = [
-        (each.id, method.get("name"), method.get("oracle"))
-        for each, method in zip(submissions, methods, strict=True)
-    ]
-    said = [_VERSION, package_version(), named, [event and event.id for event in scored]]
+    named, scored = [], []
+    for each in submissions:
+        method, event = each.method or {}, each.last("scored", "rescored")
+        named.append((each.id, method.get("name"), method.get("oracle")))
+        scored.append(event and event.id)
+    said = [_VERSION, package_version(), named, scored]
     return hashlib.sha256(json.dumps(said).encode()).hexdigest()
-
-
-def _read(body: bytes) -> Comparison | None:
-    """What was kept, or None where it is damaged."""
-    try:
-        return _record().validate_json(gzip.decompress(body))
-    except (ValueError, OSError, EOFError, zlib.error):
-        return None
 
 
 @functools.cache

@@ -34,7 +34,6 @@ from leaderboard.inspection.hits import ANY, LAST, right_by
 from leaderboard.inspection.making import SHOWN, UNLISTED, made_lists
 from leaderboard.queue.child import Limits
 from leaderboard.store import Store
-from leaderboard.store.database import upsert
 from leaderboard.store.files import FileStore
 from leaderboard.store.schema import views
 from leaderboard.submission import Submission
@@ -339,9 +338,7 @@ class Lists:
                 return None
             self._failed[etag] = time.monotonic()
             return None
-        row = {"changed": 0, "etag": etag, "body": packed}
-        with self._store.database.write() as connection:
-            upsert(connection, views, {"name": _name(submission), **row}, **row)
+        self._store.keep_view(_name(submission), etag, packed)
         self._hold(submission, etag, found)
         return found
 
@@ -394,9 +391,7 @@ class Lists:
         held = self._held.get(submission.id)
         if held is not None and held[0] == etag:
             return held[1]
-        query = sa.select(views.c.body).where(views.c.name == _name(submission), views.c.etag == etag)
-        with self._store.database.read() as connection:
-            packed = connection.execute(query).scalar()
+        packed = self._store.kept_view(_name(submission), etag)
         found = None if packed is None else KeptLists.read(packed)
         if found is not None:
             self._hold(submission, etag, found)

@@ -80,17 +80,14 @@ def entry_report(
     return replace(whole, method=name, file=submission.id, oracle=is_oracle(method))
 
 
-def report_head(scores: Mapping[str, Any], name: str) -> ScoreReport:
-    """An entry's numbers and signatures without what is behind them.
-
-    Args:
-        scores: its score report as JSON values.
-        name: what messages call it.
+def report_head(submission: Submission) -> ScoreReport:
+    """An entry's numbers and signatures without what is behind them; messages call it by name and id.
 
     Raises:
         InputError: a signature is damaged.
     """
-    return replace(_report(scores, None), file=name)
+    name = (submission.method or {}).get("name", submission.id)
+    return replace(_report(submission.scores or {}, None), file=f"{name} ({submission.id})")
 
 
 def prepared_benchmark(benchmark_id: str) -> Benchmark:

@@ -382,6 +382,34 @@ class Store:
             found: bytes | None = connection.execute(query).scalar_one_or_none()
         return found
 
+    def kept_view(self, name: str, etag: str) -> bytes | None:
+        """What was kept under a name, or None where that was made of something else than the tag names."""
+        query = sa.select(views.c.body).where(views.c.name == name, views.c.etag == etag)
+        with self.database.read() as connection:
+            body: bytes | None = connection.execute(query).scalar()
+        return body
+
+    def keep_view(self, name: str, etag: str, body: bytes, *, changed: int = 0) -> None:
+        """Keep what was made for readers, in the place of what the name had.
+
+        Args:
+            name: of the view; erasing a submission removes those that name it.
+            etag: names what it was made of, at most 64 characters.
+            body: what is kept.
+            changed: the event, or the second, that it goes back to.
+        """
+        row = {"changed": changed, "etag": etag, "body": body}
+        with self.database.write() as connection:
+            upsert(connection, views, {"name": name, **row}, **row)
+
+    def drop_views(self, prefix: str, kept: int) -> None:
+        """Remove the views whose names begin so, but for those that changed last."""
+        latest = sa.select(views.c.name).where(views.c.name.startswith(prefix))
+        latest = latest.order_by(views.c.changed.desc(), views.c.name).offset(kept)
+        with self.database.write() as connection:
+            names = connection.scalars(latest).all()
+            connection.execute(views.delete().where(views.c.name.in_(names)))
+
     def changed(self, board: str) -> int:
         """The id of the last event that changed what a board shows; 0 before the first."""
         query = sa.select(board_states.c.changed).where(board_states.c.board == board)
