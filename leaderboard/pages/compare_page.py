@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cir_datasets.common.terminal import counted
 from cir_datasets.registry.averages import member_metric
@@ -24,7 +24,6 @@ from leaderboard.inspection.hits import (
     main_cutoff,
     turn_word,
 )
-from leaderboard.inspection.numbers import EntryNumbers
 from leaderboard.pages.board.groups import aspects, turns
 from leaderboard.pages.findings import sentence
 from leaderboard.pages.labels import metric_label, metric_value, ranked_by
@@ -35,13 +34,21 @@ from submissions.comparison.result import shown_p
 from submissions.scoring.samples import is_better
 
 if TYPE_CHECKING:
-    from submissions.comparison.difference import Difference, Flips, Pair
+    from submissions.comparison.difference import Difference, Pair
     from submissions.comparison.result import Comparison
 
 _FLIPS = 50
 """Queries of each pair that are listed; the query browser has all."""
 _CHOICES = 1000
 """Rows of a board that the form lists."""
+
+
+class ChosenEntry(NamedTuple):
+    """An entry, its board, and its row there."""
+
+    submission: Submission
+    board: Board
+    row: Mapping[str, Any]
 
 
 def page(site: Site, query: Mapping[str, str]) -> Page:
@@ -51,53 +58,39 @@ def page(site: Site, query: Mapping[str, str]) -> Page:
         site: of the server.
         query: of the address: `e`, two to four ids of entries by commas; or `board`, to choose from.
     """
-    ids = list(dict.fromkeys(filter(None, map(str.strip, query.get("e", "").split(",")))))
-    found: list[tuple[Submission, Board, Mapping[str, Any]]] = []
-    for each in ids:
+    entries: list[ChosenEntry] = []
+    for submission_id in dict.fromkeys(filter(None, map(str.strip, query.get("e", "").split(",")))):
         try:
-            found.append(_listed(site, each))
-        except UploadRefusedError as error:
-            return _form(site, *_known(found), sentence(error.message), 404)
-        except UnknownNameError as error:
-            return _form(site, *_known(found), str(error), 404)
-    board = found[0][1] if found else None
-    if board is None and query.get("board"):
-        board = boards.board(query["board"])
-    if board is not None and board.sealed:
-        said = f"{board.title} is sealed: it publishes no values per query, so that nothing can be compared."
-        return _form(site, None, [], said, 400 if found else 200)
-    if not 2 <= len(found) <= MOST:
-        said = f"{counted(len(found), 'entry', 'entries')} chosen: a comparison takes 2 to {MOST}."
-        return _form(site, board, ids, said if found else "", 200)
-    others = sorted({each.id for _, each, _ in found})
-    if board is None or len(others) > 1:
-        where = "; ".join(f"{method_name(row)} on {each.id}" for _, each, row in found)
-        return _form(site, board, ids[:1], f"These entries are on different boards: {where}.", 400)
-    submissions = [submission for submission, _, _ in found]
+            entries.append(_listed(site, submission_id))
+        except (UploadRefusedError, UnknownNameError) as error:
+            words = sentence(error.message) if isinstance(error, UploadRefusedError) else str(error)
+            return _form(site, entries, words, 404)
+    if not entries:
+        return _form(site, [], board=boards.board(query["board"]) if query.get("board") else None)
+    board = entries[0].board
+    if board.sealed:
+        return _form(site, entries, status=400)
+    if not 2 <= len(entries) <= MOST:
+        chosen = counted(len(entries), "entry", "entries")
+        return _form(site, entries, f"{chosen} chosen: a comparison takes 2 to {MOST}.")
+    if any(entry.board != board for entry in entries):
+        where = "; ".join(f"{method_name(entry.row)} on {entry.board.id}" for entry in entries)
+        return _form(site, entries, f"These entries are on different boards: {where}.", 400)
     try:
-        differences = site.server.compared.of(submissions)
+        comparison = site.server.compared.of([entry.submission for entry in entries])
     except PassingError as error:
-        return _form(site, board, ids, str(error), 503)
+        return _form(site, entries, str(error), 503)
     except CirError as error:
-        return _form(site, board, ids, f"They cannot be compared: {error}", 400)
-    rows = [row for _, _, row in found]
-    if differences is None:
-        return _waiting(board, rows)
-    return _compared(site, board, submissions, rows, differences)
+        return _form(site, entries, f"They cannot be compared: {error}", 400)
+    if comparison is None:
+        names = " and ".join(method_name(entry.row) for entry in entries)
+        about = f"The comparison of {names} on {board.title} is being made."
+        return Page("compare_waiting.html", f"Comparing {names}", about, {"board": board, "names": names})
+    return _compared(site, entries, comparison)
 
 
-def _known(
-    found: Sequence[tuple[Submission, Board, Mapping[str, Any]]],
-) -> tuple[Board | None, list[str]]:
-    """What a form keeps of the entries before one that is not known: the first one's board, and their ids."""
-    if not found:
-        return None, []
-    board = found[0][1]
-    return board, [one.id for one, other, _ in found if other == board]
-
-
-def _listed(site: Site, submission_id: str) -> tuple[Submission, Board, Mapping[str, Any]]:
-    """An entry with its board and its row.
+def _listed(site: Site, submission_id: str) -> ChosenEntry:
+    """An entry that stands on a board.
 
     Raises:
         UploadRefusedError: there is no such submission, or not everybody may read it.
@@ -107,17 +100,24 @@ def _listed(site: Site, submission_id: str) -> tuple[Submission, Board, Mapping[
     board = boards.board(submission.board)
     for row in site.server.tables.of(board).view["rows"]:
         if row["submission"] == submission.id:
-            return submission, board, row
+            return ChosenEntry(submission, board, row)
     raise UnknownNameError(
         f"Submission {submission.id} is not listed on {board.title}. Fix: choose entries of its table."
     )
 
 
-def _form(site: Site, board: Board | None, ids: Sequence[str], said: str, status: int) -> Page:
-    """The choice of entries: of one board, or of the boards first."""
+def _form(
+    site: Site, entries: Sequence[ChosenEntry], said: str = "", status: int = 200, board: Board | None = None
+) -> Page:
+    """The choice of entries: of one board, that of the first that is chosen, or of the boards first."""
+    board = entries[0].board if entries else board
+    if board is not None and board.sealed:
+        said = f"{board.title} is sealed: it publishes no values per query, so that nothing can be compared."
+        board = None
+    ids = [entry.submission.id for entry in entries if entry.board == board]
     rows = [] if board is None else site.server.tables.of(board).view["rows"]
     counts = site.server.store.count_published()
-    listed = [each for each in boards.boards() if counts.get(each.id, 0) > 1 and not each.sealed]
+    choices = [each for each in boards.boards() if counts.get(each.id, 0) > 1 and not each.sealed]
     return Page(
         "compare_form.html",
         "Compare entries" if board is None else f"Compare entries of {board.title}",
@@ -127,45 +127,35 @@ def _form(site: Site, board: Board | None, ids: Sequence[str], said: str, status
             "said": said,
             "ids": [*ids, *[""] * MOST][:MOST],
             "choices": [(row["submission"], method_name(row)) for row in rows[:_CHOICES]],
-            "boards": [] if board is not None else listed,
+            "boards": choices if board is None else [],
         },
         status=status,
     )
 
 
-def _waiting(board: Board, rows: Sequence[Mapping[str, Any]]) -> Page:
-    names = " and ".join(map(method_name, rows))
-    return Page(
-        "compare_waiting.html",
-        f"Comparing {names}",
-        f"The comparison of {names} on {board.title} is being made.",
-        {"board": board, "names": names},
-    )
-
-
-def _compared(
-    site: Site,
-    board: Board,
-    submissions: Sequence[Submission],
-    rows: Sequence[Mapping[str, Any]],
-    found: Comparison,
-) -> Page:
+def _compared(site: Site, entries: Sequence[ChosenEntry], comparison: Comparison) -> Page:
     """The page of a comparison that is made."""
-    numbers = site.server.numbers.side_by_side(submissions)
-    names = [method.name for method in found.methods]
+    board, lists = entries[0].board, site.server.lists
+    submissions = [entry.submission for entry in entries]
+    names = [method.name for method in comparison.methods]
     pairs = [
-        _pair(board, both, found, pair)
-        for both, pair in zip(combinations(submissions, 2), found.pairs, strict=True)
+        _pair(board, both, comparison, pair)
+        for both, pair in zip(combinations(submissions, 2), comparison.pairs, strict=True)
+    ]
+    unread = [
+        name
+        for submission, name in zip(submissions, names, strict=True)
+        if lists.of(submission) is None and lists.shown(submission) and not lists.waits(submission)
     ]
     values = {
         "board": board,
-        "ids": [each.id for each in submissions],
-        "found": found,
+        "ids": [submission.id for submission in submissions],
+        "found": comparison,
         "pairs": pairs,
-        "columns": _columns(board, rows, names),
-        "parts": _parts(board, names, [numbers[each.id] for each in submissions if each.id in numbers]),
-        "waits": any(map(site.server.lists.waits, submissions)),
-        "unread": _unread(site, submissions, names),
+        "columns": _columns(board, entries, names),
+        "parts": _parts(site, board, names, submissions),
+        "waits": any(map(lists.waits, submissions)),
+        "unread": unread,
         "unread_words": UNREAD,
         "hit": _hit(board),
         "subset_hit": SUBSET_HIT,
@@ -173,21 +163,11 @@ def _compared(
     }
     title = f"{' and '.join(names)} on {board.title}"
     about = f"{pairs[0]['difference']} {board.primary_label} on {board.title}; {pairs[0]['words']}"
-    document = {"board": board.id, "entries": values["ids"], **found.to_dict()}
-    for said, pair in zip(document["pairs"], pairs, strict=True):
-        flips = pair["flips"] or {}
-        said |= {"won": flips.get("won"), "lost": flips.get("lost")}
+    document = {"board": board.id, "entries": values["ids"], **comparison.to_dict()}
+    for written, pair in zip(document["pairs"], pairs, strict=True):
+        flips = pair["flips"]
+        written |= {outcome: flips and len(flips[outcome]) for outcome in ("won", "lost")}
     return Page("compare.html", title, about, values, data=document)
-
-
-def _unread(site: Site, submissions: Sequence[Submission], names: Sequence[str]) -> list[str]:
-    """Names of the entries whose lists may be shown and could not be read."""
-    lists = site.server.lists
-    return [
-        name
-        for submission, name in zip(submissions, names, strict=True)
-        if lists.of(submission) is None and lists.shown(submission) and not lists.waits(submission)
-    ]
 
 
 def _hit(board: Board) -> str:
@@ -200,26 +180,32 @@ def _hit(board: Board) -> str:
 
 
 def _pair(
-    board: Board, submissions: tuple[Submission, Submission], found: Comparison, pair: Pair
+    board: Board, submissions: Sequence[Submission], comparison: Comparison, pair: Pair
 ) -> dict[str, Any]:
     """Two entries in words and numbers."""
     names = pair.first, pair.second
     main = pair.differences[board.primary]
-    values = {method.name: method.values for method in found.methods}
-    in_subset = [reads_subset(member_metric(each.metric)) for each in pair.flips]
-    flips = [_flips(board, each, main.n) for each in pair.flips]
-    ids = [each.id for each in submissions]
+    values = {method.name: method.values for method in comparison.methods}
+    ids = [submission.id for submission in submissions]
     differences = sorted(pair.differences.values(), key=lambda each: each is not main)
     rows = [_row(board, each, *(values[name][each.metric] for name in names)) for each in differences]
+    # The queries that one of the two hits alone, in the gallery and in the subset.
+    flips = {
+        reads_subset(member_metric(each.metric)): {"won": each.hit_to_miss, "lost": each.miss_to_hit}
+        for each in reversed(pair.flips)
+    }
+    counts = [len(queries) for queries in flips.get(False, {}).values()]
     return {
         "ids": ",".join(ids),
         "entries": list(zip(ids, names, strict=True)),
         "names": names,
-        "words": _words(board, names, main, found.tests),
+        "words": _words(board, names, main, comparison.tests),
         "verdict": _verdict(main),
         "significant": main.significant,
-        "flips": next((each for each, inside in zip(flips, in_subset, strict=True) if not inside), None),
-        "subset_flips": next((each for each, inside in zip(flips, in_subset, strict=True) if inside), None),
+        "n": main.n,
+        "flips": flips.get(False),
+        "subset_flips": flips.get(True),
+        "listed": max(_FLIPS // 2, _FLIPS - min(counts, default=0)),
         **rows[0],
         "rows": rows,
     }
@@ -287,44 +273,28 @@ def _p_words(p: float) -> str:
     return text.replace("<", "< ") if text.startswith("<") else f"= {text}"
 
 
-def _flips(board: Board, flips: Flips, n: int) -> dict[str, Any]:
-    """The queries that one of two entries hits alone."""
-    queries = {"won": flips.hit_to_miss, "lost": flips.miss_to_hit}
-    won, lost = map(len, queries.values())
-    room = max(_FLIPS // 2, _FLIPS - min(won, lost))
-    return {
-        "won": won,
-        "lost": lost,
-        "same": n - won - lost,
-        "first": {outcome: each[0] if each else None for outcome, each in queries.items()},
-        "listed": [
-            {"id": name, "benchmark": benchmark, "outcome": outcome}
-            for outcome, each in queries.items()
-            for benchmark, name in each[:room]
-        ],
-        "suite": board.takes_bundles,
-    }
-
-
-def _columns(board: Board, rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> dict[str, Any]:
+def _columns(board: Board, entries: Sequence[ChosenEntry], names: Sequence[str]) -> dict[str, Any]:
     """The board's columns, a row an entry."""
-    metrics = [board.primary, *(column.metric for column in board.columns if column.metric != board.primary)]
-    own = [{**row["metrics"], board.primary: row["main"]} for row in rows]
+    metrics = list(dict.fromkeys([board.primary, *(column.metric for column in board.columns)]))
+    values = [{**entry.row["metrics"], board.primary: entry.row["main"]} for entry in entries]
     return {
         "heads": [metric_label(board, metric) for metric in metrics],
         "rows": [
-            (name, [metric_value(board, metric, each.get(metric)) for metric in metrics])
-            for name, each in zip(names, own, strict=True)
+            (name, [metric_value(board, metric, own.get(metric)) for metric in metrics])
+            for name, own in zip(names, values, strict=True)
         ],
     }
 
 
-def _parts(board: Board, names: Sequence[str], numbers: Sequence[EntryNumbers]) -> list[dict[str, Any]]:
+def _parts(
+    site: Site, board: Board, names: Sequence[str], submissions: Sequence[Submission]
+) -> list[dict[str, Any]]:
     """Plots and tables by turn and by aspect, benchmark by benchmark, once all entries have their numbers."""
+    numbers = site.server.numbers.side_by_side(submissions)
     if len(numbers) < len(names):
         return []
     parts = []
-    for members in zip(*(each.members for each in numbers), strict=True):
+    for members in zip(*(numbers[each.id].members for each in submissions), strict=True):
         beside = list(zip(names, members, strict=True))
         where = f", {members[0].benchmark}" if board.takes_bundles else ""
         if all(member.curve for member in members):
