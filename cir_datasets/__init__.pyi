@@ -23,13 +23,13 @@ from .publishing.publish import publish as publish
 from .registry import BenchmarkSpec as BenchmarkSpec
 from .registry import benchmark_ids as benchmark_ids
 from .registry import names as names
+from .registry import read_overlay as read_overlay
 from .registry import spec as spec
 from .registry.caption_rules import CaptionRule as CaptionRule
 from .registry.caption_rules import caption_rule as caption_rule
 from .registry.caption_rules import caption_rule_names as caption_rule_names
-from .registry.overlay import Overlay as Overlay
-from .registry.overlay_files import overlay_ids as overlay_ids
-from .registry.overlay_files import read_overlay as read_overlay
+from .registry.overlays import Overlay as Overlay
+from .registry.overlays import overlay_ids as overlay_ids
 from .registry.suites import Suite as Suite
 from .registry.suites import suite as suite
 from .registry.suites import suite_ids as suite_ids

@@ -25,10 +25,9 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from cir_datasets import registry
 from cir_datasets.common.paths import cache_home, challenge_home
 from cir_datasets.common.yaml import checked, read_yaml
-from cir_datasets.registry import members_of
-from cir_datasets.registry.averages import member_metric
+from cir_datasets.registry import members_of, queries_of
 from cir_datasets.registry.challenges import CONFIG
-from cir_datasets.registry.schema import main_metric_terms
+from cir_datasets.registry.schema import main_metric_terms, member_metric
 from cir_datasets.registry.suites import Suite, find_suite
 from cir_metrics.errors import UnknownNameError, did_you_mean
 from leaderboard.dialogues import BoardDialogue
@@ -233,7 +232,7 @@ class Board(BaseModel):
     @property
     def queries(self) -> int | None:
         """Queries or sessions, of a suite those of all members; None where their number is not known."""
-        return self.spec.config.queries if self.suite is None else self.suite.queries
+        return queries_of(self.benchmark)
 
     @property
     def gallery(self) -> int | None:

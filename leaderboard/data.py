@@ -81,7 +81,7 @@ def current_keys(board: Board) -> tuple[str, ...] | None:
         here with all checks, and of a sealed board, whose keys depend on its ground truth.
     """
     from cir_datasets.prepared import last_prepared
-    from cir_datasets.registry.averages import member_metric
+    from cir_datasets.registry.schema import member_metric
     from cir_metrics.signature import Signature
     from submissions.scoring.suite_signature import signature_over
 

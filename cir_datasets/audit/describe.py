@@ -14,14 +14,13 @@ from cir_datasets.builders import builder_class
 from cir_datasets.common.terminal import aligned
 from cir_datasets.hook import first_lines
 from cir_datasets.prepared import last_prepared
-from cir_datasets.registry.averages import MICRO_SUFFIX
-from cir_datasets.registry.schema import main_metric_terms
+from cir_datasets.registry.schema import MICRO_SUFFIX, main_metric_terms
 from cir_datasets.registry.suites import Suite, find_suite, suites_of
 from cir_datasets.rows import read_table
 from cir_datasets.rows.benchmark import GALLERY
 
 if TYPE_CHECKING:
-    from cir_datasets.registry.cards import BenchmarkSpec
+    from cir_datasets.registry import BenchmarkSpec
     from cir_datasets.registry.schema import ExampleIds
     from cir_datasets.rows.records import Row
 
@@ -214,7 +213,7 @@ def _data_here(spec: BenchmarkSpec) -> tuple[Iterator[Row], Iterator[str] | None
 def _suite(found: Suite) -> dict[str, Any]:
     return {
         **found.model_dump(mode="json"),
-        "queries": found.queries,
+        "queries": registry.queries_of(found.id),
         "benchmarks": [_protocol(registry.spec(member)) for member in found.benchmarks],
     }
 
@@ -223,7 +222,7 @@ def _suite_facts(found: Suite) -> list[list[str]]:
     main = ", ".join(main_metric_terms(found.main_metric))
     rows = [
         ["members", ", ".join(found.benchmarks)],
-        ["queries", _cell(found.queries)],
+        ["queries", _cell(registry.queries_of(found.id))],
         ["metrics", ", ".join(found.metrics)],
         ["main", found.main_metric],
         ["macro", f"mean of the members' values, each member weighs the same; printed as {main}"],

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 from cir_datasets import registry
 from cir_datasets.common.terminal import fitted
 from cir_datasets.errors import OverlayError
-from cir_datasets.registry.cards import broken
-from cir_datasets.registry.overlay_files import overlay_ids
+from cir_datasets.registry import broken
+from cir_datasets.registry.overlays import overlay_ids
 from cir_datasets.registry.suites import suite, suite_ids
 from cir_metrics.errors import UnknownNameError
 
 if TYPE_CHECKING:
-    from cir_datasets.registry.cards import BenchmarkSpec
+    from cir_datasets.registry import BenchmarkSpec
 
 LIST_COLUMNS = ("id", "queries", "gallery", "turns", "reference", "main_metric", "license", "status")
 
@@ -92,7 +92,7 @@ def _suite_row(suite_id: str) -> dict[str, Any]:
     shortest, longest = min(lengths, default="-"), max(lengths, default="-")
     return {
         "id": found.id,
-        "queries": found.queries,
+        "queries": registry.queries_of(suite_id),
         "gallery": None,
         "turns": str(longest) if shortest == longest else f"{shortest}-{longest}",
         "reference": _common(spec.config.reference for spec in specs),

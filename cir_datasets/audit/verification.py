@@ -24,7 +24,7 @@ from cir_datasets.rows.checks import Tally, check_counts, checked_rows
 from cir_datasets.rows.hashing import data_hash, galleries_hash, gallery_hash
 
 if TYPE_CHECKING:
-    from cir_datasets.registry.cards import BenchmarkSpec
+    from cir_datasets.registry import BenchmarkSpec
     from cir_datasets.registry.schema import Card
     from cir_datasets.rows.benchmark import Benchmark
 

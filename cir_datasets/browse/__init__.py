@@ -24,7 +24,7 @@ from cir_datasets.rows.right import right_answers, right_by
 from cir_metrics.errors import CallError, CirError
 
 if TYPE_CHECKING:
-    from cir_datasets.registry.cards import BenchmarkSpec
+    from cir_datasets.registry import BenchmarkSpec
     from cir_datasets.rows.benchmark import Benchmark
     from cir_datasets.rows.records import Row
 

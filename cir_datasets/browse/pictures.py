@@ -25,7 +25,7 @@ from cir_metrics.errors import UnknownNameError, did_you_mean
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-    from cir_datasets.registry.cards import BenchmarkSpec
+    from cir_datasets.registry import BenchmarkSpec
 
 WAYS = ("embed", "link", "none")
 PREFIX = "data:image/jpeg;base64,"

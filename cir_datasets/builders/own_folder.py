@@ -16,7 +16,7 @@ from cir_datasets.rows.records import Row, image_row
 from cir_datasets.rows.written import id_fault, place_of, typed, written_schema
 
 if TYPE_CHECKING:
-    from cir_datasets.registry.cards import BenchmarkSpec
+    from cir_datasets.registry import BenchmarkSpec
 
 
 class OwnFolder(BenchmarkBuilder):

@@ -20,7 +20,7 @@ from cir_datasets.builders.reading import Record, listed_images, read_records
 from cir_datasets.rows.records import Row, query_row, query_schema
 
 if TYPE_CHECKING:
-    from cir_datasets.registry.cards import BenchmarkSpec
+    from cir_datasets.registry import BenchmarkSpec
 
 CATEGORIES = ("addition", "subtraction", "viewpoint", "background", "attribute", "relative")
 """What a caption asks for (the paper's six categories); a query's only aspect."""

@@ -86,7 +86,7 @@ def list_overlays(as_json: Json = False) -> None:
         cir datasets overlay list
     """
     from cir_datasets.common.paths import overlay_home
-    from cir_datasets.registry.overlay_files import overlay_paths
+    from cir_datasets.registry.overlays import overlay_paths
 
     rows = [_described(overlay, path) for overlay, path in overlay_paths().items()]
     if as_json:
@@ -118,7 +118,7 @@ def remove_overlay(
         cir datasets overlay remove cirr/val+shortcut_free
     """
     from cir_datasets.errors import OverlayError
-    from cir_datasets.registry.overlay_files import overlay_paths
+    from cir_datasets.registry.overlays import overlay_paths
 
     paths = overlay_paths()
     found = _chosen(name, tuple(paths))
@@ -134,7 +134,7 @@ def remove_overlay(
 def _described(overlay: str, path: Path) -> dict[str, Any]:
     """One registered overlay as `cir datasets overlay list --json` prints it."""
     from cir_datasets import registry
-    from cir_datasets.registry.overlay_files import read_overlay
+    from cir_datasets.registry import read_overlay
     from cir_metrics.errors import CirError
 
     base, _, name = overlay.partition("+")
@@ -160,7 +160,7 @@ def _chosen(name: str, known: tuple[str, ...]) -> str:
         CallError: it is a benchmark or a suite, or several benchmarks have an overlay of that name.
         UnknownNameError: no registered overlay has that name or id.
     """
-    from cir_datasets.registry.cards import benchmark_ids, names
+    from cir_datasets.registry import benchmark_ids, names
     from cir_datasets.registry.suites import suite_ids
     from cir_metrics.errors import CallError, UnknownNameError, did_you_mean
 

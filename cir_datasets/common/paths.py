@@ -149,6 +149,9 @@ def cache_home() -> Path:
 
 
 DATA_VARIABLE = "CIR_DATA_HOME"
+FOLDERS_VARIABLE = "CIR_BENCHMARKS"
+FOLDERS_GROUP = "cir_benchmarks.benchmarks"
+"""Entry points: a folder's path, a function that gives one, or a package whose folder it is."""
 
 
 def data_home() -> Path | None:

@@ -17,7 +17,7 @@ from cir_datasets.common.parallel import done_in_parallel
 from cir_datasets.common.row_files import ENDINGS, NOT_UTF8, Tallied, read_row_file, text_lines, unit
 from cir_datasets.common.terminal import counted, counted_rows
 from cir_datasets.errors import CardError, RecordError, SourceError
-from cir_datasets.registry.cards import BenchmarkSpec, packaged_names
+from cir_datasets.registry import BenchmarkSpec, packaged_names
 from cir_datasets.registry.challenges import challenge_names
 from cir_datasets.registry.folder_card import FolderConfig, configs_of
 from cir_datasets.registry.folders import CARD_FILE, card_of_folder, folders, read_folder_card

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from cir_datasets.common.paths import NAME_RULE, is_name
-from cir_datasets.registry.cards import packaged_names
+from cir_datasets.registry import packaged_names
 from cir_datasets.registry.challenges import challenge_names
 from cir_metrics.errors import CallError
 

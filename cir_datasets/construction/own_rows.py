@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from cir_datasets.common.paths import FOLDERS_VARIABLE
 from cir_datasets.common.row_files import OWN_OF_QUERIES, OWN_OF_TURNS
 from cir_datasets.common.terminal import counted
 from cir_datasets.construction.folder import write_benchmark
@@ -17,7 +18,7 @@ from cir_datasets.construction.folder_check import SHOWN, check_folder
 from cir_datasets.construction.names import check_name
 from cir_datasets.errors import RecordError, SourceError
 from cir_datasets.prepared import load
-from cir_datasets.registry.folders import VARIABLE, folders
+from cir_datasets.registry.folders import folders
 from cir_datasets.rows.benchmark import GALLERY, union_of
 from cir_datasets.rows.written import id_fault, named_images, typed
 from cir_metrics.catalogue import METRICS, parse_metric
@@ -133,8 +134,8 @@ def own_benchmark(
         more = f"\n  and {len(found.errors) - SHOWN:,} more" if len(found.errors) > SHOWN else ""
         raise RecordError(f"{root}: written, but its pictures cannot be used.\n  {shown}{more}")
     if known is None:
-        named = os.environ.get(VARIABLE)
-        os.environ[VARIABLE] = f"{named}{os.pathsep}{root}" if named else str(root)
+        named = os.environ.get(FOLDERS_VARIABLE)
+        os.environ[FOLDERS_VARIABLE] = f"{named}{os.pathsep}{root}" if named else str(root)
     loaded = load(f"{name}/test")
     size = len(loaded.gallery or ())
     for metric in _without_effect(metrics, size):

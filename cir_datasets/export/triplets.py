@@ -22,7 +22,7 @@ from cir_metrics.errors import CallError
 
 if TYPE_CHECKING:
     from cir_datasets.export.torch_triplets import TorchTriplets
-    from cir_datasets.registry.cards import BenchmarkSpec
+    from cir_datasets.registry import BenchmarkSpec
     from cir_datasets.rows.records import Row
 
 _BATCH_ROWS = 1_000

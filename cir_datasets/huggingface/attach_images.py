@@ -29,7 +29,7 @@ from cir_datasets.images.locate import (
 )
 from cir_datasets.images.picture import damage
 from cir_datasets.prepared import ensure
-from cir_datasets.registry.cards import IMAGES_SUFFIX, BenchmarkSpec
+from cir_datasets.registry import IMAGES_SUFFIX, BenchmarkSpec
 from cir_metrics.errors import CallError, UnknownNameError
 
 _BATCH_ROWS = 10_000

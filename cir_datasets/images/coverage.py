@@ -18,7 +18,7 @@ from cir_datasets.prepared import Prepared, ensure
 from cir_datasets.rows import read_table
 
 if TYPE_CHECKING:
-    from cir_datasets.registry.cards import BenchmarkSpec
+    from cir_datasets.registry import BenchmarkSpec
 
 
 @dataclass(frozen=True)

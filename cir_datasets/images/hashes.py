@@ -34,7 +34,7 @@ from cir_datasets.prepared.manifest import manifest_table
 from cir_datasets.rows.records import Row, image_schema
 
 if TYPE_CHECKING:
-    from cir_datasets.registry.cards import BenchmarkSpec
+    from cir_datasets.registry import BenchmarkSpec
 
 _MEASURED = ("sha256", "num_bytes", "width", "height", "pixel_sha256")
 _BENCHMARK_KEY = b"cir_benchmark"

@@ -22,7 +22,7 @@ from cir_datasets.sources import here
 
 if TYPE_CHECKING:
     from cir_datasets.prepared import Prepared
-    from cir_datasets.registry.cards import BenchmarkSpec
+    from cir_datasets.registry import BenchmarkSpec
     from cir_datasets.registry.schema import Card
 
 Roots = str | Path | Sequence[str | Path] | None

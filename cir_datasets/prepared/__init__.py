@@ -34,13 +34,13 @@ from cir_datasets.errors import (
     SourceError,
     UnpinnedDataWarning,
 )
-from cir_datasets.registry.cards import BenchmarkSpec
+from cir_datasets.registry import BenchmarkSpec
 from cir_datasets.rows import Ids, StoredRows
 from cir_datasets.rows.benchmark import Benchmark
 from cir_metrics.errors import CallError
 
 if TYPE_CHECKING:
-    from cir_datasets.registry.overlay import Overlay
+    from cir_datasets.registry.overlays import Overlay
     from cir_datasets.sources import SourceFile
 
 FORMAT = 4
@@ -396,9 +396,7 @@ def _with_overlay(spec: BenchmarkSpec, overlay: str | Path | Overlay) -> Benchma
     if spec.overlay is not None:
         raise CallError(f"{spec.id} has an overlay already. Fix: lay yours over {spec.base.id}.")
     if isinstance(overlay, str | Path):
-        from cir_datasets.registry.overlay_files import read_overlay
-
-        overlay = read_overlay(overlay, benchmark=spec.id)
+        overlay = registry.read_overlay(overlay, benchmark=spec.id)
     if (overlay.benchmark, overlay.benchmark_version) != (spec.id, spec.card.version):
         raise CallError(
             f"the overlay {overlay.name!r} was made for {overlay.benchmark}#{overlay.benchmark_version}, not "
@@ -414,7 +412,7 @@ def row_schema(spec: BenchmarkSpec) -> pa.Schema:
     schema = builder_class(spec.card.name)(spec.base, {}).schema()
     if spec.overlay is None:
         return schema
-    from cir_datasets.registry.overlay import LABEL_FIELD
+    from cir_datasets.registry.overlays import LABEL_FIELD
 
     return schema.append(pa.field(LABEL_FIELD, pa.string()))
 

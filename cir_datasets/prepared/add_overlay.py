@@ -7,8 +7,8 @@ from pathlib import Path
 
 from cir_datasets.common.atomic import write_whole
 from cir_datasets.prepared.overlaid import restrict
-from cir_datasets.registry.overlay import Overlay
-from cir_datasets.registry.overlay_files import overlay_fault, overlay_file, read_overlay
+from cir_datasets.registry import read_overlay
+from cir_datasets.registry.overlays import Overlay, overlay_fault, overlay_file
 
 
 def add_overlay(

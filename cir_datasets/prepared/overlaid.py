@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from cir_datasets.errors import OverlayError
-from cir_datasets.registry.overlay import LABEL_FIELD, Overlay
+from cir_datasets.registry.overlays import LABEL_FIELD, Overlay
 from cir_datasets.rows import read_table
 from cir_datasets.rows.hashing import data_hash
 from cir_datasets.rows.places import write_places

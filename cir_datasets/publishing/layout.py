@@ -13,7 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from cir_datasets.registry.cards import BenchmarkSpec
+from cir_datasets.registry import BenchmarkSpec
 
 MAX_ROWS_A_FILE = 500_000
 """More rows than this are written to several files."""

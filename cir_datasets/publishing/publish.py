@@ -18,7 +18,7 @@ from cir_datasets.publishing.croissant import check, need_mlcroissant
 from cir_datasets.publishing.earlier import Earlier, check_earlier, read_earlier
 from cir_datasets.publishing.layout import PublishedConfig, write_config
 from cir_datasets.publishing.publication import CROISSANT, Publication, documents
-from cir_datasets.registry.cards import IMAGES_SUFFIX
+from cir_datasets.registry import IMAGES_SUFFIX
 from cir_metrics.errors import CallError
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from cir_datasets.common.paths import is_name
+from cir_datasets.common.paths import FOLDERS_GROUP, FOLDERS_VARIABLE, is_name
 from cir_datasets.errors import CardError, RecordError
 
 if TYPE_CHECKING:
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from cir_datasets.registry.schema import Card
 
 CARD_FILE = "card.yaml"
-VARIABLE = "CIR_BENCHMARKS"
-GROUP = "cir_benchmarks.benchmarks"
-"""Entry points: a folder's path, a function that gives one, or a package whose folder it is."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +70,8 @@ def folder_of(name: str) -> Path:
     known = folders().get(name)
     if known is None:
         raise CardError(
-            f"the folder of the benchmark {name!r} is not known here any more. Fix: name it in {VARIABLE}."
+            f"the folder of the benchmark {name!r} is not known here any more. "
+            f"Fix: name it in {FOLDERS_VARIABLE}."
         )
     return known.folder
 
@@ -174,11 +172,11 @@ def _name_in(folder: Path) -> str:
 
 def _places() -> Iterator[tuple[str, Path | None, str | None]]:
     """Origin and folder of each benchmark that is named; or None and why there is none."""
-    value = os.environ.get(VARIABLE, "")
+    value = os.environ.get(FOLDERS_VARIABLE, "")
     # A folder whose name holds the separator is one folder.
     named = [value] if Path(value).expanduser().is_dir() else value.split(os.pathsep)
     for given in filter(None, named):
-        yield from _benchmarks_in(Path(given).expanduser().absolute(), VARIABLE)
+        yield from _benchmarks_in(Path(given).expanduser().absolute(), FOLDERS_VARIABLE)
     for origin, paths, problem in _entry_points(tuple(sys.path)):
         if problem is not None:
             yield origin, None, problem
@@ -203,7 +201,7 @@ def _benchmarks_in(place: Path, origin: str) -> Iterator[tuple[str, Path | None,
     if inside is None:
         file = place.is_file()
         what, fix = ("is a file", "name its folder") if file else ("no such folder", "correct the path")
-        if not file and origin == VARIABLE and os.pathsep in os.environ.get(VARIABLE, ""):
+        if not file and origin == FOLDERS_VARIABLE and os.pathsep in os.environ.get(FOLDERS_VARIABLE, ""):
             # A folder whose name holds the separator cannot stand beside others, its parent can.
             fix += f"; {os.pathsep!r} stands between folders, so where a name holds it name its parent"
         yield origin, None, f"{origin}: {place}: {what}. Fix: {fix}."
@@ -224,7 +222,7 @@ def _benchmarks_in(place: Path, origin: str) -> Iterator[tuple[str, Path | None,
 def _entry_points(path: tuple[str, ...]) -> tuple[tuple[str, tuple[Path, ...], str | None], ...]:
     """Origin and folders of each entry point, or why it gives none; asked once for what Python can import."""
     found: list[tuple[str, tuple[Path, ...], str | None]] = []
-    for point in metadata.entry_points(group=GROUP):
+    for point in metadata.entry_points(group=FOLDERS_GROUP):
         origin = f"the entry point {point.name}"
         try:
             found.append((origin, _folders_of(point), None))

@@ -19,8 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from cir_datasets.common.paths import regular
 from cir_datasets.common.yaml import read_model
 from cir_datasets.errors import CardError
-from cir_datasets.registry.cards import benchmark_ids
-from cir_datasets.registry.ids import base_spec
+from cir_datasets.registry import base_spec, benchmark_ids
 from cir_datasets.registry.schema import main_metric_terms
 from cir_datasets.registry.suites import find_suite
 from cir_metrics.errors import CallError

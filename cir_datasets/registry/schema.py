@@ -414,3 +414,17 @@ def main_metric_terms(expression: str) -> tuple[str, ...]:
     match = _MEAN.match(expression.strip())
     inside = match.group(1) if match else expression
     return tuple(term.strip() for term in inside.split(","))
+
+
+MICRO_SUFFIX = "@micro"
+"""Ends the printed name of a suite's number that is averaged over queries, not over the members."""
+
+
+def member_metric(metric: str) -> str:
+    """The members' metric behind a number of a suite, `recall@10` behind `recall@10@micro`."""
+    return metric.removesuffix(MICRO_SUFFIX)
+
+
+def is_micro(metric: str) -> bool:
+    """Whether a printed name is that of a micro mean, in which every query weighs the same."""
+    return metric.endswith(MICRO_SUFFIX)

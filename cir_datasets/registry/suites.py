@@ -1,20 +1,30 @@
-"""Suites: several benchmarks and how their numbers are averaged, declared in `suites/*.yaml`."""
+"""Suites: several benchmarks and how their numbers are averaged, declared in `suites/*.yaml`.
+
+A macro mean weighs each member the same, a micro mean each query; the printed name of a number says which it
+is. Which benchmarks there are is not known here: `registry` names a suite's.
+"""
 
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from cir_datasets.common.yaml import read_model
 from cir_datasets.errors import CardError
-from cir_datasets.registry.averages import MICRO_SUFFIX, mean_over_members, member_metric
-from cir_datasets.registry.cards import benchmark_ids, card
-from cir_datasets.registry.schema import Count, MetricName, main_metric_terms
+from cir_datasets.registry.schema import (
+    MICRO_SUFFIX,
+    Count,
+    MetricName,
+    is_micro,
+    main_metric_terms,
+    member_metric,
+)
 from cir_metrics.errors import UnknownNameError, did_you_mean
 
 
@@ -34,7 +44,7 @@ class Suite(BaseModel):
     """+1 whenever a published number of the suite can move."""
     title: str
     summary: str
-    benchmarks: tuple[str, ...]
+    benchmarks: Annotated[tuple[str, ...], Field(min_length=1)]
     metrics: tuple[MetricName, ...]
     averages: tuple[Literal["macro", "micro"], ...]
     """`macro` comes first; it is what the main metric is made of."""
@@ -44,10 +54,7 @@ class Suite(BaseModel):
     """A sentence on what its source prints, where a reader would miss it."""
 
     @model_validator(mode="after")
-    def _names_exist(self) -> Suite:
-        unknown = [member for member in self.benchmarks if member not in benchmark_ids()]
-        if unknown or not self.benchmarks:
-            raise ValueError(f"no benchmark {unknown[0]!r}" if unknown else "a suite needs members")
+    def _numbers_fit(self) -> Suite:
         unlisted = [name for name in main_metric_terms(self.main_metric) if name not in self.metrics]
         if unlisted:
             raise ValueError(f"main_metric uses {unlisted[0]!r}, which `metrics` does not list")
@@ -57,14 +64,6 @@ class Suite(BaseModel):
         if pooled and "micro" in self.averages:
             raise ValueError(f"{pooled[0]!r} is not a mean over queries, so it has no micro mean")
         return self
-
-    @property
-    def queries(self) -> int | None:
-        """Queries or sessions of all members, by their cards; None where one is not known."""
-        split = [member.partition("/") for member in self.benchmarks]
-        counts = [card(name).configs[config].queries for name, _, config in split]
-        known = [count for count in counts if count is not None]
-        return sum(known) if len(known) == len(counts) else None
 
     @property
     def numbers(self) -> tuple[str, ...]:
@@ -163,6 +162,46 @@ class Misfit:
     number: int = 0
 
 
+def mean_over_members(metric: str, values: Sequence[float], queries: Sequence[int]) -> float:
+    """One number of a suite; of one benchmark alone its own.
+
+    macro = (1/M) * sum_m v_m,  micro = sum_m n_m * v_m / sum_m n_m.
+
+    Args:
+        metric: printed name, which says the average.
+        values: of each member.
+        queries: of each member the number of queries or sessions; a macro mean does not read it.
+
+    Example:
+        >>> mean_over_members("recall@10", [0.5, 0.25], [1, 3])
+        0.375
+        >>> mean_over_members("recall@10@micro", [0.5, 0.25], [1, 3])
+        0.3125
+    """
+    if is_micro(metric):
+        weighted = [count * value for count, value in zip(queries, values, strict=True)]
+        return math.fsum(weighted) / sum(queries)
+    return math.fsum(values) / len(values)
+
+
+def member_shares(metric: str, queries: Sequence[int]) -> list[float]:
+    """Share of each member in a number: equal shares, or (`@micro`) by the number of queries.
+
+    Args:
+        metric: printed name of the number.
+        queries: of each member the number of queries or sessions; one member alone has the whole.
+
+    Returns:
+        A share a member, adding up to 1.
+
+    Example:
+        >>> member_shares("recall@10", [30, 10]), member_shares("recall@10@micro", [30, 10])
+        ([0.5, 0.5], [0.75, 0.25])
+    """
+    weights = queries if is_micro(metric) else [1] * len(queries)
+    return [weight / sum(weights) for weight in weights]
+
+
 def _is_mean(metric: str) -> bool:
     """Whether a metric is a mean over queries or sessions."""
     return metric not in ("median_rank", "censored") and not metric.startswith("hits_auc@")
@@ -224,16 +263,3 @@ def suite(suite_id: str) -> Suite:
 def find_suite(suite_id: str) -> Suite | None:
     """The suite of that id, or None."""
     return _suites().get(suite_id)
-
-
-def members_of(benchmark_id: str) -> tuple[str, ...]:
-    """The benchmarks that an id stands for: a suite's members, else itself.
-
-    Example:
-        >>> members_of("fashioniq/val")
-        ('fashioniq/dress_val', 'fashioniq/shirt_val', 'fashioniq/toptee_val')
-        >>> members_of("cirr/val")
-        ('cirr/val',)
-    """
-    declared = find_suite(benchmark_id)
-    return (benchmark_id,) if declared is None else declared.benchmarks

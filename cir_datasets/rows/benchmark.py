@@ -27,7 +27,7 @@ from cir_metrics.errors import CallError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from cir_datasets.registry.cards import BenchmarkSpec
+    from cir_datasets.registry import BenchmarkSpec
     from cir_datasets.rows.notebook import NotebookRows
     from cir_datasets.rows.records import Row
     from cir_metrics.signature import ReferenceUse

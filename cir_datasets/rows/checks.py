@@ -18,7 +18,7 @@ from cir_datasets.rows.benchmark import GALLERY, SUBSET
 from cir_datasets.rows.records import Row
 
 if TYPE_CHECKING:
-    from cir_datasets.registry.cards import BenchmarkSpec
+    from cir_datasets.registry import BenchmarkSpec
 
 _LEAST_RANKED = 2
 """Images of a query's own list: one alone is always right."""

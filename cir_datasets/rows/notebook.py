@@ -9,7 +9,7 @@ from cir_datasets.common.tables import Cell, Table
 from cir_datasets.common.terminal import counted_rows
 
 if TYPE_CHECKING:
-    from cir_datasets.registry.cards import BenchmarkSpec
+    from cir_datasets.registry import BenchmarkSpec
     from cir_datasets.rows.records import Row
 
 _PRINTED = 20

@@ -21,11 +21,10 @@ from typing import TYPE_CHECKING, Literal
 from cir_datasets.common.paths import challenge_home, data_home, sha256_of
 from cir_datasets.common.yaml import read_model
 from cir_datasets.errors import CardError, IntegrityError, SourceError, UnpinnedDataWarning
-from cir_datasets.registry.folders import folder_of
 from cir_datasets.sources.kept import Pin, kept_copy, place, revision_of
 
 if TYPE_CHECKING:
-    from cir_datasets.registry.cards import BenchmarkSpec
+    from cir_datasets.registry import BenchmarkSpec
     from cir_datasets.registry.schema import Card
 
 Origin = Literal["data_dir", "CIR_DATA_HOME", "download"]
@@ -183,6 +182,8 @@ def publishers_folder(card: Card) -> Path | None:
     if card.source.publisher == "challenge":
         return challenge_home() / card.name
     if card.in_folder:
+        from cir_datasets.registry.folders import folder_of
+
         return folder_of(card.name)
     home = data_home()
     if home is None:
@@ -265,14 +266,15 @@ def _downloaded(spec: BenchmarkSpec, name: str, *, refresh: bool) -> SourceFile:
     card = spec.card
     if card.source.publisher == "unpublished":
         raise SourceError(_pending(spec, name))
-    if card.in_folder:
+    folder = publishers_folder(card)
+    if folder is not None and card.in_folder:
         raise SourceError(
-            f"{spec.id}: {folder_of(card.name) / name} does not exist. Fix: write it, or correct card.yaml; "
-            f"`cir datasets check {folder_of(card.name)}` says what else is wrong."
+            f"{spec.id}: {folder / name} does not exist. Fix: write it, or correct card.yaml; "
+            f"`cir datasets check {folder}` says what else is wrong."
         )
-    if card.source.publisher == "challenge":
+    if folder is not None and card.source.publisher == "challenge":
         raise SourceError(
-            f"{spec.id}: {challenge_home() / card.name / name} does not exist. "
+            f"{spec.id}: {folder / name} does not exist. "
             "Fix: get the challenge's folder again, and run  cir challenge join FOLDER"
         )
     from cir_datasets.sources.download import fetch

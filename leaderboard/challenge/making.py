@@ -208,7 +208,7 @@ def write_ground_truth(address: str, content: bytes) -> None:
 
 
 def _check_rows(material: Material, rules: Rules) -> None:
-    from cir_datasets.registry.cards import BenchmarkSpec
+    from cir_datasets.registry import BenchmarkSpec
     from cir_datasets.registry.schema import Card
     from cir_datasets.rows.checks import checked_images, checked_rows
     from cir_datasets.rows.records import image_row

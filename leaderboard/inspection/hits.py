@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cir_datasets.registry.averages import member_metric
+from cir_datasets.registry.schema import member_metric
 from cir_datasets.rows import right
 from cir_metrics.catalogue import METRICS, parse_metric
 from leaderboard.boards import Board

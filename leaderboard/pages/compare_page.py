@@ -7,7 +7,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cir_datasets.common.terminal import counted
-from cir_datasets.registry.averages import member_metric
+from cir_datasets.registry.schema import member_metric
 from cir_metrics.catalogue import reads_subset
 from cir_metrics.errors import CirError, UnknownNameError
 from leaderboard import boards

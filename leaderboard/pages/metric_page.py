@@ -8,7 +8,7 @@ from importlib import resources
 
 from markupsafe import Markup
 
-from cir_datasets.registry.averages import member_metric
+from cir_datasets.registry.schema import member_metric
 from cir_metrics.catalogue import METRICS, MetricEntry, parse_metric
 from cir_metrics.errors import CirError, UnknownNameError, did_you_mean
 from leaderboard import boards

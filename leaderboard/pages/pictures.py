@@ -10,7 +10,7 @@ from typing import Any
 from cir_datasets import registry
 from cir_datasets.common.yaml import own_yaml
 from cir_datasets.images.locate import image_card
-from cir_datasets.registry.cards import BenchmarkSpec
+from cir_datasets.registry import BenchmarkSpec
 from cir_metrics.errors import UnknownNameError
 from leaderboard import boards
 

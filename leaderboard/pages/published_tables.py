@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from cir_datasets.common.yaml import own_yaml
-from cir_datasets.registry.cards import benchmark_ids
-from cir_datasets.registry.ids import base_spec
+from cir_datasets.registry import base_spec, benchmark_ids
 from cir_datasets.registry.published import Number, Reported, published
 from cir_datasets.registry.schema import main_metric_terms
 from cir_datasets.registry.suites import find_suite

@@ -18,7 +18,7 @@ from leaderboard.inspection.reports import prepared_benchmark
 from leaderboard.pages.site import Site, query_path
 
 if TYPE_CHECKING:
-    from cir_datasets.registry.cards import BenchmarkSpec
+    from cir_datasets.registry import BenchmarkSpec
     from cir_datasets.rows.benchmark import Benchmark
     from cir_datasets.rows.records import Row
 

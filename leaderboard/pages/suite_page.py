@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from cir_datasets.registry.averages import is_micro
-from cir_datasets.registry.ids import base_spec
+from cir_datasets.registry import base_spec
 from cir_datasets.registry.published import Number, Reported, published
-from cir_datasets.registry.schema import main_metric_terms
+from cir_datasets.registry.schema import is_micro, main_metric_terms
 from cir_datasets.registry.suites import Suite, find_suite, suite_ids
 from cir_metrics.errors import UnknownNameError, did_you_mean
 from leaderboard.boards import Board, main_of_member

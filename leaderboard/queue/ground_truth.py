@@ -19,7 +19,7 @@ from leaderboard.boards import coarse
 from leaderboard.errors import GroundTruthError
 
 if TYPE_CHECKING:
-    from cir_datasets.registry.cards import BenchmarkSpec
+    from cir_datasets.registry import BenchmarkSpec
     from cir_datasets.rows.benchmark import Benchmark
     from cir_datasets.rows.records import Row
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from submissions.formats.budget import MAX_BYTES
 
 if TYPE_CHECKING:
-    from cir_datasets.registry.cards import BenchmarkSpec
+    from cir_datasets.registry import BenchmarkSpec
     from cir_datasets.rows.benchmark import Benchmark
     from leaderboard.dialogues import BoardDialogue
     from submissions.rank_file.benchmarks import Benchmarks

@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from cir_datasets.registry.averages import member_metric, member_shares
+from cir_datasets.registry.schema import member_metric
+from cir_datasets.registry.suites import member_shares
 from cir_metrics.resampling import DRAWS, LEVEL, SEED, bootstrap_means, percentile_interval
 from cir_metrics.significance import NEAR
 from cir_metrics.sums import FloatArray, exact_mean, exact_means, exact_sums

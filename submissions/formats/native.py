@@ -21,7 +21,7 @@ from submissions.rank_file.model import BUNDLE, FORMAT_VERSION, NATIVE, RANK_FIL
 from submissions.rank_file.words import FIELDS, is_kept_as_other, words_of
 
 if TYPE_CHECKING:
-    from cir_datasets.registry.cards import BenchmarkSpec
+    from cir_datasets.registry import BenchmarkSpec
     from submissions.rank_file.benchmarks import Benchmarks
 
 SECTIONS = ("rankings", "subset_rankings")

@@ -39,7 +39,7 @@ from submissions.rank_file.model import (
 from submissions.rank_file.owners import owner_of
 
 if TYPE_CHECKING:
-    from cir_datasets.registry.cards import BenchmarkSpec
+    from cir_datasets.registry import BenchmarkSpec
     from cir_datasets.rows.benchmark import Benchmark
     from cir_datasets.rows.records import Row
     from submissions.rank_file.model import RankFile

@@ -26,7 +26,7 @@ from submissions.rank_file.image_ids import Spelling, image_family
 from submissions.rank_file.model import TREC
 
 if TYPE_CHECKING:
-    from cir_datasets.registry.cards import BenchmarkSpec
+    from cir_datasets.registry import BenchmarkSpec
     from submissions.rank_file.model import Method, RankFile
 
     Places = NDArray[np.int64]

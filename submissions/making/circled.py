@@ -229,12 +229,15 @@ def folder_benchmark(folder: Path) -> Benchmark:
         CardError: the folder is not a benchmark.
     """
     from cir_datasets import load
+    from cir_datasets.common.paths import FOLDERS_VARIABLE
     from cir_datasets.registry.folder_card import configs_of
-    from cir_datasets.registry.folders import VARIABLE, read_folder_card
+    from cir_datasets.registry.folders import read_folder_card
 
     root = folder.expanduser().absolute()
     card = read_folder_card(root)
-    os.environ[VARIABLE] = os.pathsep.join(filter(None, (os.environ.get(VARIABLE), str(root))))
+    os.environ[FOLDERS_VARIABLE] = os.pathsep.join(
+        filter(None, (os.environ.get(FOLDERS_VARIABLE), str(root)))
+    )
     return load(f"{card.name}/{next(iter(configs_of(card, root)))}")
 
 

@@ -29,7 +29,7 @@ def own_pictures(folder: str | Path) -> Benchmark:
     Raises:
         SourceError: no such folder, no picture in it, or a path that cannot be an id.
     """
-    from cir_datasets.registry.cards import BenchmarkSpec
+    from cir_datasets.registry import BenchmarkSpec
     from cir_datasets.registry.schema import Card
     from cir_datasets.rows.benchmark import Benchmark
 

@@ -16,7 +16,7 @@ from submissions.errors import MethodError
 from submissions.rank_file.model import RankFile, write_bytes
 
 if TYPE_CHECKING:
-    from cir_datasets.registry.cards import BenchmarkSpec
+    from cir_datasets.registry import BenchmarkSpec
     from cir_datasets.rows.records import Row
     from submissions.transcripts.transcript import Transcript
 

@@ -16,7 +16,7 @@ from cir_metrics.catalogue import METRICS, parse_metric
 from cir_metrics.errors import CallError, CirError
 
 if TYPE_CHECKING:
-    from cir_datasets.registry.cards import BenchmarkSpec
+    from cir_datasets.registry import BenchmarkSpec
     from cir_datasets.registry.suites import Suite
     from cir_datasets.rows.benchmark import Benchmark
     from submissions.rank_file.findings import Findings
@@ -39,7 +39,6 @@ class Benchmarks:
 
     def __init__(self, given: str | Benchmark | Mapping[str, Benchmark] | None) -> None:
         """See the class."""
-        from cir_datasets.registry.suites import find_suite
         from cir_datasets.rows.benchmark import Benchmark
 
         self._own: dict[str, Benchmark] = {}
@@ -50,6 +49,8 @@ class Benchmarks:
         self.only_here = False
         """Whether nothing may be downloaded for a look at the gallery or the queries."""
         if isinstance(given, str):
+            from cir_datasets.registry.suites import find_suite
+
             self.expected = given
             self.suite = find_suite(given)
             if self.suite is None:

@@ -17,7 +17,7 @@ from submissions.rank_file.findings import Findings, shown
 from submissions.rank_file.words import is_oracle, words_of
 
 if TYPE_CHECKING:
-    from cir_datasets.registry.cards import BenchmarkSpec
+    from cir_datasets.registry import BenchmarkSpec
     from cir_datasets.rows.benchmark import Benchmark
 
 CODE = "contradiction"

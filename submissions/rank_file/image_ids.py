@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from cir_metrics.ids import spellings
 
 if TYPE_CHECKING:
-    from cir_datasets.registry.cards import BenchmarkSpec
+    from cir_datasets.registry import BenchmarkSpec
 
 _COCO_DIGITS = 12
 _OF_COCO = ("circo", "genecis")

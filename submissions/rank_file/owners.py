@@ -30,13 +30,12 @@ from numpy.typing import NDArray
 from cir_datasets import registry
 from cir_datasets.prepared import last_prepared
 from cir_datasets.rows import read_table
-from cir_datasets.sources import local_files
 from cir_metrics.errors import CirError
 from submissions.rank_file.findings import OTHER_GALLERY
 from submissions.rank_file.model import turn_key
 
 if TYPE_CHECKING:
-    from cir_datasets.registry.cards import BenchmarkSpec
+    from cir_datasets.registry import BenchmarkSpec
     from cir_datasets.rows.benchmark import Benchmark
     from submissions.rank_file.findings import Findings
     from submissions.rank_file.model import Method
@@ -197,6 +196,7 @@ def note_ranked_gallery(
 
 def _query_ids(spec: BenchmarkSpec) -> frozenset[str]:
     from cir_datasets.builders import builder_class
+    from cir_datasets.sources import local_files
 
     name = "session_id" if spec.kind == "multi_turn" else "query_id"
     try:

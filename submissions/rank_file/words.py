@@ -24,12 +24,12 @@ LONGEST = 300 + len(_OTHER)
 @functools.cache
 def _listed() -> dict[str, dict[str, dict[str, Any]]]:
     from cir_datasets.common.yaml import own_yaml
-    from cir_datasets.registry.caption_rules import caption_rule, caption_rule_names
 
     found: dict[str, dict[str, dict[str, Any]]] = own_yaml("submissions", "rank_file/words.yaml")
-    rules = {name: {"meaning": caption_rule(name).meaning} for name in caption_rule_names()}
-    own = found["caption_rule"]
-    found["caption_rule"] = {name: {**fields, **own.get(name, {})} for name, fields in rules.items()}
+    rules, own = own_yaml("cir_datasets", "registry/caption_rules.yaml"), found["caption_rule"]
+    found["caption_rule"] = {
+        name: {"meaning": rule["meaning"], **own.get(name, {})} for name, rule in rules.items()
+    }
     return found
 
 

@@ -10,8 +10,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
-from cir_datasets.registry.averages import is_micro, member_metric
-from cir_datasets.registry.suites import suite
+from cir_datasets.registry.schema import is_micro, member_metric
 from cir_datasets.rows import list_lengths
 from cir_metrics.catalogue import check_variant, metric, parse_metric
 from cir_metrics.sums import FloatArray, exact_mean
@@ -131,6 +130,8 @@ def _of_suite(score: ScoreReport, intervals: Intervals | None) -> Report:
 
 def _means(suite_id: str, members: Sequence[Report], values: Sequence[Values]) -> dict[str, float]:
     """Macro and micro means of what is known of every member, whichever the suite's own numbers are."""
+    from cir_datasets.registry.suites import suite
+
     sizes = [member.score.n for member in members]
     return suite(suite_id).reduce(values, sizes, averages=("macro", "micro"))
 

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
-from cir_datasets.registry.averages import member_metric
+from cir_datasets.registry.schema import member_metric
 from cir_metrics.errors import CallError
 from submissions.report.document import Report
 from submissions.report.grouping import Group

@@ -17,8 +17,8 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from cir_datasets.registry.averages import member_metric
-from cir_datasets.registry.suites import find_suite, suite
+from cir_datasets.registry import members_of
+from cir_datasets.registry.schema import member_metric
 from cir_metrics.catalogue import METRICS, reads_subset
 from cir_metrics.evaluation import evaluate_coded, parse_wanted
 from cir_metrics.signature import Signature
@@ -26,7 +26,7 @@ from submissions.errors import WithheldError
 from submissions.formats.budget import MAX_BYTES
 from submissions.rank_file.benchmarks import Benchmarks, board_depth
 from submissions.rank_file.findings import Finding, RefusedError, ValidationReport, evident_gallery
-from submissions.rank_file.model import CIRR_SERVER, RankBundle
+from submissions.rank_file.model import CIRR_SERVER, RankBundle, RankFile
 from submissions.rank_file.words import is_oracle
 from submissions.scoring.coding import Coding, code_queries, code_sessions
 from submissions.scoring.further_metrics import (
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from cir_metrics.evaluation import Results
     from cir_metrics.sums import FloatArray
     from submissions.rank_file.benchmarks import BenchmarkLike, FileLike
-    from submissions.rank_file.model import Method, RankFile
+    from submissions.rank_file.model import Method
     from submissions.scoring.rounds import Rounds
 
 _FORGIVEN = frozenset({"missing-query", "missing-turn"})
@@ -324,7 +324,7 @@ def _score_bundle(
     by_id = {run.benchmark: run for run in bundle.runs}
     runs = [
         _score_run(by_id[member], benchmarks.load(member), checked, further, per_query=per_query)
-        for member in suite(bundle.suite).benchmarks
+        for member in members_of(bundle.suite)
     ]
     return suite_report(bundle.suite, runs, file=checked.file, warnings=checked.warnings, per_query=per_query)
 
@@ -346,6 +346,7 @@ def suite_report(
         warnings: findings of the whole file.
         per_query: whether to return one row a query as well.
     """
+    from cir_datasets.registry.suites import suite
     from submissions.scoring.suite_signature import signature_over
 
     declared = suite(suite_id)
@@ -398,7 +399,8 @@ def _rows(query_ids: list[str], per_query: Mapping[str, FloatArray]) -> list[dic
 
 def _refuse_withheld(checked: ValidationReport, benchmarks: Benchmarks) -> None:
     # A bundle that could not be read names its suite: its findings are shown, and a suite is never withheld.
-    if checked.benchmark is None or find_suite(checked.benchmark) is not None:
+    is_one = isinstance(checked.rank_file, RankFile)
+    if checked.benchmark is None or not (is_one or members_of(checked.benchmark) == (checked.benchmark,)):
         return
     spec = benchmarks.spec(checked.benchmark)
     if spec.config.ground_truth != "withheld":

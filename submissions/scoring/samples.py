@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cir_datasets.registry.averages import member_metric, member_shares
-from cir_datasets.registry.schema import main_metric_terms
+from cir_datasets.registry.schema import main_metric_terms, member_metric
+from cir_datasets.registry.suites import member_shares
 from cir_metrics.errors import CallError
 from cir_metrics.resampling import bootstrap_means, check_draws
 from cir_metrics.significance import NEAR

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from cir_datasets.registry.averages import is_micro
-from cir_datasets.registry.schema import main_metric_terms
+from cir_datasets.registry.schema import is_micro, main_metric_terms
 from cir_metrics.errors import CallError
 from cir_metrics.signature import Signature
 from cir_metrics.sums import exact_mean

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Literal
 
-from cir_datasets.registry.averages import is_micro
+from cir_datasets.registry.schema import is_micro
 from cir_datasets.registry.suites import find_suite
 from cir_metrics.errors import InputError
 from cir_metrics.signature import Signature, shares_differ

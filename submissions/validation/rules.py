@@ -26,7 +26,7 @@ from submissions.rank_file.model import LINES, LISTS, PARQUET, TREC
 from submissions.rank_file.owners import other_protocol, owner_of, owners_of_images
 
 if TYPE_CHECKING:
-    from cir_datasets.registry.cards import BenchmarkSpec
+    from cir_datasets.registry import BenchmarkSpec
     from cir_datasets.rows.benchmark import OwnLists
 
 _BLOCK = 2**20

@@ -14,7 +14,7 @@ import pytest
 from count_files import SCORE, touched
 
 import submissions
-from cir_datasets.registry import cards
+from cir_datasets import registry
 from cir_metrics.catalogue import METRICS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -221,7 +221,7 @@ def found_by_name() -> set[str]:
     """Modules that no import statement needs to name."""
     naming = [ROOT / "setup.cfg", MODULES["submissions.methods.registry"]]
     found = {place for path in naming for place in PLACE.findall(path.read_text(encoding="utf-8"))}
-    found |= {f"cir_datasets.builders.{card}" for card in cards.names()}
+    found |= {f"cir_datasets.builders.{card}" for card in registry.names()}
     found |= {f"cir_metrics.{metric}.{metric}" for metric in METRICS}
     for stub in STUBS:
         found |= {f"{stub.parent.name}.{name}" for name in PUBLIC.findall(stub.read_text(encoding="utf-8"))}

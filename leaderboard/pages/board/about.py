@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from cir_datasets.registry import members_of
-from cir_datasets.registry.averages import member_metric
+from cir_datasets.registry.schema import member_metric
 from cir_datasets.registry.suites import suite_ids
 from cir_metrics.catalogue import parse_metric
 from leaderboard.boards import Board

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cir_datasets import registry
-from cir_datasets.registry.averages import is_micro, mean_over_members, member_metric
+from cir_datasets.registry.schema import is_micro, member_metric
+from cir_datasets.registry.suites import mean_over_members
 from cir_datasets.rows.right import counts_all_positives
 from cir_metrics.catalogue import parse_metric
 from cir_metrics.sums import FloatArray, exact_mean
@@ -18,7 +19,7 @@ from leaderboard.pages.queries import benchmark_here
 from submissions.scoring.score_report import main_value
 
 if TYPE_CHECKING:
-    from cir_datasets.registry.cards import BenchmarkSpec
+    from cir_datasets.registry import BenchmarkSpec
     from submissions.report.floors import Chance
     from submissions.transcripts.settings import RoundSettings
 

@@ -14,7 +14,7 @@ from leaderboard.pages.pictures import picture_path
 from leaderboard.pages.queries import benchmark_here, caption_of, hidden_pictures, queries_of
 
 if TYPE_CHECKING:
-    from cir_datasets.registry.cards import BenchmarkSpec
+    from cir_datasets.registry import BenchmarkSpec
     from cir_datasets.rows.records import Row
 
 _SHORT = 60

@@ -9,7 +9,7 @@ from typing import Any
 
 from cir_datasets.common.terminal import counted, counted_rows
 from cir_datasets.prepared import last_prepared
-from cir_datasets.registry.averages import member_metric
+from cir_datasets.registry.schema import member_metric
 from cir_metrics.catalogue import METRICS, parse_metric
 from leaderboard.boards import Board, Phase
 from leaderboard.pages.board.chance_level import chance_level

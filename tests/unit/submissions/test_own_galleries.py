@@ -17,7 +17,7 @@ import submissions
 from cir_datasets.construction.circled.queries import queries_of
 from cir_datasets.construction.folder_check import check_folder
 from cir_datasets.errors import CardError, ConstructionError, RecordError
-from cir_datasets.registry.cards import BenchmarkSpec
+from cir_datasets.registry import BenchmarkSpec
 from cir_datasets.rows.benchmark import Benchmark
 from cir_datasets.rows.hashing import galleries_hash
 from cir_metrics.signature import differences

@@ -18,7 +18,7 @@ import submissions
 from cir_datasets.audit.verification import verify
 from cir_datasets.errors import DamagedError, SourceError
 from cir_datasets.prepared import FORMAT, ensure, last_prepared
-from cir_datasets.registry.overlay import Overlay
+from cir_datasets.registry.overlays import Overlay
 from leaderboard.cli import build
 from submissions import make_rank_file
 

@@ -16,7 +16,7 @@ from typer.testing import CliRunner, Result
 import cir_datasets
 import submissions
 from cir_datasets.errors import OverlayError
-from cir_datasets.registry.overlay_files import read_overlay
+from cir_datasets.registry import read_overlay
 from cir_metrics.errors import CallError, UnknownNameError
 from leaderboard.cli import build
 

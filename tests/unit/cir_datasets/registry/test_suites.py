@@ -82,8 +82,7 @@ def test_every_member_computes_the_suites_metrics(suite_id: str) -> None:
         ({"averages": ["micro"]}, r"averages are \[macro\] or \[macro, micro\]"),
         ({"averages": []}, "averages are"),
         ({"metrics": ["hits_auc@10"], "main_metric": "hits_auc@10"}, "not a mean over queries"),
-        ({"benchmarks": []}, "a suite needs members"),
-        ({"benchmarks": ["fashioniq/nothing"]}, "no benchmark 'fashioniq/nothing'"),
+        ({"benchmarks": []}, "at least 1 item"),
         ({"main_metric": "recall@7"}, "main_metric uses 'recall@7'"),
     ],
 )

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 import cir_datasets
 import submissions
-from cir_datasets.registry.cards import card, names
+from cir_datasets.registry import card, names
 from cir_datasets.rows.benchmark import Benchmark
 from cir_metrics.catalogue import METRICS, parse_metric
 from submissions.report import Report, full_report

@@ -15,8 +15,7 @@ from typer.testing import CliRunner
 
 import submissions
 from cir_datasets.errors import install_lines
-from cir_datasets.registry import spec
-from cir_datasets.registry.cards import card
+from cir_datasets.registry import card, spec
 from cir_datasets.rows.benchmark import Benchmark
 from cir_metrics.errors import CallError, MissingExtraError
 from leaderboard.cli import build

@@ -18,7 +18,7 @@ from report_worlds import report_of, rows
 
 import cir_datasets
 import cir_datasets.registry.suites
-from cir_datasets.registry.cards import card
+from cir_datasets.registry import card
 from cir_datasets.rows.benchmark import Benchmark
 from cir_datasets.rows.records import query_schema
 from cir_metrics import UNLISTED

@@ -14,7 +14,7 @@ from says import says
 import cir_datasets
 import cir_datasets.registry.suites
 import submissions
-from cir_datasets.registry.cards import card
+from cir_datasets.registry import card
 from cir_metrics.errors import CallError, UnknownNameError
 from submissions.report import full_report
 

@@ -1,4 +1,4 @@
-"""Files of overlays: a filter list (query ids, each with a label or without) laid over a benchmark.
+"""Overlays and their files: a filter list (query ids, each with a label or without) laid over a benchmark.
 
 `cirr/val+shortcut_free` is `cirr/val` with only the queries that the overlay `shortcut_free` lists: gallery
 and protocol are the base's, the rows keep the base's order, counts and data hash are those of the rows that
@@ -13,19 +13,16 @@ from __future__ import annotations
 import json
 import reprlib
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from cir_datasets.common.paths import NAME_RULE, is_name, overlay_home, regular
 from cir_datasets.errors import OverlayError
-from cir_datasets.registry.ids import base_spec
-from cir_datasets.registry.overlay import Overlay
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from cir_datasets.registry.cards import BenchmarkSpec
 
 
 _KEYS = ("overlay", "benchmark", "benchmark_version", "source", "queries")
@@ -41,25 +38,53 @@ _REPR.maxstring = _REPR.maxother = 120
 _shown = _REPR.repr
 """A value as messages show it: a file may hold one that is long or deeply nested."""
 
+LABEL_FIELD = "overlay_label"
+"""The column that an overlay adds to the rows; null where a query has no label."""
 
-def read_overlay(path: str | Path, *, benchmark: str | None = None, name: str | None = None) -> Overlay:
-    """Read an overlay from JSON, or from Parquet with the columns `query_id` and (optionally) `label`.
 
-    JSON says what it is laid over: `{"overlay": "shortcut_free", "benchmark": "cirr/val",
-    "benchmark_version": 1, "source": "...", "queries": ["10001", ...]}`, where `queries` may also be an
-    object `{"10001": "label", ...}`. Parquet says so in its key-value metadata under the same names, or the
-    caller does; without a version there it is taken to be made for the version in use.
+@dataclass(frozen=True)
+class Overlay:
+    """A filter list over one benchmark.
 
     Args:
-        path: the file; `.parquet` is read as Parquet, everything else as JSON.
-        benchmark: what it must be laid over; None takes what the file says.
-        name: its name where the file does not say one; None takes the file's stem then.
-
-    Raises:
-        OverlayError: the file is malformed, lists nothing or a query twice, or is for another benchmark or
-            version.
-        UnknownNameError: no benchmark has that id.
+        name: its name, small letters, digits and `_`.
+        benchmark: id of the benchmark that it is laid over.
+        benchmark_version: version of that benchmark's card that it was made for.
+        source: where the list comes from (a paper, an address), or "".
+        labels: by query id the label, or None where the list gives none; in the list's order.
     """
+
+    name: str
+    benchmark: str
+    benchmark_version: int
+    source: str
+    labels: Mapping[str, str | None] = field(hash=False)
+
+    @property
+    def id(self) -> str:
+        """Id of the benchmark that it makes, `cirr/val+shortcut_free`."""
+        return f"{self.benchmark}+{self.name}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The overlay as its JSON file holds it."""
+        labelled = any(label is not None for label in self.labels.values())
+        return {
+            "overlay": self.name,
+            "benchmark": self.benchmark,
+            "benchmark_version": self.benchmark_version,
+            "source": self.source,
+            "queries": dict(self.labels) if labelled else list(self.labels),
+        }
+
+
+def overlay_of(
+    path: str | Path,
+    version_of: Callable[[str], int],
+    *,
+    benchmark: str | None = None,
+    name: str | None = None,
+) -> Overlay:
+    """`registry.read_overlay`, given what says a benchmark's version by its id."""
     path = Path(path).expanduser()
     fields = _from_parquet(path) if path.suffix == ".parquet" else _from_json(path)
     base = fields.get("benchmark", benchmark)
@@ -71,7 +96,7 @@ def read_overlay(path: str | Path, *, benchmark: str | None = None, name: str | 
         overlay_fault(
             path, f"{base!r} is an overlay itself", "lay it over the benchmark, with both filters in one list"
         )
-    version = base_spec(base).card.version
+    version = version_of(base)
     found = fields.get("benchmark_version", version if path.suffix == ".parquet" else None)
     if type(found) is not int or found != version:
         said = (
@@ -107,18 +132,18 @@ def overlay_ids() -> tuple[str, ...]:
     return tuple(overlay_paths())
 
 
-def registered(base: BenchmarkSpec, name: str) -> Overlay | None:
-    """The overlay of that name over a benchmark, or None where none is registered.
+def registered(benchmark: str, version: int, name: str) -> Overlay | None:
+    """The overlay of that name over a benchmark of a version, or None where none is registered.
 
     Raises:
         OverlayError: its file is malformed, or was made for another version.
     """
     if not is_name(name):  # before it becomes part of a path: names come from uploaded files, too
         return None
-    place = overlay_file(base.id, name)
+    place = overlay_file(benchmark, name)
     if not place.is_file():
         return None
-    found = read_overlay(place, benchmark=base.id)
+    found = overlay_of(place, lambda _: version, benchmark=benchmark)
     if found.name != name:
         overlay_fault(place, f"it calls itself {found.name!r}", "name the file after the overlay")
     return found
