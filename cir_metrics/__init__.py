@@ -38,7 +38,7 @@ _HOMES = {
     "evaluate_multi_turn": "lists",
     "evaluate_single_turn": "lists",
     "parse_metric": "catalogue",
-    "references": "ground_truth",
+    "references": "inputs",
     "target_ranks": "ranking",
     "top_k": "ranking",
 }

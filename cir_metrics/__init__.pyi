@@ -7,7 +7,7 @@ from cir_metrics.errors import UnknownNameError as UnknownNameError
 from cir_metrics.evaluation import Results as Results
 from cir_metrics.gallery import Found as Found
 from cir_metrics.gallery import Gallery as Gallery
-from cir_metrics.ground_truth import references as references
+from cir_metrics.inputs import references as references
 from cir_metrics.lists import evaluate_multi_turn as evaluate_multi_turn
 from cir_metrics.lists import evaluate_single_turn as evaluate_single_turn
 from cir_metrics.ranking import best_target_ranks as best_target_ranks

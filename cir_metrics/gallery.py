@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cir_metrics.errors import InputError
-from cir_metrics.inputs import check_ids
+from cir_metrics.ids import check_ids
 from cir_metrics.ranking import RowsT, check_excluded, check_targets
 from cir_metrics.sums import FloatArray, IntArray, as_array, check_cutoff, is_whole
 from cir_metrics.ties import Ties, check_query_ids

@@ -1,24 +1,21 @@
-"""Ids as they are handed in: what an ordered list of them is, how one is spelled, and what is there twice.
+"""Ids as they are handed in: what an ordered list of them is, its checks, and how ids are spelled.
 
-Every door that takes rankings or ids asks here, and says in its own words what is wrong. Nothing is imported
-to recognise an array, a tensor or a data frame of another library.
+Every door that takes rankings or ids asks here. A refusal names the place and the value and says how to mend
+it; nothing is dropped and nothing guessed. Nothing is imported to recognise an array, a tensor or a data
+frame of another library.
 """
 
 from __future__ import annotations
 
 import operator
 import re
-import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, MappingView, Sequence, Set
-from types import MappingProxyType
 from typing import Any
+
+from cir_metrics.errors import InputError
 
 DIRECTION = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 """Characters that change the direction of text: what is shown beside it would read otherwise."""
-QUERY, SESSION = "query_id", "session_id"
-"""What a row says its id under."""
-_IDS_OF_ROWS = frozenset({QUERY, SESSION})
-_SESSION_MARKS = frozenset({"turns", "ground_truth_ids"})
 _ENDING = re.compile(r"\.(?:png|jpe?g|webp|bmp|gif|tiff?)", re.IGNORECASE)
 _LONGEST = 300
 """Characters of an id whose spelling is looked at, and (below) folders before its name: each costs a try."""
@@ -81,72 +78,153 @@ def as_list(value: Any) -> list[Any]:
     return list(listed() if callable(listed) else value)
 
 
-def index_ids(value: Any) -> list[str | None] | None:
-    """The ids in the index of a data frame or a series; None in place of a label that cannot be an id.
-
-    Returns:
-        None where there is no index, or only the default one of pandas, which counts the rows from 0.
-
-    Example:
-        >>> import pandas as pd
-        >>> index_ids(pd.Series(["a", "b"], index=["q", 7])), index_ids(pd.Series(["a", "b"]))
-        (['q', '7'], None)
-    """
-    if not hasattr(value, "iloc"):
-        return None
-    index = value.index
-    if type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1:
-        return None
-    return [plain_id(label) for label in index.tolist()]
-
-
-def frame_rows(value: Any) -> Any:
-    """The rows of a data frame as dicts, without the fields that are empty; anything else as it is.
-
-    Where there is no column of ids, the index holds them. A series of dicts has its ids in the same way.
-    """
-    if not hasattr(value, "iloc"):
-        return value
-    rows = as_list(value)
-    named = False
-    if is_frame(value):
-        named = not _IDS_OF_ROWS.isdisjoint(value.columns)
-        rows = [
-            {key: each for key, each in row.items() if not _is_missing(each)}
-            for row in value.to_dict("records")
-        ]
-    ids = None if named else index_ids(value)
-    return rows if ids is None else [_with_id(row, each) for row, each in zip(rows, ids, strict=True)]
-
-
-def _with_id(row: Any, own: str | None) -> Any:
-    if own is None or not isinstance(row, Mapping) or not _IDS_OF_ROWS.isdisjoint(row):
-        return row
-    return {QUERY if _SESSION_MARKS.isdisjoint(row) else SESSION: own, **row}
-
-
-def named_entries(value: Any) -> list[tuple[Any, Any]] | None:
-    """Entries with their names: of a mapping, or a data frame or series, whose index names them; else None.
-
-    Example:
-        >>> named_entries({5: ["a"]}), named_entries([["a"]])
-        ([(5, ['a'])], None)
-    """
-    if isinstance(value, Mapping):
-        return list(value.items())
-    return list(zip(value.index.tolist(), as_list(value), strict=True)) if hasattr(value, "iloc") else None
-
-
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
+    """Whether a cell of a data frame is empty."""
     return value is None or (isinstance(value, float) and value != value)
 
 
 def _without_tail(row: list[Any]) -> list[Any]:
     """A row without the empty cells behind its last entry: rankings differ in length."""
     end = len(row)
-    while end and _is_missing(row[end - 1]):
+    while end and is_missing(row[end - 1]):
         end -= 1
     return row[:end]
+
+
+def check_list(
+    value: object,
+    where: str,
+    what: str = "it must be a list, one entry a query",
+    fix: str = "give one entry a query",
+) -> list[Any]:
+    """`value` as a list, whatever held it (list, tuple, array, tensor, data frame, column of a dataset).
+
+    Args:
+        value: what was given.
+        where: how messages name it.
+        what: what it should be.
+        fix: how that is given.
+
+    Raises:
+        InputError: it is None, a string, a dict, a set or a view of a dict, or cannot be listed.
+    """
+    fault = order_fault(value)
+    if fault is None:
+        try:
+            return as_list(value)
+        except TypeError:  # An array without a dimension.
+            fault = "one value"
+    if "no order" in fault:
+        raise InputError(f"{where} is {fault}; {what}. Fix: pass a list, in the order that is meant.")
+    raise InputError(f"{where} is {quoted(value)}; {what.partition(',')[0]}. Fix: {fix}.")
+
+
+def check_ids(
+    value: object, where: str, *, what: str, allow_empty: bool = False, ordered: bool = True
+) -> list[str]:
+    """A list of distinct image ids.
+
+    Args:
+        value: what was given.
+        where: how messages name it, such as `predictions[3]`.
+        what: what it should be, such as `ranking`.
+        allow_empty: whether it may hold nothing.
+        ordered: whether the order says something, so that a set will not do.
+
+    Returns:
+        The ids as a list of strings, whole numbers as their digits; the very list given, where it is one.
+
+    Raises:
+        InputError: not a list, empty, an entry that is no id, an empty one or no Unicode text, an id given
+            twice.
+
+    Example:
+        >>> check_ids(("b", "a"), "predictions[0]", what="ranking")
+        ['b', 'a']
+    """
+    ids = value
+    if not isinstance(ids, list):
+        unordered = not ordered and isinstance(value, set | frozenset)
+        said = f"a {what} is a list of image ids"
+        ids = list(value) if unordered else check_list(value, where, said, "pass a list of strings")  # type: ignore[call-overload]
+    if not ids:
+        if allow_empty:
+            return ids
+        raise InputError(f"{where} is an empty {what}. Fix: name at least one image.")
+    if not is_text(ids):
+        ids = [check_id(each, f"{where}[{position}]") for position, each in enumerate(ids)]
+    distinct = set(ids)
+    if "" in distinct:
+        raise InputError(
+            f"{where}[{ids.index('')}] is an empty string, which is not an image id. Fix: name the image."
+        )
+    if len(distinct) != len(ids):
+        raise InputError(_repeated(ids, where, what))
+    return ids
+
+
+def check_id(value: object, where: str) -> str:
+    """An image id: a string that is not empty, and Unicode text; a whole number is its digits.
+
+    Raises:
+        InputError: it is something else.
+
+    Example:
+        >>> check_id("a", "predictions[0][0]"), check_id(355099, "predictions[0][1]")
+        ('a', '355099')
+    """
+    text = plain_id(value)
+    if text is None:
+        # A column of numbers with a gap is one of floats in pandas.
+        text = str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+        fix = "drop it" if value is None else f"write {text!r} if that is the id"
+        raise InputError(f"{where} is {quoted(value)}; an image id is a string. Fix: {fix}.")
+    if not text:
+        raise InputError(f"{where} is an empty string, which is not an image id. Fix: name the image.")
+    if not is_text([text]):
+        raise InputError(
+            f"{where} is {quoted(value)}, which holds half of a surrogate pair and is not Unicode text. "
+            "Fix: write the id as it was before it was decoded."
+        )
+    return text
+
+
+def is_text(ids: Sequence[Any]) -> bool:
+    """Whether all are strings of whole Unicode characters, found out quickly.
+
+    Example:
+        >>> is_text(["a", "é"]), is_text(["a", 1]), is_text(["\\ud800"])
+        (True, False, False)
+    """
+    try:
+        # Quicker than asking each for its type: joining refuses whatever is not a string.
+        joined = "".join(ids)
+    except TypeError:
+        return False
+    if not joined.isascii():
+        try:
+            joined.encode()
+        except UnicodeEncodeError:
+            return False
+    return True
+
+
+def _repeated(ids: Sequence[str], where: str, what: str) -> str:
+    seen: dict[str, int] = {}
+    for position, image_id in enumerate(ids):
+        if image_id in seen:
+            return (
+                f"{where}[{position}] is {image_id!r}, which stands at [{seen[image_id]}] already; a {what} "
+                "names an image once. Fix: keep the first."
+            )
+        seen[image_id] = position
+    return f"{where} names an image twice. Fix: keep the first."
+
+
+def quoted(value: object) -> str:
+    """A value as messages show it, cut to 60 characters."""
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def spellings(
@@ -296,49 +374,3 @@ def stranger(rankings: Sequence[Sequence[str]], known: Set[str]) -> tuple[str, b
 def _kinds(text: str) -> frozenset[str]:
     """Letters, digits, and every other character of an id."""
     return frozenset("a" if c.isalpha() else "9" if c.isdigit() else c for c in text)
-
-
-def answered_once(
-    keys: Sequence[str | None], answers: Sequence[Any], before: Mapping[str, Any] = MappingProxyType({})
-) -> tuple[list[int], int | None]:
-    """The places of the answers that count, where samplers repeat queries to fill their last batches.
-
-    Args:
-        keys: id of each answer's query; None where it is not said.
-        answers: what was answered.
-        before: what was answered earlier, by query.
-
-    Returns:
-        The first place of each query, in order; and the place of an answer that differs from an earlier one
-        to the same query, or None.
-
-    Example:
-        >>> answered_once(["q", "r", "q"], [["a"], ["b"], ["a"]]), answered_once(["q"], ["b"], {"q": "a"})
-        (([0, 1], None), ([], 0))
-    """
-    first: dict[str, Any] = {}
-    kept: list[int] = []
-    for place, (key, answer) in enumerate(zip(keys, answers, strict=True)):
-        if key is None or (key not in first and key not in before):
-            kept.append(place)
-            if key is not None:
-                first[key] = answer
-        elif (first[key] if key in first else before[key]) != answer:
-            return kept, place
-    return kept, None
-
-
-def warn_of_padding(name: str, keys: Sequence[str | None], kept: Sequence[int]) -> None:
-    """Say which answers are there again and count once.
-
-    Args:
-        name: what holds the answers.
-        keys: id of each answer's query.
-        kept: the places that count.
-    """
-    again = [keys[place] for place in sorted(set(range(len(keys))).difference(kept))]
-    warnings.warn(
-        f"{name}: {len(again):,} repeated answers, to {again[0]!r} first, equal earlier ones and count once. "
-        "(Samplers of several processes fill their last batches so.) Fix: drop the repeated rows.",
-        stacklevel=4,
-    )

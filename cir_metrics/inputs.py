@@ -1,188 +1,424 @@
-"""Checks of what callers hand in: rankings and lists of image ids, cutoffs.
+"""What a metric is given, as checked columns: predictions, and of each query's ground truth what it reads.
 
 Every error names the position and the value and says how to mend it; nothing is dropped and nothing guessed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from cir_metrics.errors import InputError
-from cir_metrics.ids import as_list, order_fault, plain_id
-from cir_metrics.sums import check_cutoff
+from cir_metrics.errors import InputError, did_you_mean
+from cir_metrics.ids import (
+    alike,
+    check_id,
+    check_ids,
+    check_list,
+    order_fault,
+    quoted,
+    respelled,
+    spellings,
+    stranger,
+)
+from cir_metrics.pairing import QUERY, answered_once, frame_rows, paired, query_of, warn_of_padding
+from cir_metrics.sums import is_whole
+
+Reference = dict[str, Any]
+Check = Callable[[object, str, Reference], Any]
+"""Takes a prediction, how messages name it, and its reference; gives the prediction that metrics read."""
+
+FIELDS = ("target", "reference", "subset", "positives", "negatives", "gallery", "num_turns")
+"""What a reference may hold, beside the id of its query."""
+_PLAIN = frozenset(FIELDS) - {"gallery", "num_turns"}
+
+_ROW_FIELDS = {
+    "target": "target_image_id",
+    "reference": "reference_image_id",
+    "subset": "subset_image_ids",
+    "positives": "positive_image_ids",
+    "negatives": "negative_image_ids",
+    "gallery": "gallery_image_ids",
+}
+_SESSION_FIELDS = {"positives": "ground_truth_ids", "num_turns": "num_turns"}
+_OUTSIDE = {
+    "gallery": "the query's own gallery. Fix: rank the images of its gallery_image_ids.",
+    "subset": "the subset. Fix: rank its members.",
+}
+"""By list of what a query ranks what is said of an image that is not in it."""
+_ROW_MARKS = frozenset({"session_id", *_ROW_FIELDS.values(), "ground_truth_ids"})
 
 
-def check_cutoffs(ks: object) -> tuple[int, ...]:
-    """`ks` as a tuple of ints without repeats, in the order given.
-
-    Raises:
-        InputError: `ks` is not a tuple or list, is empty, or holds something else than ints of 1 or more.
-
-    Example:
-        >>> check_cutoffs([5, 10])
-        (5, 10)
-    """
-    if isinstance(ks, (str, bytes, Mapping)) or not isinstance(ks, Sequence):
-        raise InputError(
-            f"ks={ks!r}; give a tuple or list of cutoffs. Fix: pass ks=(5, 10), or ks=(5,) for one."
-        )
-    if not ks:
-        raise InputError(f"ks={ks!r} is empty. Fix: name at least one cutoff, such as ks=(5,).")
-    return tuple(dict.fromkeys(check_cutoff(k) for k in ks))
-
-
-def check_list(value: object, name: str) -> list[Any]:
-    """`value` as a list, whatever held it (list, tuple, array, tensor, data frame, column of a dataset).
-
-    Raises:
-        InputError: it is None, a string, a dict, a set or a view of a dict, or cannot be listed.
-    """
-    return _listed(value, name, "it must be a list, one entry a query", "give one entry a query")
-
-
-def check_ids(
-    value: object, where: str, *, what: str, allow_empty: bool = False, ordered: bool = True
-) -> list[str]:
-    """A list of distinct image ids.
+def references(rows: Iterable[Mapping[str, Any]]) -> list[Reference]:
+    """The references that the metrics take, picked from rows of `cir_datasets`.
 
     Args:
-        value: what was given.
-        where: how messages name it, such as `predictions[3]`.
-        what: what it should be, such as `ranking`.
-        allow_empty: whether it may hold nothing.
-        ordered: whether the order says something, so that a set will not do.
+        rows: queries (`target_image_id`, `reference_image_id`, `subset_image_ids`, `positive_image_ids`,
+            `negative_image_ids`, `gallery_image_ids`) or sessions (`ground_truth_ids`, `num_turns`): a
+            `datasets.Dataset`, or dicts.
 
     Returns:
-        The ids as a list of strings, whole numbers as their digits; the very list given, where it is one.
+        One dict a row with those of target, reference, subset, positives, negatives, gallery and num_turns
+        that the row has. Null fields are left out, and so is an empty subset or gallery.
 
     Raises:
-        InputError: not a list, empty, an entry that is no id, an empty one or no Unicode text, an id given
-            twice.
+        InputError: `rows` is not a list of rows; a row is not a dict, has none of these fields, or holds no
+            ground truth (it is withheld); two rows are of one query.
 
     Example:
-        >>> check_ids(("b", "a"), "predictions[0]", what="ranking")
-        ['b', 'a']
+        >>> references([{"session_id": "s", "ground_truth_ids": ["a"], "num_turns": 2, "turns": []}])
+        [{'positives': ['a'], 'num_turns': 2}]
     """
-    ids = value
-    if not isinstance(ids, list):
-        unordered = not ordered and isinstance(value, set | frozenset)
-        said = f"a {what} is a list of image ids"
-        ids = list(value) if unordered else _listed(value, where, said, "pass a list of strings")  # type: ignore[call-overload]
-    if not ids:
-        if allow_empty:
-            return ids
-        raise InputError(f"{where} is an empty {what}. Fix: name at least one image.")
-    if not is_text(ids):
-        ids = [check_id(each, f"{where}[{position}]") for position, each in enumerate(ids)]
-    distinct = set(ids)
-    if "" in distinct:
+    rows = frame_rows(rows)
+    if order_fault(rows) is not None:
+        raise InputError(f"rows is {quoted(rows)}. Fix: pass a list of rows, or a whole dataset split.")
+    rows = list(rows)
+    _, twice = answered_once([query_of(row) for row in rows], range(len(rows)))
+    if twice is not None:
         raise InputError(
-            f"{where}[{ids.index('')}] is an empty string, which is not an image id. Fix: name the image."
+            f"rows[{twice}] is of {query_of(rows[twice])!r}, as a row before it is. Fix: pass each once; or "
+            "give the metrics the rows themselves, where equal answers to one query count once."
         )
-    if len(distinct) != len(ids):
-        raise InputError(_repeated(ids, where, what))
-    return ids
+    return [_from_row(row, f"rows[{position}]") for position, row in enumerate(rows)]
 
 
-def check_turns(value: object, where: str, *, allow_empty: bool = False) -> list[list[str]]:
-    """A session's prediction: one ranking a turn.
+def check_reference(value: object, where: str, fields: Sequence[str]) -> Reference:
+    """The fields that a metric needs, checked, from a reference or from a whole row of a dataset.
+
+    Args:
+        value: a dict with the fields of `FIELDS`, or a row (see `references`).
+        where: how messages name it, such as `references[3]`.
+        fields: the fields that the metric needs.
+
+    Returns:
+        A dict with exactly `fields`, and `gallery` and `num_turns` where the reference has them.
+
+    Raises:
+        InputError: not a dict, an unknown or missing key, a value of the wrong kind, no positives, an image
+            that is both positive and hard negative, a subset that lacks target or reference, or a query's own
+            gallery that lacks a target or hard negative.
+
+    Example:
+        >>> check_reference({"target": "a", "positives": ["a", "b"]}, "references[0]", ["target"])
+        {'target': 'a'}
+    """
+    if not isinstance(value, Mapping):
+        raise InputError(
+            f"{where} is {quoted(value)}; a reference is a dict with {_listed(fields)}. "
+            "Fix: take them from cir_metrics.references(rows)."
+        )
+    is_row = not _ROW_MARKS.isdisjoint(value) or (QUERY in value and _PLAIN.isdisjoint(value))
+    given = _pick(value) if is_row else value
+    if not is_row:
+        _refuse_unknown(value, where)
+    checked: Reference = {}
+    for field in fields:
+        if field not in given:
+            raise InputError(_missing(value, where, field, is_row))
+        checked[field] = _check_field(field, given[field], f"{where}[{_key(value, field, is_row)!r}]")
+    if given.get("gallery") is not None:
+        checked["gallery"] = _check_field("gallery", given["gallery"], f"{where}['gallery']")
+        outside = ids_of(checked).difference(checked["gallery"])
+        if outside:
+            raise InputError(
+                f"{where}: {min(outside)!r} is a target or hard negative, not in the query's own gallery. "
+                "Fix: list it there, spelled alike."
+            )
+    if given.get("num_turns") is not None:
+        checked["num_turns"] = _turn_count(given["num_turns"], f"{where}['num_turns']")
+    if "positives" in checked and "negatives" in checked:
+        both = set(checked["positives"]).intersection(checked["negatives"])
+        if both:
+            raise InputError(
+                f"{where}: {min(both)!r} is both positive and hard negative. Fix: keep it in one of the two."
+            )
+    if "subset" in checked:
+        _check_subset(checked, where)
+    return checked
+
+
+def ids_of(reference: Reference) -> set[str]:
+    """The ids of targets and hard negatives that a checked reference names.
+
+    Example:
+        >>> sorted(ids_of({"target": "a", "positives": ["a", "b"], "num_turns": 2}))
+        ['a', 'b']
+    """
+    named: set[str] = set()
+    for field in ("target", "positives", "negatives"):
+        ids = reference.get(field, ())
+        named.update((ids,) if isinstance(ids, str) else ids)
+    return named
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Predictions and references of the same queries or sessions, checked: an entry a query in each column.
+
+    Args:
+        columns: by the name that messages use, such as `rankings`, the predictions.
+        references: what the metrics need of each query's ground truth (`check_reference`).
+        queries: id of each query, None where nothing says it.
+    """
+
+    columns: dict[str, list[Any]]
+    references: list[Reference]
+    queries: list[str | None]
+
+    def in_known_ids(self, name: str, *, by_turn: bool = False) -> Inputs:
+        """With a column in the spelling of the ids that references name, of which its rankings hold some.
+
+        Args:
+            name: the column.
+            by_turn: whether it has a list of rankings a session.
+
+        Raises:
+            InputError: a ranking then names an image twice, or all rankings are certainly of other ids; a
+                warning where that is only likely.
+        """
+        column = self.columns[name]
+        known = set().union(*map(ids_of, self.references))
+        places = [(n, t) for n, turns in enumerate(column) for t in range(len(turns))] if by_turn else []
+        lists, twice = respelled([column[n][t] for n, t in places] if by_turn else column, known)
+        if twice is not None:
+            where = "][".join(map(str, places[twice[0]])) if by_turn else twice[0]
+            raise InputError(
+                f"{name}[{where}] names {twice[1]!r} twice, spelled in two ways. Fix: keep the first."
+            )
+        odd = stranger(lists, known)
+        if odd is not None:
+            said = (
+                f"no ranking holds any of the {len(known):,} ids that references name: {odd[0]!r} stands "
+                f"where ids such as {min(known)!r} were meant. Fix: rank the gallery's own ids."
+            )
+            if odd[1]:
+                raise InputError(said)
+            warnings.warn(said, stacklevel=3)
+        turns = iter(lists)
+        spelled = [[next(turns) for _ in session] for session in column] if by_turn else lists
+        return replace(self, columns={**self.columns, name: spelled})
+
+    def once(self, before: Mapping[str, int] | None = None, first: int = 0) -> tuple[Inputs, dict[str, int]]:
+        """Without what is there twice, answer and reference; and by query a hash of both, for a later call.
+
+        Args:
+            before: what earlier calls gave; None where this is the only one.
+            first: number of the first entry.
+
+        Raises:
+            InputError: a query has two answers or references.
+        """
+        stated = [query for query in self.queries if query is not None]
+        if before is None and len(set(stated)) == len(stated):
+            return self, {}
+        name, *_ = self.columns
+        marks = [
+            hash(repr((reference, [alike(each, ids_of(reference)) for each in answers])))
+            for reference, *answers in zip(self.references, *self.columns.values(), strict=True)
+        ]
+        kept, other = answered_once(self.queries, marks, before or {})
+        if other is not None:
+            raise InputError(
+                f"{name}[{first + other}] answers {self.queries[other]!r}, which has another answer or "
+                "reference already. Fix: keep one of them."
+            )
+        if len(kept) < len(marks):
+            warn_of_padding(name, self.queries, kept, stacklevel=4 if before is None else 5)
+        columns = {each: [column[n] for n in kept] for each, column in self.columns.items()}
+        counted = Inputs(columns, [self.references[n] for n in kept], [self.queries[n] for n in kept])
+        answered = {q: mark for q, mark in zip(self.queries, marks, strict=True) if q is not None}
+        return counted, answered
+
+
+def check_inputs(
+    references: Any, fields: Sequence[str], predictions: Mapping[str, tuple[Any, Check]], first: int = 0
+) -> Inputs:
+    """Predictions and references, paired and checked: references first, then a column after the other.
+
+    Args:
+        references: dicts, or rows of a dataset or a data frame.
+        fields: what the metrics need of a reference.
+        predictions: by the name that messages use what was given, and the check of one prediction.
+        first: number of the first entry, where earlier ones were added before.
+
+    Raises:
+        InputError: as `paired`, `check_reference` and the checks.
+
+    Example:
+        >>> check_inputs([{"target": "a"}], ["target"], {"rankings": ([["b", "a"]], check_ranking)}).columns
+        {'rankings': [['b', 'a']]}
+    """
+    *columns, rows = paired(references, **{name: column for name, (column, _) in predictions.items()})
+    checked = [check_reference(row, f"references[{n}]", fields) for n, row in enumerate(rows, first)]
+    given = {
+        name: [
+            check(each, f"{name}[{n}]", reference)
+            for n, (each, reference) in enumerate(zip(column, checked, strict=True), first)
+        ]
+        for (name, (_, check)), column in zip(predictions.items(), columns, strict=True)
+    }
+    return Inputs(given, checked, [query_of(row) for row in rows])
+
+
+def check_ranking(
+    value: object, where: str, reference: Reference, *, among: str = "gallery", allow_empty: bool = True
+) -> list[str]:
+    """A ranking as it is spelled by the list of what the query ranks, where it has one of its own.
+
+    Args:
+        value: what was given.
+        where: how messages name it, such as `rankings[3]`.
+        reference: the query's, checked.
+        among: the field of the reference that lists what is ranked: `gallery`, or `subset`, whose reference
+            image is not; empty where any image may be ranked.
+        allow_empty: whether it may hold nothing.
+
+    Raises:
+        InputError: as `check_ids`; an image that the query does not rank.
+    """
+    ranking = check_ids(value, where, what="ranking", allow_empty=allow_empty)
+    if among not in reference:
+        return ranking
+    members = set(reference[among])
+    if not members.issuperset(ranking):
+        changed = spellings(ranking, members)
+        ranking = [changed.get(each, each) for each in ranking]
+        ranking = check_ids(ranking, where, what="ranking", allow_empty=True)
+    left_out = reference["reference"] if among == "subset" else None
+    if left_out in ranking:
+        place = ranking.index(left_out)
+        raise InputError(
+            f"{where}[{place}] is the reference image {ranking[place]!r}; it is not ranked. Fix: drop it."
+        )
+    for place, image_id in enumerate(ranking):
+        if image_id not in members:
+            raise InputError(f"{where}[{place}] is {image_id!r}, which is not in {_OUTSIDE[among]}")
+    return ranking
+
+
+def check_session(
+    value: object, where: str, reference: Reference, *, allow_empty: bool = True
+) -> list[list[str]]:
+    """A session's prediction: one ranking a turn, as many as the reference has turns where it says so.
 
     Args:
         value: what was given.
         where: how messages name it, such as `predictions[3]`.
+        reference: the session's, checked.
         allow_empty: whether a turn's ranking may hold nothing.
 
-    Returns:
-        The rankings as lists of strings, at least one.
-
     Raises:
-        InputError: not a list of lists, no turn, or a turn that `check_ids` refuses.
+        InputError: not a list of lists, no turn, another number of turns, or a turn that `check_ranking`
+            refuses.
     """
-    turns = _listed(value, where, "a session is a list of rankings, one a turn", "give one ranking a turn")
+    turns = check_list(value, where, "a session is a list of rankings, one a turn", "give one ranking a turn")
     if not turns:
         raise InputError(f"{where} has no turn. Fix: give one ranking a turn.")
     if all(isinstance(turn, str) for turn in turns):
         raise InputError(
             f"{where} is one ranking; a session is a list of them. Fix: write a single turn as [ranking]."
         )
-    return [
-        check_ids(turn, f"{where}[{number}]", what="ranking", allow_empty=allow_empty)
+    rankings = [
+        check_ranking(turn, f"{where}[{number}]", reference, allow_empty=allow_empty)
         for number, turn in enumerate(turns)
     ]
-
-
-def check_id(value: object, where: str) -> str:
-    """An image id: a string that is not empty, and Unicode text; a whole number is its digits.
-
-    Raises:
-        InputError: it is something else.
-
-    Example:
-        >>> check_id("a", "predictions[0][0]"), check_id(355099, "predictions[0][1]")
-        ('a', '355099')
-    """
-    text = plain_id(value)
-    if text is None:
-        # A column of numbers with a gap is one of floats in pandas.
-        text = str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-        fix = "drop it" if value is None else f"write {text!r} if that is the id"
-        raise InputError(f"{where} is {quoted(value)}; an image id is a string. Fix: {fix}.")
-    if not text:
-        raise InputError(f"{where} is an empty string, which is not an image id. Fix: name the image.")
-    if not is_text([text]):
+    expected = reference.get("num_turns", len(turns))
+    if len(turns) != expected:
         raise InputError(
-            f"{where} is {quoted(value)}, which holds half of a surrogate pair and is not Unicode text. "
-            "Fix: write the id as it was before it was decoded."
+            f"{where} has {len(turns)} rankings, its session {expected} turns. Fix: give one ranking a turn."
         )
-    return text
+    return rankings
 
 
-def is_text(ids: Sequence[Any]) -> bool:
-    """Whether all are strings of whole Unicode characters, found out quickly.
-
-    Example:
-        >>> is_text(["a", "é"]), is_text(["a", 1]), is_text(["\\ud800"])
-        (True, False, False)
-    """
-    try:
-        # Quicker than asking each for its type: joining refuses whatever is not a string.
-        joined = "".join(ids)
-    except TypeError:
-        return False
-    if not joined.isascii():
-        try:
-            joined.encode()
-        except UnicodeEncodeError:
-            return False
-    return True
+def _from_row(row: object, where: str) -> Reference:
+    if not isinstance(row, Mapping):
+        raise InputError(f"{where} is {quoted(row)}; a row is a dict. Fix: pass the rows of a benchmark.")
+    picked = _pick(row)
+    if not picked:
+        names = _listed([*_ROW_FIELDS.values(), *_SESSION_FIELDS.values()])
+        raise InputError(f"{where} has none of {names}. Fix: pass queries or sessions, not images.")
+    if "target" not in picked and not picked.get("positives"):
+        raise InputError(
+            f"{where}{_row_name(row)}: its ground truth is withheld. Fix: ask the publisher's server."
+        )
+    return picked
 
 
-def _listed(value: object, where: str, what: str, fix: str) -> list[Any]:
-    fault = order_fault(value)
-    if fault is None:
-        try:
-            return as_list(value)
-        except TypeError:  # An array without a dimension.
-            fault = "one value"
-    if "no order" in fault:
-        raise InputError(f"{where} is {fault}; {what}. Fix: pass a list, in the order that is meant.")
-    raise InputError(f"{where} is {quoted(value)}; {what.partition(',')[0]}. Fix: {fix}.")
+def _pick(row: Mapping[str, Any]) -> Reference:
+    fields = _SESSION_FIELDS if "ground_truth_ids" in row else _ROW_FIELDS
+    picked = {field: row[name] for field, name in fields.items() if row.get(name) is not None}
+    for field in ("subset", "gallery"):
+        if field in picked and not len(picked[field]):
+            del picked[field]
+    return picked
 
 
-def _repeated(ids: Sequence[str], where: str, what: str) -> str:
-    seen: dict[str, int] = {}
-    for position, image_id in enumerate(ids):
-        if image_id in seen:
-            return (
-                f"{where}[{position}] is {image_id!r}, which stands at [{seen[image_id]}] already; a {what} "
-                "names an image once. Fix: keep the first."
+def _check_field(field: str, value: object, where: str) -> Any:
+    if field in ("target", "reference"):
+        return check_id(value, where)
+    called = {"positives": "list of positives", "negatives": "list of hard negatives"}
+    what = called.get(field, field)
+    return check_ids(value, where, what=what, allow_empty=field == "negatives", ordered=False)
+
+
+def _check_subset(checked: Reference, where: str) -> None:
+    for field in ("target", "reference"):
+        if checked[field] not in checked["subset"]:
+            raise InputError(
+                f"{where}: {field} {checked[field]!r} is not in the subset. Fix: give all its members."
             )
-        seen[image_id] = position
-    return f"{where} names an image twice. Fix: keep the first."
+    if checked["target"] == checked["reference"]:
+        raise InputError(
+            f"{where}: {checked['target']!r} is both target and reference. Fix: correct one of them."
+        )
 
 
-def quoted(value: object) -> str:
-    """A value as messages show it, cut to 60 characters."""
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+def _turn_count(value: object, where: str) -> int:
+    if not is_whole(value) or value < 1:
+        raise InputError(
+            f"{where} is {quoted(value)}; a session has 1 turn or more. Fix: give the number of turns."
+        )
+    return int(value)
+
+
+def _refuse_unknown(value: Mapping[str, Any], where: str) -> None:
+    for key in value:
+        if key not in FIELDS and key != QUERY:
+            hint = did_you_mean(key, FIELDS)
+            raise InputError(f"{where} has the unknown key {key!r}.{hint} Fix: use {_listed(FIELDS)}.")
+
+
+def _missing(value: Mapping[str, Any], where: str, field: str, is_row: bool) -> str:
+    if not is_row:
+        return (
+            f"{where} lacks {field!r}. Fix: add it; cir_metrics.references(rows) takes it from a benchmark."
+        )
+    name = _key(value, field, is_row)
+    if name in value:
+        return (
+            f"{where}{_row_name(value)}: {name!r} is {'null' if value[name] is None else 'empty'}. Fix: use "
+            "a metric that this benchmark has or, where the ground truth is withheld, the publisher's server."
+        )
+    return f"{where}{_row_name(value)} lacks {name!r}. Fix: pass a row of a benchmark that has this metric."
+
+
+def _key(value: Mapping[str, Any], field: str, is_row: bool) -> str:
+    if not is_row:
+        return field
+    return (
+        "ground_truth_ids"
+        if field == "positives" and "ground_truth_ids" in value
+        else _ROW_FIELDS.get(field, field)
+    )
+
+
+def _row_name(row: Mapping[str, Any]) -> str:
+    for name in ("query_id", "session_id"):
+        if name in row:
+            return f" ({name} {row[name]!r})"
+    return ""
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(repr(name) for name in names)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import Any
 
 import datasets
 import evaluate
@@ -17,20 +18,9 @@ import evaluate
 from cir_metrics.catalogue import METRICS, MetricEntry, check_variant
 from cir_metrics.errors import CallError, InputError
 from cir_metrics.evaluation import Results
-from cir_metrics.ground_truth import (
-    Reference,
-    check_own_gallery,
-    check_reference,
-    check_subset_ranking,
-    check_turn_count,
-    ids_of,
-    query_of,
-)
-from cir_metrics.ids import alike, answered_once, warn_of_padding
-from cir_metrics.inputs import check_cutoffs, check_ids, check_turns
+from cir_metrics.inputs import Inputs, Reference, check_inputs, check_ranking, check_session
 from cir_metrics.lists import evaluate_multi_turn, evaluate_single_turn
-from cir_metrics.pairing import paired
-from cir_metrics.sums import is_whole
+from cir_metrics.sums import check_cutoffs, is_whole
 
 # A module's script imports from here alone: evaluate reads its imports one line at a time. The classes here
 # stay abstract, as none names a metric: evaluate takes the first concrete one that it finds in a script,
@@ -42,24 +32,15 @@ __all__ = [
     "Results",
     "SingleTurnMetric",
     "SubsetMetric",
-    "check_ids",
-    "check_turn_count",
-    "check_turns",
+    "check_session",
     "evaluate_multi_turn",
     "evaluate_single_turn",
 ]
 
 _TEXT = datasets.Value("string")
 _IDS = datasets.List(_TEXT)
+_NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 _FIELD_TYPES = {"target": _TEXT, "reference": _TEXT, "subset": _IDS, "positives": _IDS, "negatives": _IDS}
-
-
-class _CheckedBatch(NamedTuple):
-    """Checked predictions, what the metric needs of each reference, and by query a hash of its answer."""
-
-    predictions: list[Any]
-    references: list[Reference]
-    answers: dict[str, int]
 
 
 class RankingMetric(evaluate.Metric, abc.ABC):  # type: ignore[misc]
@@ -73,10 +54,12 @@ class RankingMetric(evaluate.Metric, abc.ABC):  # type: ignore[misc]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Take what `evaluate.load` passes on."""
-        self._added = 0
-        self._longest = 0, 0
-        self._answers: dict[str, int] = {}
+        self._forget()
         super().__init__(*args, **kwargs)
+
+    def _forget(self) -> None:
+        self._added, self._longest = 0, (0, 0)
+        self._answers: dict[str, int] = {}
 
     def _build_data_dir(self) -> str:
         return str(self._data_dir_root if self.keep_in_memory else self._writing(super()._build_data_dir))
@@ -128,21 +111,19 @@ class RankingMetric(evaluate.Metric, abc.ABC):  # type: ignore[misc]
         if predictions is None and references is None:
             self._check_gallery(options, self._longest)
         else:
-            batch = self._check_batch(predictions, references)
-            self._check_gallery(options, max(self._longest, self._longest_of(batch)))
-            self._store(batch)
+            self._add(predictions, references, options)
         if not self._added:
             raise InputError(f"{self.metric}: nothing was added. Fix: pass predictions and references.")
         try:
             values: dict[str, float] | None = super().compute(**options)
         finally:  # a refusal, too, leaves nothing of what was added
-            self._added, self._longest, self._answers = 0, (0, 0), {}
+            self._forget()
         return values
 
     def add_batch(self, *, predictions: Any = None, references: Any = None, **unknown: Any) -> None:
         """Add a batch of predictions and references."""
         self._refuse(unknown, ("predictions", "references"))
-        self._store(self._check_batch(predictions, references))
+        self._add(predictions, references)
 
     def add(self, *, prediction: Any = None, reference: Any = None, **unknown: Any) -> None:
         """Add one prediction and its reference."""
@@ -150,8 +131,7 @@ class RankingMetric(evaluate.Metric, abc.ABC):  # type: ignore[misc]
         if prediction is None and reference is None and set(unknown) == {"predictions", "references"}:
             prediction, reference = unknown.pop("predictions"), unknown.pop("references")
         self._refuse(unknown, ("prediction", "reference"))
-        batch = self._check_batch([prediction], [reference])
-        self._store(batch)
+        self._add([prediction], [reference])
 
     def _compute(
         self, *, predictions: list[Any], references: list[Reference], **options: Any
@@ -202,33 +182,19 @@ class RankingMetric(evaluate.Metric, abc.ABC):  # type: ignore[misc]
             raise InputError(f"gallery_size={size!r}; a gallery has 1 image or more. Fix: give their number.")
         return options
 
-    def _check_batch(self, predictions: Any, references: Any) -> _CheckedBatch:
-        given, rows = paired(references, predictions=predictions)
-        checked: list[Any] = []
-        projected: list[Reference] = []
-        for position, (prediction, row) in enumerate(zip(given, rows, strict=True), start=self._added):
-            reference = check_reference(row, f"references[{position}]", self.entry.fields)
-            where = f"predictions[{position}]"
-            answer = self.check_prediction(prediction, where, reference)
-            checked.append(check_own_gallery(answer, reference, where) if "gallery" in reference else answer)
-            for field in ("gallery", "num_turns"):
-                reference.pop(field, None)
-            projected.append(reference)
-        queries = [query_of(row) for row in rows]
-        marks = [
-            hash(repr((alike(answer, ids_of(reference)), reference)))
-            for answer, reference in zip(checked, projected, strict=True)
-        ]
-        kept, other = answered_once(queries, marks, self._answers)
-        if other is not None:
-            raise InputError(
-                f"predictions[{self._added + other}] answers {queries[other]!r}, which has another "
-                "answer or reference already. Fix: keep one of them."
-            )
-        if len(kept) < len(rows):
-            warn_of_padding("predictions", queries, kept)
-        answers = {query: mark for query, mark in zip(queries, marks, strict=True) if query is not None}
-        return _CheckedBatch([checked[n] for n in kept], [projected[n] for n in kept], answers)
+    def _add(self, predictions: Any, references: Any, options: Mapping[str, Any] = _NO_OPTIONS) -> None:
+        """Check a batch, and hand to evaluate what counts of it."""
+        given = {"predictions": (predictions, self.check_prediction)}
+        batch = check_inputs(references, self.entry.fields, given, first=self._added)
+        batch, answers = batch.once(self._answers, first=self._added)
+        longest = max(self._longest, self._longest_of(batch))
+        self._check_gallery(options, longest)
+        if batch.references:
+            stored = [{field: row[field] for field in self.entry.fields} for row in batch.references]
+            super().add_batch(predictions=batch.columns["predictions"], references=stored)
+            self._added += len(stored)
+            self._longest = longest
+            self._answers |= answers
 
     def _check_gallery(self, options: Mapping[str, Any], longest: tuple[int, int]) -> None:
         size = options.get("gallery_size")
@@ -238,22 +204,10 @@ class RankingMetric(evaluate.Metric, abc.ABC):  # type: ignore[misc]
                 f"predictions[{-before}] ranks {length} images, gallery_size={size}. Fix: give the true size."
             )
 
-    def _longest_of(self, batch: _CheckedBatch) -> tuple[int, int]:
+    def _longest_of(self, batch: Inputs) -> tuple[int, int]:
         """Length of the longest list and its position, negated so that the first of equals is greatest."""
-        return max(
-            ((len(each), -position) for position, each in enumerate(batch.predictions, start=self._added)),
-            default=(0, 0),
-        )
-
-    def _store(self, batch: _CheckedBatch) -> None:
-        if batch.predictions:
-            super().add_batch(predictions=batch.predictions, references=batch.references)
-            self._count(batch)
-
-    def _count(self, batch: _CheckedBatch) -> None:
-        self._longest = max(self._longest, self._longest_of(batch))
-        self._added += len(batch.predictions)
-        self._answers |= batch.answers
+        lists = enumerate(batch.columns["predictions"], start=self._added)
+        return max(((len(each), -position) for position, each in lists), default=(0, 0))
 
     def _refuse(self, given: Mapping[str, Any], takes: Sequence[str], known: Sequence[str] = ()) -> None:
         for name in given:
@@ -266,7 +220,7 @@ class SingleTurnMetric(RankingMetric):
 
     def check_prediction(self, value: object, where: str, reference: Reference) -> list[str]:
         """A ranking: distinct ids, at least one."""
-        return check_ids(value, where, what="ranking")
+        return check_ranking(value, where, reference, allow_empty=False)
 
     def score(self, predictions: list[Any], references: list[Reference], **options: Any) -> Results:
         """Values at each cutoff, computed by the variant where there are several, or without cutoff."""
@@ -284,7 +238,7 @@ class SubsetMetric(SingleTurnMetric):
 
     def check_prediction(self, value: object, where: str, reference: Reference) -> list[str]:
         """A ranking of the subset's members other than the reference image."""
-        return check_subset_ranking(super().check_prediction(value, where, reference), reference, where)
+        return check_ranking(value, where, reference, among="subset", allow_empty=False)
 
     def score(self, predictions: list[Any], references: list[Reference], **options: Any) -> Results:
         """Values at each cutoff."""
@@ -300,9 +254,7 @@ class MultiTurnMetric(RankingMetric):
 
     def check_prediction(self, value: object, where: str, reference: Reference) -> list[list[str]]:
         """Rankings, as many as the session has turns where the reference says so."""
-        turns = check_turns(value, where)
-        check_turn_count(turns, reference, where)
-        return turns
+        return check_session(value, where, reference, allow_empty=False)
 
     def score(self, predictions: list[Any], references: list[Reference], **options: Any) -> Results:
         """Values at each cutoff."""

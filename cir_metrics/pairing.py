@@ -1,4 +1,6 @@
-"""Which prediction belongs to which reference: by query id where both say it, else by position.
+"""Which entry belongs to which: predictions to references, rows to ids, and answers that are there twice.
+
+Entries belong together by query id where both say it, else by position.
 
 A data frame or a series says query ids by its index, unless that is the default one of pandas, which only
 counts the rows. References say them by `query_id` or `session_id`, or by their index.
@@ -6,15 +8,87 @@ counts the rows. References say them by `query_id` or `session_id`, or by their 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from cir_metrics.errors import InputError
-from cir_metrics.ground_truth import query_of
-from cir_metrics.ids import QUERY, SESSION, frame_rows, index_ids, is_frame
-from cir_metrics.inputs import check_list
+from cir_metrics.ids import as_list, check_list, is_frame, is_missing, plain_id
 
+QUERY, SESSION = "query_id", "session_id"
+"""What a row says its id under."""
+_IDS_OF_ROWS = frozenset({QUERY, SESSION})
+_SESSION_MARKS = frozenset({"turns", "ground_truth_ids"})
 _Ids = list[str | None]
+
+
+def query_of(row: object) -> str | None:
+    """Id of the query or session that a row or a reference is of; None where it does not say it.
+
+    Example:
+        >>> query_of({"query_id": 12063, "target_image_id": "a"}), query_of({"target": "a"})
+        ('12063', None)
+    """
+    if not isinstance(row, Mapping):
+        return None
+    return plain_id(row.get(QUERY, row.get(SESSION)))
+
+
+def index_ids(value: Any) -> list[str | None] | None:
+    """The ids in the index of a data frame or a series; None in place of a label that cannot be an id.
+
+    Returns:
+        None where there is no index, or only the default one of pandas, which counts the rows from 0.
+
+    Example:
+        >>> import pandas as pd
+        >>> index_ids(pd.Series(["a", "b"], index=["q", 7])), index_ids(pd.Series(["a", "b"]))
+        (['q', '7'], None)
+    """
+    if not hasattr(value, "iloc"):
+        return None
+    index = value.index
+    if type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1:
+        return None
+    return [plain_id(label) for label in index.tolist()]
+
+
+def frame_rows(value: Any) -> Any:
+    """The rows of a data frame as dicts, without the fields that are empty; anything else as it is.
+
+    Where there is no column of ids, the index holds them. A series of dicts has its ids in the same way.
+    """
+    if not hasattr(value, "iloc"):
+        return value
+    rows = as_list(value)
+    named = False
+    if is_frame(value):
+        named = not _IDS_OF_ROWS.isdisjoint(value.columns)
+        rows = [
+            {key: each for key, each in row.items() if not is_missing(each)}
+            for row in value.to_dict("records")
+        ]
+    ids = None if named else index_ids(value)
+    return rows if ids is None else [_with_id(row, each) for row, each in zip(rows, ids, strict=True)]
+
+
+def _with_id(row: Any, own: str | None) -> Any:
+    if own is None or not isinstance(row, Mapping) or not _IDS_OF_ROWS.isdisjoint(row):
+        return row
+    return {QUERY if _SESSION_MARKS.isdisjoint(row) else SESSION: own, **row}
+
+
+def named_entries(value: Any) -> list[tuple[Any, Any]] | None:
+    """Entries with their names: of a mapping, or a data frame or series, whose index names them; else None.
+
+    Example:
+        >>> named_entries({5: ["a"]}), named_entries([["a"]])
+        ([(5, ['a'])], None)
+    """
+    if isinstance(value, Mapping):
+        return list(value.items())
+    return list(zip(value.index.tolist(), as_list(value), strict=True)) if hasattr(value, "iloc") else None
 
 
 def paired(references: Any, **predictions: Any) -> tuple[list[Any], ...]:
@@ -157,3 +231,50 @@ def _places(columns: Sequence[_Ids]) -> list[list[int]]:
         ]
         for column in range(len(columns))
     ]
+
+
+def answered_once(
+    keys: Sequence[str | None], answers: Sequence[Any], before: Mapping[str, Any] = MappingProxyType({})
+) -> tuple[list[int], int | None]:
+    """The places of the answers that count, where samplers repeat queries to fill their last batches.
+
+    Args:
+        keys: id of each answer's query; None where it is not said.
+        answers: what was answered.
+        before: what was answered earlier, by query.
+
+    Returns:
+        The first place of each query, in order; and the place of an answer that differs from an earlier one
+        to the same query, or None.
+
+    Example:
+        >>> answered_once(["q", "r", "q"], [["a"], ["b"], ["a"]]), answered_once(["q"], ["b"], {"q": "a"})
+        (([0, 1], None), ([], 0))
+    """
+    first: dict[str, Any] = {}
+    kept: list[int] = []
+    for place, (key, answer) in enumerate(zip(keys, answers, strict=True)):
+        if key is None or (key not in first and key not in before):
+            kept.append(place)
+            if key is not None:
+                first[key] = answer
+        elif (first[key] if key in first else before[key]) != answer:
+            return kept, place
+    return kept, None
+
+
+def warn_of_padding(name: str, keys: Sequence[str | None], kept: Sequence[int], stacklevel: int = 4) -> None:
+    """Say which answers are there again and count once.
+
+    Args:
+        name: what holds the answers.
+        keys: id of each answer's query.
+        kept: the places that count.
+        stacklevel: whose line the warning names, as `warnings.warn` counts.
+    """
+    again = [keys[place] for place in sorted(set(range(len(keys))).difference(kept))]
+    warnings.warn(
+        f"{name}: {len(again):,} repeated answers, to {again[0]!r} first, equal earlier ones and count once. "
+        "(Samplers of several processes fill their last batches so.) Fix: drop the repeated rows.",
+        stacklevel=stacklevel,
+    )

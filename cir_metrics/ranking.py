@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cir_metrics.errors import InputError
-from cir_metrics.inputs import check_ids
+from cir_metrics.ids import check_ids
 from cir_metrics.sums import IntArray, as_array, check_cutoff
 from cir_metrics.ties import Ties, check_query_ids, tie_keys
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, TypeGuard
 
@@ -112,6 +112,25 @@ def as_array(value: object, name: str) -> NDArray[Any]:
         raise InputError(
             f"{name} is not a rectangular array: its rows differ in length. Fix: pad the short ones."
         ) from error
+
+
+def check_cutoffs(ks: object) -> tuple[int, ...]:
+    """`ks` as a tuple of ints without repeats, in the order given.
+
+    Raises:
+        InputError: `ks` is not a tuple or list, is empty, or holds something else than ints of 1 or more.
+
+    Example:
+        >>> check_cutoffs([5, 10])
+        (5, 10)
+    """
+    if isinstance(ks, (str, bytes, Mapping)) or not isinstance(ks, Sequence):
+        raise InputError(
+            f"ks={ks!r}; give a tuple or list of cutoffs. Fix: pass ks=(5, 10), or ks=(5,) for one."
+        )
+    if not ks:
+        raise InputError(f"ks={ks!r} is empty. Fix: name at least one cutoff, such as ks=(5,).")
+    return tuple(dict.fromkeys(check_cutoff(k) for k in ks))
 
 
 def check_cutoff(k: object) -> int:

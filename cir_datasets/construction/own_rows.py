@@ -23,7 +23,8 @@ from cir_datasets.rows.benchmark import GALLERY, union_of
 from cir_datasets.rows.written import id_fault, named_images, typed
 from cir_metrics.catalogue import METRICS, parse_metric
 from cir_metrics.errors import CallError, CirError
-from cir_metrics.ids import as_list, frame_rows, order_fault, plain_id, spellings
+from cir_metrics.ids import as_list, order_fault, plain_id, spellings
+from cir_metrics.pairing import frame_rows
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark

@@ -10,8 +10,7 @@ from typing import Any
 from cir_metrics.module import (  # From: cir-benchmarks
     InputError,
     SingleTurnMetric,
-    check_turn_count,
-    check_turns,
+    check_session,
 )
 
 
@@ -32,9 +31,7 @@ class MeanRank(SingleTurnMetric):
     def check_prediction(self, value: object, where: str, reference: dict[str, Any]) -> list[str]:
         """A ranking, or the ranking of a session's last turn."""
         if isinstance(value, (list, tuple)) and value and not isinstance(value[0], (str, type(None))):
-            turns = check_turns(value, where)
-            check_turn_count(turns, reference, where)
-            return turns[-1]
+            return check_session(value, where, reference, allow_empty=False)[-1]
         if "num_turns" in reference:
             raise InputError(
                 f"{where} is one ranking, its reference a session. Fix: give one ranking a turn."

@@ -12,7 +12,8 @@ from cir_datasets.registry.suites import find_suite
 from cir_datasets.rows.benchmark import AskedRanking, second_on_board
 from cir_datasets.rows.hashing import gallery_hash
 from cir_metrics.errors import did_you_mean
-from cir_metrics.ids import answered_once, as_list, is_frame, order_fault, plain_id, warn_of_padding
+from cir_metrics.ids import as_list, is_frame, order_fault, plain_id
+from cir_metrics.pairing import answered_once, warn_of_padding
 from submissions.errors import MethodError
 from submissions.methods.turns import Candidates, Turn, turns_of
 from submissions.rank_file.benchmarks import MAX_DEPTH, board_depth

@@ -8,15 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from cir_datasets.common.terminal import counted
 from cir_datasets.rows.benchmark import AskedRanking, first_ranking
-from cir_metrics.ids import (
-    alike,
-    answered_once,
-    as_list,
-    named_entries,
-    order_fault,
-    plain_id,
-    warn_of_padding,
-)
+from cir_metrics.ids import alike, as_list, order_fault, plain_id
+from cir_metrics.pairing import answered_once, named_entries, warn_of_padding
 from submissions.errors import MethodError
 from submissions.methods.turns import Candidates, Turn, removed_reference, turns_of
 from submissions.rank_file.benchmarks import SUBSET_DEPTH

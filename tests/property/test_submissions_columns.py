@@ -15,7 +15,7 @@ from cir_datasets.registry import spec
 from cir_datasets.rows.benchmark import Benchmark
 from cir_metrics import evaluate_multi_turn, evaluate_single_turn
 from cir_metrics.evaluation import mark
-from cir_metrics.ground_truth import references
+from cir_metrics.inputs import references
 from submissions.formats.native import UncheckedFile
 from submissions.rank_file.benchmarks import queries
 from submissions.rank_file.columns import Columns

@@ -11,8 +11,9 @@ import pytest
 import cir_metrics
 from cir_metrics import evaluate_multi_turn, evaluate_single_turn
 from cir_metrics.errors import CirError, InputError, UnknownNameError
-from cir_metrics.ground_truth import check_reference
-from cir_metrics.inputs import check_cutoffs, check_ids, check_list, check_turns
+from cir_metrics.ids import check_ids, check_list
+from cir_metrics.inputs import check_reference, check_session
+from cir_metrics.sums import check_cutoffs
 
 QUERY = {
     "query_id": "12",
@@ -220,7 +221,7 @@ def test_arrays_and_tuples_are_rankings_too() -> None:
 )
 def test_malformed_sessions_are_refused(value: Any, text: str) -> None:
     with says(text):
-        check_turns(value, "predictions[0]")
+        check_session(value, "predictions[0]", {}, allow_empty=False)
 
 
 # --- references ---

@@ -21,7 +21,7 @@ from cir_datasets.registry import spec
 from cir_datasets.rows.benchmark import Benchmark
 from cir_metrics import evaluate_single_turn
 from cir_metrics.errors import CallError
-from cir_metrics.ground_truth import references
+from cir_metrics.inputs import references
 from leaderboard.cli import build
 
 
