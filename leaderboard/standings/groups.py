@@ -38,24 +38,25 @@ def board_groups(
     Returns:
         The groups by submission id, and the tests behind them.
     """
-    found: dict[str, FloatArray] = {}
+    values: dict[str, FloatArray] = {}
     for entry in filter(may_have_a_group, entries):
-        terms = [kept.get(entry.submission.id, {}).get(term) for term in board.primary_terms]
-        whole = [term for term in terms if term is not None]
-        if len(whole) < len(terms) or len(set(map(len, whole))) > 1:
-            log.info("board %s: no values per query of %s", board.id, entry.submission.id)
+        name = entry.submission.id
+        by_metric = kept.get(name, {})
+        terms = [by_metric[term] for term in board.primary_terms if term in by_metric]
+        if len(terms) < len(board.primary_terms) or len(set(map(len, terms))) > 1:
+            log.info("board %s: no values per query of %s", board.id, name)
             continue
-        values = exact_means(whole)
-        if math.isclose(exact_mean(values), entry.value, rel_tol=EQUAL, abs_tol=EQUAL):
-            found[entry.submission.id] = values
-    if not found:
+        means = exact_means(terms)
+        if math.isclose(exact_mean(means), entry.value, rel_tol=EQUAL, abs_tol=EQUAL):
+            values[name] = means
+    if not values:
         return {}, {}
-    sizes = Counter(map(len, found.values()))
+    sizes = Counter(map(len, values.values()))
     most = max(sizes, key=lambda size: (sizes[size], size))
-    found = {name: values for name, values in found.items() if len(values) == most}
+    values = {name: each for name, each in values.items() if len(each) == most}
     higher = board.primary_direction == "higher"
-    groups = leader_groups(list(found.values()), higher=higher, key=board.benchmark, known=known)
-    return dict(zip(found, groups.group, strict=True)), groups.tests
+    groups = leader_groups(list(values.values()), higher=higher, key=board.benchmark, known=known)
+    return dict(zip(values, groups.group, strict=True)), groups.tests
 
 
 def may_have_a_group(entry: Entry) -> bool:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 Places = tuple[int, int]
-"""Numbers of two methods."""
+"""Numbers of two methods, the first one's in front."""
 
 
 def compare(
@@ -147,7 +147,7 @@ def _score(file: FileLike, benchmark: BenchmarkLike, metrics: Sequence[str], max
 
 def pair_tests(
     samples: Sequence[Sample], metrics: Sequence[str], *, draws: int, seed: int
-) -> dict[Places, dict[str, PValue]]:
+) -> dict[tuple[Places, str], PValue]:
     """The randomisation test of each pair of methods by each metric, on what each query adds to the numbers.
 
     Args:
@@ -155,9 +155,6 @@ def pair_tests(
         metrics: names of numbers that are means over queries.
         draws: random changes of sign of tests that are not exact.
         seed: their seed.
-
-    Returns:
-        By the places of a pair, the first one's in front, and by metric.
     """
     joined = [sample.joined(metric) for metric in metrics for sample in samples]
     tests = PairedTests(np.stack(joined, axis=1), draws=draws, seed=seed, key=samples[0].of)
@@ -165,10 +162,9 @@ def pair_tests(
     graded = [column for column, values in enumerate(joined) if len(np.unique(values)) > 2]
     starts = dict(zip(metrics, range(0, len(joined), len(samples)), strict=True))
     return {
-        (one, other): {
-            metric: tests.test(start + one, start + other, ahead=graded) for metric, start in starts.items()
-        }
+        ((one, other), metric): tests.test(start + one, start + other, ahead=graded)
         for one, other in itertools.combinations(range(len(samples)), 2)
+        for metric, start in starts.items()
     }
 
 
@@ -177,44 +173,40 @@ def _differences(
 ) -> dict[Places, dict[str, Difference]]:
     """Every metric of every pair; the columns of all pairs share the draws."""
     tests = pair_tests(samples, metrics, draws=draws, seed=seed)
-    values = [[sample.values(metric) for metric in metrics] for sample in samples]
+    values = [{metric: sample.values(metric) for metric in metrics} for sample in samples]
     columns = [
         np.stack(
             [
-                paired_differences(values[one][m][part], values[other][m][part])
-                for one, other in tests
-                for m in range(len(metrics))
+                paired_differences(values[one][metric][part], values[other][metric][part])
+                for (one, other), metric in tests
             ],
             axis=1,
         )
         for part in range(len(samples[0].parts))
     ]
-    weights = np.tile(np.stack([samples[0].weights(metric) for metric in metrics], axis=1), len(tests))
+    shares = {metric: samples[0].weights(metric) for metric in metrics}
+    weights = np.stack([shares[metric] for _, metric in tests], axis=1)
     drawn = samples[0].bootstrap(columns, weights, draws=draws, seed=seed)
     low, high = (ends.tolist() for ends in percentile_interval(drawn, 1 - alpha))
     means = exact_sums([share * exact_means(part) for share, part in zip(weights, columns, strict=True)])
-    adjusted = holm([test.p for found in tests.values() for test in found.values()]).tolist()
+    adjusted = holm([test.p for test in tests.values()]).tolist()
     signs = np.sign(np.concatenate(columns))
-    numbers = itertools.count()
-    differences: dict[Places, dict[str, Difference]] = {}
-    for pair, found in tests.items():
-        differences[pair] = {}
-        for metric, test in found.items():
-            number = next(numbers)
-            positive, negative = (int(np.count_nonzero(signs[:, number] == sign)) for sign in (1, -1))
-            wins, losses = (positive, negative) if is_better(metric, 1, 0) else (negative, positive)
-            differences[pair][metric] = Difference(
-                metric=metric,
-                n=len(signs),
-                difference=float(means[number]),
-                interval=Interval(low[number], high[number]),
-                test=test,
-                adjusted=adjusted[number],
-                significant=adjusted[number] <= alpha,
-                wins=wins,
-                ties=len(signs) - wins - losses,
-                losses=losses,
-            )
+    differences: dict[Places, dict[str, Difference]] = defaultdict(dict)
+    for number, ((pair, metric), test) in enumerate(tests.items()):
+        better = 1 if is_better(metric, 1, 0) else -1
+        wins, losses = (int(np.count_nonzero(signs[:, number] == sign)) for sign in (better, -better))
+        differences[pair][metric] = Difference(
+            metric=metric,
+            n=len(signs),
+            difference=float(means[number]),
+            interval=Interval(low[number], high[number]),
+            test=test,
+            adjusted=adjusted[number],
+            significant=adjusted[number] <= alpha,
+            wins=wins,
+            ties=len(signs) - wins - losses,
+            losses=losses,
+        )
     return differences
 
 

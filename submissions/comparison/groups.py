@@ -87,15 +87,13 @@ def leader_groups(
 
     One of the three holds, since H_i and S_i both are all methods with a p_j below some bound. The first walk
     cannot end by the third: what m * p_j <= alpha begins, Holm rejects. In the second a p_j of H_i lies above
-    alpha / k_i and not above alpha / (m - |H_i| + 1), so that k falls and there are m walks at most. Hence
-    the groups are always such that Holm rejects, over the tests shown, each method that begins a group; and
-    where they are settled, no other. Where they are not, the tests may have no such groups at all.
+    alpha / k_i and not above alpha / (m - |H_i| + 1), so that k falls and there are m walks at most.
 
-    Methods of equal mean share a group, whatever their order: they take one step of the walk together, and
-    lead together, with the largest p-value of their pairs in place of one, which still counts once a method.
+    Methods of equal mean take one step of the walk and lead together, with the largest p-value of their pairs
+    in place of one, which still counts once a method.
 
-    (Paired randomisation test: Smucker, Allan and Carterette, CIKM 2007, by `cir_metrics.significance`; Holm,
-    Scandinavian Journal of Statistics 1979. The walk is ours.)
+    (Paired randomisation test: Smucker, Allan and Carterette, CIKM 2007; Holm, Scandinavian Journal of
+    Statistics 1979. The walk is ours.)
 
     Args:
         values: of each method one value per query, shape (n,), in any order of the methods.
@@ -105,11 +103,7 @@ def leader_groups(
             m / alpha - 1 of them, so that a test may pass Holm's first step.
         seed: 0 or more.
         key: see `cir_metrics.resampling.generator`.
-        known: `Groups.tests` of an earlier call. Pairs in it are not tested again, and the result is the same
-            with it as without.
-
-    Returns:
-        The groups, and the tests behind them.
+        known: `Groups.tests` of an earlier call, which are not made again; the result is the same.
 
     Raises:
         InputError: no methods, values of different lengths or not finite, alpha or draws out of range.
@@ -122,7 +116,13 @@ def leader_groups(
     """
     check_alpha(alpha)
     check_draws(draws)
-    matrix = _matrix(values)
+    sizes = [np.shape(each) for each in values]
+    if not sizes or len(sizes[0]) != 1 or set(sizes) != {sizes[0]}:
+        raise InputError(
+            f"values have the shapes {sorted(set(sizes))}. "
+            "Fix: pass one method or more, each with one value for each of the same queries."
+        )
+    matrix = check_values(np.stack(values, axis=1), "values")
     m = matrix.shape[1] - 1
     while m > alpha * (1 + draws):
         draws *= 2
@@ -145,14 +145,7 @@ def leader_groups(
 
 
 class _Walk:
-    """One way down the order; what is known of each method, by its number.
-
-    Args:
-        steps: the methods, best first.
-        pairs: gives the p-value of two steps.
-        factor: what a p-value is multiplied by.
-        alpha: what the product is compared with.
-    """
+    """One way down the order of steps, W(factor); what is known of each method, by its number."""
 
     def __init__(self, steps: Sequence[Step], pairs: _Pairs, factor: int, alpha: float) -> None:
         leading = steps[0]
@@ -174,10 +167,7 @@ class _Walk:
         self.rejected = {method for method, test in self.tests.items() if test.adjusted <= alpha}
         self.begins = {method for method, above in against.items() if self.group[method] != self.group[above]}
 
-    @property
-    def settled(self) -> bool:
-        """Whether Holm rejects just those that begin a group."""
-        return self.rejected == self.begins
+        self.settled = self.rejected == self.begins
 
 
 class _Pairs:
@@ -195,13 +185,7 @@ class _Pairs:
         self._digests = [hashlib.sha256(how + b"\0" + row.tobytes()).digest() for row in rows]
 
     def p(self, leading: Step, step: Step, later: Sequence[Step]) -> float:
-        """The largest p-value of a method of one step and one of the other.
-
-        Args:
-            leading: the step above.
-            step: that below.
-            later: those that may be tested next.
-        """
+        """The largest p-value of a method of one step and one of another; `later` may be tested next."""
         return max(self._p(*pair, self._next(leading, later)) for pair in itertools.product(leading, step))
 
     def _p(self, one: int, other: int, ahead: Iterator[int]) -> float:
@@ -222,16 +206,6 @@ class _Pairs:
     def _name(self, one: int, other: int) -> str:
         """Of two methods by what their test depends on."""
         return hashlib.sha256(b"".join(sorted((self._digests[one], self._digests[other])))).hexdigest()
-
-
-def _matrix(values: Sequence[FloatArray]) -> FloatArray:
-    sizes = [np.shape(each) for each in values]
-    if not sizes or len(sizes[0]) != 1 or set(sizes) != {sizes[0]}:
-        raise InputError(
-            f"values have the shapes {sorted(set(sizes))}. "
-            "Fix: pass one method or more, each with one value for each of the same queries."
-        )
-    return check_values(np.stack(values, axis=1), "values")
 
 
 def _steps(means: Sequence[float], *, higher: bool) -> list[Step]:

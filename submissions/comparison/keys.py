@@ -118,10 +118,6 @@ def _fix(line: str) -> str:
 def key_differences(first: Signature | SuiteSignature, second: Signature | SuiteSignature) -> list[str]:
     """Which parts of two comparability keys differ, those of suites included; one line a part.
 
-    Args:
-        first: one number's signature.
-        second: the other's.
-
     Returns:
         Lines such as `ref: kept against removed`; of a suite's member with its id in brackets behind the
         part. Empty when the numbers are comparable.
@@ -134,19 +130,17 @@ def key_differences(first: Signature | SuiteSignature, second: Signature | Suite
     """
     if isinstance(first, Signature) and isinstance(second, Signature):
         return differences(first, second)
+    asked = f"{_asked(first)} against {_asked(second)}"
     if isinstance(first, Signature) or isinstance(second, Signature):
-        return [f"benchmark: {_asked(first)} against {_asked(second)}"]
-    lines = []
-    if _asked(first) != _asked(second):
-        lines.append(f"suite: {_asked(first)} against {_asked(second)}")
+        return [f"benchmark: {asked}"]
+    lines = [f"suite: {asked}"] if _asked(first) != _asked(second) else []
     if first.average != second.average:
         lines.append(f"mean: {first.average} against {second.average}")
-    if not lines:
-        for one, other in zip(first.members, second.members, strict=True):
-            for line in differences(one, other):
-                part, _, values = line.partition(": ")
-                lines.append(f"{part} ({one.benchmark}): {values}")
-    return lines
+    return lines or [
+        line.replace(":", f" ({one.benchmark}):", 1)
+        for one, other in zip(first.members, second.members, strict=True)
+        for line in differences(one, other)
+    ]
 
 
 def _of_two_dialogues(line: str) -> bool:

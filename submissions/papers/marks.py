@@ -87,10 +87,11 @@ def significantly_worse(
         metrics = list(dict.fromkeys(column.metric for column in own))
         for block in (block for block in blocks if len(block) > 1):
             beside = [samples[name][place] for place in block]
-            for (one, other), by_metric in pair_tests(
-                beside, metrics, draws=tests.draws, seed=tests.seed
-            ).items():
-                found += [((name, each), block[one], block[other], by_metric[each].p) for each in metrics]
+            tested_pairs = pair_tests(beside, metrics, draws=tests.draws, seed=tests.seed)
+            found += [
+                ((name, metric), block[one], block[other], test.p)
+                for ((one, other), metric), test in tested_pairs.items()
+            ]
     worse: dict[Place, dict[int, list[int]]] = {}
     adjusted = holm([p for *_, p in found]).tolist() if found else []
     for (key, one, other, _), p in zip(found, adjusted, strict=True):
