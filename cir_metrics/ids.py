@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, MappingView, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, MappingView, Sequence, Set
 from typing import Any
 
 from cir_metrics.errors import InputError
@@ -120,16 +120,27 @@ def check_list(
 
 
 def check_ids(
-    value: object, where: str, *, what: str, allow_empty: bool = False, ordered: bool = True
+    value: object,
+    where: str,
+    *,
+    what: str,
+    of: str = "an image",
+    allow_empty: bool = False,
+    ordered: bool = True,
+    distinct: bool = True,
+    at: Callable[[int], str] | None = None,
 ) -> list[str]:
-    """A list of distinct image ids.
+    """A list of ids.
 
     Args:
         value: what was given.
         where: how messages name it, such as `predictions[3]`.
         what: what it should be, such as `ranking`.
+        of: what has the ids.
         allow_empty: whether it may hold nothing.
         ordered: whether the order says something, so that a set will not do.
+        distinct: whether an id may stand there once.
+        at: how messages name a place, from 0; None: `where[place]`.
 
     Returns:
         The ids as a list of strings, whole numbers as their digits; the very list given, where it is one.
@@ -145,26 +156,27 @@ def check_ids(
     ids = value
     if not isinstance(ids, list):
         unordered = not ordered and isinstance(value, set | frozenset)
-        said = f"a {what} is a list of image ids"
+        said = f"a {what} is a list of {of.partition(' ')[2]} ids"
         ids = list(value) if unordered else check_list(value, where, said, "pass a list of strings")  # type: ignore[call-overload]
     if not ids:
         if allow_empty:
             return ids
         raise InputError(f"{where} is an empty {what}. Fix: name at least one image.")
-    if not is_text(ids):
-        ids = [check_id(each, f"{where}[{position}]") for position, each in enumerate(ids)]
-    distinct = set(ids)
-    if "" in distinct:
-        raise InputError(
-            f"{where}[{ids.index('')}] is an empty string, which is not an image id. Fix: name the image."
-        )
-    if len(distinct) != len(ids):
+    if not is_text(ids) or "" in ids:
+        named = at or (lambda place: f"{where}[{place}]")
+        ids = [check_id(each, named(place), of) for place, each in enumerate(ids)]
+    if distinct and len(set(ids)) != len(ids):
         raise InputError(_repeated(ids, where, what))
     return ids
 
 
-def check_id(value: object, where: str) -> str:
-    """An image id: a string that is not empty, and Unicode text; a whole number is its digits.
+def check_id(value: object, where: str, of: str = "an image") -> str:
+    """An id: a string that is not empty, and Unicode text; a whole number is its digits.
+
+    Args:
+        value: what was given.
+        where: how messages name it.
+        of: what has the id.
 
     Raises:
         InputError: it is something else.
@@ -178,9 +190,11 @@ def check_id(value: object, where: str) -> str:
         # A column of numbers with a gap is one of floats in pandas.
         text = str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
         fix = "drop it" if value is None else f"write {text!r} if that is the id"
-        raise InputError(f"{where} is {quoted(value)}; an image id is a string. Fix: {fix}.")
+        raise InputError(f"{where} is {quoted(value)}; {of} id is a string. Fix: {fix}.")
     if not text:
-        raise InputError(f"{where} is an empty string, which is not an image id. Fix: name the image.")
+        raise InputError(
+            f"{where} is an empty string, which is not {of} id. Fix: name the {of.partition(' ')[2]}."
+        )
     if not is_text([text]):
         raise InputError(
             f"{where} is {quoted(value)}, which holds half of a surrogate pair and is not Unicode text. "

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from cir_datasets.registry.suites import find_suite
 from cir_datasets.rows.benchmark import AskedRanking, second_on_board
 from cir_datasets.rows.hashing import gallery_hash
-from cir_metrics.errors import did_you_mean
-from cir_metrics.ids import as_list, is_frame, order_fault, plain_id
+from cir_metrics.errors import InputError, did_you_mean
+from cir_metrics.ids import check_ids, is_frame, plain_id
 from cir_metrics.pairing import answered_once, warn_of_padding
 from submissions.errors import MethodError
 from submissions.methods.turns import Candidates, Turn, turns_of
@@ -376,28 +376,38 @@ def _ids(
     argument: str,
     of: str,
     names: Names,
-    spelled: Callable[[list[Any]], list[Any]] | None = None,
+    spelled: Callable[[list[str]], list[str]] | None = None,
 ) -> list[str]:
     called = names.of(argument)
     if given is None:
         raise not_given(argument, of, names)
-    fault = order_fault(given)
-    if fault is not None:
-        raise MethodError(f"{called} is {fault}. Fix: give a list of ids, one a {of}, in order.")
-    ids = [plain_id(each) for each in as_list(given)]
+    named = "a query" if argument == "query_ids" else "an image"
+    ids = given_ids(given, called, f"{of} index", named, functools.partial(names.at, argument))
     if not ids:
         raise MethodError(f"{called} is empty. Fix: name each {of}.")
-    if None in ids:
-        place = ids.index(None)
-        raise MethodError(f"{names.at(argument, place)} is not an id. Fix: give ids as strings.")
     if spelled is None:
-        return ids  # type: ignore[return-value]  # Rows may be there twice, where samplers pad (`answers`).
+        return ids  # Rows may be there twice, where samplers pad (`answers`).
     ids = spelled(ids)
     _check_once(ids, argument, of, names)
-    return ids  # type: ignore[return-value]
+    return ids
 
 
-def _check_once(ids: Sequence[str | None], argument: str, of: str, names: Names) -> None:
+def given_ids(
+    given: Any, called: str, what: str, of: str = "an image", at: Callable[[int], str] | None = None
+) -> list[str]:
+    """Ids as the metrics check them, some of which may be there twice: see `cir_metrics.ids.check_ids`.
+
+    Raises:
+        MethodError: they are no ordered list, or one is no id.
+    """
+    try:
+        ids = check_ids(given, called, what=what, of=of, allow_empty=True, distinct=False, at=at)
+    except InputError as error:
+        raise MethodError(str(error)) from error
+    return list(map(str, ids))  # numpy's texts are texts.
+
+
+def _check_once(ids: Sequence[str], argument: str, of: str, names: Names) -> None:
     _, again = answered_once(ids, range(len(ids)))
     if again is not None:
         raise MethodError(

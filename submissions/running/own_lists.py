@@ -24,6 +24,7 @@ from submissions.running.own_ids import (
     depth_of,
     described,
     from_own,
+    given_ids,
     own_gallery,
     rows_and_turns,
 )
@@ -214,16 +215,7 @@ def _comparable(answer: Any, known: Set[str]) -> Any:
 
 def _ranking(given: Any, key: str, argument: str, task: Joined) -> list[str]:
     """A list of ids, in the benchmark's spelling."""
-    place = task.names.at(argument, key)
-    if fault := order_fault(given):
-        raise MethodError(f"{place}: {fault}. Fix: give a list of image ids, best first.")
-    images = as_list(given)
-    ids = [plain_id(image) for image in images]
-    for rank, image in enumerate(ids, start=1):
-        if not image:
-            raise MethodError(
-                f"{place}: place {rank} is {images[rank - 1]!r:.100}. Fix: give image ids as strings."
-            )
+    ids = given_ids(given, task.names.at(argument, key), "ranking")
     return Spelling(image_family(task.benchmark.spec), task.gallery.place.keys()).all(ids)
 
 

@@ -154,8 +154,11 @@ def changed(ids: Any) -> dict[str, Any]:
         ({"lists": {7.5: FIRST}}, "lists: the key 7.5 is not an id"),
         ({"lists": {**LISTS, "nobody": FIRST}}, r"lists\['nobody'\]: shapes/val has no such query id"),
         ({"lists": {KEYS[0]: FIRST}}, f"lists: 5 of 6 of shapes/val are missing, '{KEYS[1]}' first"),
-        (changed("im1"), f"{PLACE}of type str. Fix: give a list of image ids"),
-        (changed([7.5, *FIRST]), f"{PLACE}place 1 is 7.5. Fix: give image ids as strings"),
+        (changed("im1"), f"{PLACE[:-2]} is 'im1'; a ranking is a list"),
+        (
+            changed([7.5, *FIRST]),
+            f"{PLACE[:-2]}\\[0] is 7.5; an image id is a string. Fix: write '7.5' if that is the id",
+        ),
         (changed(["cat", *FIRST]), f"{PLACE}'cat' is not in the gallery"),
         (changed([f"{OTHERS[0]}.png", *FIRST]), f"an image is listed twice, '{OTHERS[0]}'"),
         (changed([OTHERS[0], *OTHERS]), f"{PLACE}an image is listed twice, '{OTHERS[0]}'"),

@@ -128,7 +128,11 @@ NAN[2, 5] = np.nan
         (SCORES.astype(np.longdouble), {}, r"float16 to float64"),
         (SCORES.astype(complex), {}, "type complex128"),
         (np.ma.masked_greater(SCORES, 0), {}, r"scores: a masked array\. Fix: .*\.filled"),
-        (SCORES, {"query_ids": set(KEYS)}, "query_ids is a set, which has no order. Fix: give a list"),
+        (
+            SCORES,
+            {"query_ids": set(KEYS)},
+            "query_ids is a set, which has no order",
+        ),
         ("scores.npy", {}, "scores: of type str"),
         ([SCORES[:4]], {}, rf"end after 4 rows; query '{KEYS[4]}' has none"),
         ([SCORES, SCORES[:1]], {}, r"block 1 of scores: shape \(1, 60\) behind 6 rows"),
@@ -150,7 +154,7 @@ NAN[2, 5] = np.nan
         (
             SCORES,
             {"image_ids": [*IMAGES[:-1], 7.5]},
-            r"image_ids\[59\] is not an id\. Fix: give ids",
+            r"image_ids\[59\] is 7.5; an image id is a string\. Fix: write",
         ),
         (SCORES[:, 1:], {"image_ids": IMAGES[1:]}, f"1 of 60 images .* missing, '{IMAGES[0]}' first"),
         (SCORES[:, :0], {"image_ids": []}, "image_ids is empty"),
