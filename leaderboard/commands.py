@@ -11,8 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
-from cir_datasets.commands import DataDirAnywhere, LoadsBenchmarks, NoChecksAnywhere
-from cir_datasets.common.options import argument, command, option
+from cir_datasets.commands import (
+    DataDirAnywhere,
+    LoadsBenchmarks,
+    NoChecksAnywhere,
+    argument,
+    command,
+    option,
+)
 from cir_datasets.common.terminal import echo, fitted, visible
 from cir_datasets.errors import missing_extra
 from cir_metrics.errors import CallError, CirError

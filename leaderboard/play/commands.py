@@ -9,8 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cir_datasets.commands import Images, LoadsBenchmarks, benchmark_values
-from cir_datasets.common.options import command, option
+from cir_datasets.commands import Images, LoadsBenchmarks, benchmark_values, command, option
 from cir_datasets.common.terminal import echo
 from cir_datasets.errors import missing_extra
 from cir_metrics.errors import CallError

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cir_datasets.commands import benchmark_values
-from cir_datasets.common.options import Options, option
+from cir_datasets.commands import Options, benchmark_values, option
 from cir_datasets.common.terminal import echo
 
 if TYPE_CHECKING:

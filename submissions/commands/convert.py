@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cir_datasets.commands import LoadsBenchmarks
-from cir_datasets.common.options import argument, command, option
+from cir_datasets.commands import LoadsBenchmarks, argument, command, option
 from cir_datasets.common.terminal import echo
 from submissions.commands import Benchmark, as_text
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cir_datasets.commands import Images, LoadsBenchmarks, benchmark_values
-from cir_datasets.common.options import command, option
+from cir_datasets.commands import Images, LoadsBenchmarks, benchmark_values, command, option
 from cir_datasets.common.terminal import counted, echo
 from submissions.commands import Address, Device, Dtype, Encoder, Engine, Revision, as_text
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 
-from cir_datasets.common.options import argument, command, option
+from cir_datasets.commands import argument, command, option
 from submissions.commands import Benchmark
 from submissions.commands.outputs import WritesRankFile, check_file
 

@@ -7,8 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cir_datasets.commands import Images, LoadsBenchmarks
-from cir_datasets.common.options import command, option
+from cir_datasets.commands import Images, LoadsBenchmarks, command, option
 from cir_datasets.common.terminal import counted, echo
 from cir_datasets.construction.circled.settings import CircledSettings
 from submissions.commands import (

@@ -7,8 +7,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cir_datasets.commands import LoadsBenchmarks, benchmark_values
-from cir_datasets.common.options import argument, command, option
+from cir_datasets.commands import LoadsBenchmarks, argument, benchmark_values, command, option
 from cir_datasets.common.terminal import counted, echo
 from submissions.commands import (
     LANGUAGE_HELP,

@@ -7,7 +7,7 @@ from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cir_datasets.common.options import command, option
+from cir_datasets.commands import command, option
 from cir_datasets.common.terminal import counted, echo
 from cir_datasets.construction.fisd.options import ASPECTS, CARDINALITY, FisdOptions
 from submissions.commands import LANGUAGE_HELP, Dtype, MakesBenchmark, report_usage, speaker_of

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cir_datasets.commands import Images, LoadsBenchmarks, format_values
-from cir_datasets.common.options import argument, command, option
+from cir_datasets.commands import Images, LoadsBenchmarks, argument, command, format_values, option
 from cir_datasets.common.terminal import echo
 from submissions.commands import Prompts, Seed, SingleQueries, report_usage
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cir_datasets.commands import command, option
 from cir_datasets.common.estimates import CALL_SECONDS, PICTURE_TOKENS
-from cir_datasets.common.options import command, option
 from cir_datasets.common.terminal import echo
 from submissions.commands import LANGUAGE_HELP, MakesBenchmark, Seed, report_usage, speaker_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cir_datasets.common.options import Options, command, option
+from cir_datasets.commands import Options, command, option
 from cir_datasets.common.terminal import counted, echo
 from submissions.commands import (
     LANGUAGE_HELP,

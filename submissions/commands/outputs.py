@@ -6,8 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cir_datasets.commands import LoadsBenchmarks
-from cir_datasets.common.options import option
+from cir_datasets.commands import LoadsBenchmarks, option
 from cir_datasets.common.terminal import echo
 from cir_metrics.errors import CallError
 from submissions.commands import KeptImages, as_text

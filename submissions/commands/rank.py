@@ -8,8 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cir_datasets.commands import benchmark_values
-from cir_datasets.common.options import command, option
+from cir_datasets.commands import benchmark_values, command, option
 from cir_datasets.common.terminal import echo
 from submissions.commands.outputs import WritesRankFile, check_file, warn_of_short_rankings
 

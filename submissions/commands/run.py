@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cir_datasets.commands import Images, LoadsBenchmarks, benchmark_values
+from cir_datasets.commands import Images, LoadsBenchmarks, benchmark_values, command, option
 from cir_datasets.common.estimates import PICTURE_TOKENS
-from cir_datasets.common.options import command, option
 from cir_datasets.common.terminal import counted, echo
 from submissions.commands import (
     ENCODER_HELP,

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cir_datasets.commands import PrintsTables, metric_values
-from cir_datasets.common.options import argument, command, option
+from cir_datasets.commands import PrintsTables, argument, command, metric_values, option
 from cir_datasets.common.terminal import counted, echo
 from submissions.commands import FILE_HELP, Benchmark, Resamples, as_text, plot_file
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from cir_datasets.commands import LoadsBenchmarks, format_values
-from cir_datasets.common.options import argument, command, option
+from cir_datasets.commands import LoadsBenchmarks, argument, command, format_values, option
 from cir_datasets.common.terminal import echo
 from submissions.commands import Benchmark, TestsDifferences
 

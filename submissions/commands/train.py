@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from cir_datasets.commands import benchmark_values
-from cir_datasets.common.options import command, option
+from cir_datasets.commands import benchmark_values, command, option
 from cir_datasets.common.terminal import echo
 from submissions.commands.train_compositions import cirplant_command, tirg_command
 from submissions.commands.train_options import Trains, TrainsBySteps, TrainsOnQueries, report_done

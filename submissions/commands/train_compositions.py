@@ -6,7 +6,7 @@ import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cir_datasets.common.options import command, option
+from cir_datasets.commands import command, option
 from cir_datasets.common.terminal import echo
 from submissions.commands.train_options import TrainsOnQueries, report_done
 

@@ -6,8 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cir_datasets.commands import Images, LoadsBenchmarks, benchmark_values
-from cir_datasets.common.options import option
+from cir_datasets.commands import Images, LoadsBenchmarks, benchmark_values, option
 from cir_datasets.common.terminal import echo
 from submissions.commands import Device, Revision
 

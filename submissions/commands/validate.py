@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from cir_datasets.commands import LoadsBenchmarks
-from cir_datasets.common.options import argument, command, option
+from cir_datasets.commands import LoadsBenchmarks, argument, command, option
 from cir_datasets.common.terminal import echo
 from submissions.commands import FILE_HELP, Benchmark, as_text
 

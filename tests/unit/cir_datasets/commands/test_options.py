@@ -12,7 +12,7 @@ import typer
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from cir_datasets.common.options import Options, argument, command, option
+from cir_datasets.commands import Options, argument, command, option
 
 Size = Annotated[int, typer.Option("--size", help="Pixels.")]
 
