@@ -899,7 +899,7 @@ def board_text(
     from leaderboard.standings.blocks import UNVERIFIED, block_words
 
     checked = checked_gallery(board, entries)
-    gallery = "not checked" if checked is None else f"{checked:,}"
+    gallery = ("not checked" if checked is None else f"{checked:,}") + board.spec.gallery_note
     benchmark = f"{board.benchmark}#{board.version}"
     head = f"{board.title} ({benchmark}, gallery {gallery}, reference {board.spec.config.reference})"
     if not entries:

@@ -313,10 +313,9 @@ def _facts(spec: BenchmarkSpec) -> list[list[str]]:
 
 
 def _protocol_facts(protocol: dict[str, Any]) -> list[list[str]]:
-    several = " images in lists of the queries' own" if protocol["gallery_kind"] == "per_query" else ""
     gallery = (
         _cell(protocol["gallery"])
-        + several
+        + registry.GALLERY_NOTES[protocol["gallery_kind"]]
         + (f" (of {protocol['gallery_from']})" if protocol["gallery_from"] else "")
     )
     noun = "sessions" if protocol["kind"] == "multi_turn" else "queries"

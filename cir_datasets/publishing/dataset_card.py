@@ -198,7 +198,7 @@ def _protocol(configs: Sequence[PublishedConfig]) -> Iterable[str]:
             (
                 f"`{config.name}`",
                 ("?" if size is None else f"{size:,}")
-                + (", a list a query" if config.spec.per_query else "")
+                + config.spec.gallery_note
                 + ("" if config.name in listed else " (list not here)"),
                 "removed from the ranking" if own.reference == "removed" else "kept in the ranking",
                 own.ground_truth,

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 IMAGES_SUFFIX = "_images"
 """`<config>_images` is the configuration that holds the gallery of `<config>`."""
 
+GALLERY_NOTES = {"common": "", "per_query": ", a list a query"}
+"""By the card's `gallery` what stands behind a number of images."""
+
 
 @dataclass(frozen=True)
 class BenchmarkSpec:
@@ -71,6 +74,11 @@ class BenchmarkSpec:
     def per_query(self) -> bool:
         """Whether each query ranks a list of its own in place of a common gallery."""
         return self.card.gallery == "per_query"
+
+    @property
+    def gallery_note(self) -> str:
+        """What stands behind the number of images in the gallery: `2,734, a list a query`, or nothing."""
+        return GALLERY_NOTES[self.card.gallery]
 
     @property
     def turns(self) -> str:

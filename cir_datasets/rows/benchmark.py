@@ -440,9 +440,7 @@ class Benchmark:
     def _facts(self) -> list[str]:
         gallery = "gallery not available"
         if self.gallery is not None:
-            gallery = f"gallery of {counted(len(self.gallery), 'image')}"
-            if self.per_query:
-                gallery = f"a gallery a query, {counted(len(self.gallery), 'image')} together"
+            gallery = f"gallery of {counted(len(self.gallery), 'image')}{self.spec.gallery_note}"
         return [
             counted_rows(len(self), self.multi_turn),
             gallery,

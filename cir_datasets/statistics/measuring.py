@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from cir_datasets.rows.benchmark import Benchmark
+from cir_datasets.rows.benchmark import GALLERY, Benchmark
 from cir_datasets.statistics.words import stop_words, words
 from cir_metrics.errors import CallError
 
@@ -26,6 +26,7 @@ class Statistics:
         queries: number of queries or sessions.
         gallery: images in the gallery, by the card where the list is not available; None where neither says.
         gallery_listed: whether that was counted from the list.
+        lists: by number of images the queries that rank so many of their own; empty where none does.
         subsets: distinct subsets (CIRR's sixes); None where the benchmark has none.
         turns: by number of turns the sessions that have so many; a query has one.
         lengths: by number of words the captions that have so many; empty captions are under 0.
@@ -42,6 +43,7 @@ class Statistics:
     queries: int
     gallery: int | None
     gallery_listed: bool
+    lists: Counter[int]
     subsets: int | None
     turns: Counter[int]
     lengths: Counter[int]
@@ -104,6 +106,7 @@ class Statistics:
             "queries": self.queries,
             "gallery": self.gallery,
             "gallery_listed": self.gallery_listed,
+            "gallery_lists": {str(length): self.lists[length] for length in sorted(self.lists)},
             "subsets": self.subsets,
             "queries_per_subset": self.queries / self.subsets if self.subsets else None,
             "turns": {str(turns): self.turns[turns] for turns in sorted(self.turns)},
@@ -225,6 +228,7 @@ def measure_rows(
         queries=len(rows),
         gallery=gallery,
         gallery_listed=gallery_listed,
+        lists=Counter(len(row[GALLERY]) for row in rows if row.get(GALLERY)),
         subsets=len(subsets) or None,
         turns=Counter(len(row["turns"]) if multi_turn else 1 for row in rows),
         lengths=lengths,
@@ -277,6 +281,7 @@ def total(parts: Sequence[Statistics]) -> Statistics:
         queries=sum(part.queries for part in parts),
         gallery=_sum([part.gallery for part in parts]),
         gallery_listed=all(part.gallery_listed for part in parts),
+        lists=_merged([part.lists for part in parts]),
         subsets=_sum([part.subsets for part in parts]),
         turns=_merged([part.turns for part in parts]),
         lengths=_merged([part.lengths for part in parts]),

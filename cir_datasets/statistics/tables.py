@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from cir_datasets.common.tables import count
 from cir_datasets.common.terminal import fitted
@@ -63,9 +63,10 @@ def rows_table(rows: Sequence[Statistics]) -> str:
         rows: one a line; the total, if any, comes last.
     """
     sessions, subsets = any(row.multi_turn for row in rows), any(row.subsets for row in rows)
+    lists = any(row.lists for row in rows)
     lengths = sorted({turns for row in rows if row.multi_turn for turns in row.turns}) if sessions else []
     head = ["BENCHMARK", *(["SUBSETS"] if subsets else []), "SESSIONS" if sessions else "QUERIES"]
-    head += [*(["PER SUBSET"] if subsets else []), "GALLERY"]
+    head += [*(["PER SUBSET"] if subsets else []), "GALLERY", *(["LIST A QUERY"] if lists else [])]
     head += (
         ["AVG TURNS", *(f"{turns} TURN{'S' if turns > 1 else ''}" for turns in lengths)] if sessions else []
     )
@@ -76,6 +77,7 @@ def rows_table(rows: Sequence[Statistics]) -> str:
         line.append(count(row.queries))
         line += [_number(row.queries / row.subsets if row.subsets else None)] if subsets else []
         line.append(count(row.gallery) + ("" if row.gallery_listed or row.gallery is None else CARDS_COUNT))
+        line += [_ends(row.lists)] if lists else []
         if sessions:
             line += [_number(row.average_turns), *(count(row.turns[turns]) for turns in lengths)]
         cells.append(line)
@@ -83,6 +85,11 @@ def rows_table(rows: Sequence[Statistics]) -> str:
     if CARDS_COUNT in text:
         text += f"\n{CARDS_COUNT} the card's count: the list of that gallery is not available"
     return text
+
+
+def _ends(lengths: Collection[int]) -> str:
+    """The shortest and the longest of some lists, `14-15`, or one number; `-` where there are none."""
+    return "-".join(map(count, sorted({min(lengths), max(lengths)}))) if lengths else "-"
 
 
 def answers_table(rows: Sequence[Statistics]) -> str:

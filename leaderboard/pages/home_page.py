@@ -133,6 +133,5 @@ def _over(board: Board) -> str:
     """How many queries are ranked, and among how many images, where that is known."""
     unit = "sessions" if board.spec.kind == "multi_turn" else "queries"
     found = [f"{board.queries:,} {unit}"] if board.queries is not None else []
-    lists = " in lists of their own" if board.spec.per_query else ""
-    found += [f"{board.gallery:,} images{lists}"] if board.gallery is not None else []
+    found += [f"{board.gallery:,} images{board.spec.gallery_note}"] if board.gallery is not None else []
     return " over ".join(found)

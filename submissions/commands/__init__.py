@@ -45,15 +45,6 @@ def method_values(incomplete: str) -> list[str]:
     return [name for name in method_names() if name.startswith(incomplete)]
 
 
-def plot_file(path: Path | None) -> Path | None:
-    """The callback of every `--plot`: what cannot be drawn into is refused before any work."""
-    if path is not None:
-        from submissions.report.plots import plot_path
-
-        plot_path(path, "--plot")
-    return path
-
-
 class Resamples(Options):
     """Of commands that draw queries anew."""
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from cir_datasets.commands import PrintsTables, argument, command, metric_values, option
 from cir_datasets.common.terminal import counted, echo
-from submissions.commands import Benchmark, TestsDifferences, plot_file
+from submissions.commands import Benchmark, TestsDifferences
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,10 +30,16 @@ class CompareOptions(TestsDifferences, PrintsTables):
         "--metric",
         values=metric_values,
     )
-    plot: Path | None = option(
-        None, "Also draw a picture, .png or .svg: the differences with intervals.", callback=plot_file
-    )
+    plot: Path | None = option(None, "Also draw a picture, .png or .svg: the differences with intervals.")
     flips: Path | None = option(None, "Also write one JSON object a flipped query to this .jsonl file.")
+
+    def __post_init__(self) -> None:
+        """Refuse formats as `PrintsTables` does, and before any work a plot that cannot be drawn."""
+        super().__post_init__()
+        if self.plot is not None:
+            from submissions.report.plots import plot_path
+
+            plot_path(self.plot, "--plot")
 
 
 @command

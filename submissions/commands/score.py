@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from cir_datasets.commands import PrintsTables, argument, command, metric_values, option
 from cir_datasets.common.terminal import counted, echo
-from submissions.commands import FILE_HELP, Benchmark, Resamples, as_text, plot_file
+from submissions.commands import FILE_HELP, Benchmark, Resamples, as_text
 
 if TYPE_CHECKING:
     from submissions.report.document import Report
@@ -35,7 +35,6 @@ class ScoreOptions(Resamples, PrintsTables):
     plot: Path | None = option(
         None,
         "Also draw a picture, .png or .svg: Hits@K by turn, metrics by aspect, or the metrics.",
-        callback=plot_file,
     )
     intervals: bool = option(
         False, "Also give 95 % bootstrap intervals over queries or sessions, never turns."
@@ -48,6 +47,14 @@ class ScoreOptions(Resamples, PrintsTables):
         "Go on where something is missing: queries and turns without a ranking count as "
         "misses; never submittable.",
     )
+
+    def __post_init__(self) -> None:
+        """Refuse formats as `PrintsTables` does, and before any work a plot that cannot be drawn."""
+        super().__post_init__()
+        if self.plot is not None:
+            from submissions.report.plots import plot_path
+
+            plot_path(self.plot, "--plot")
 
 
 @command

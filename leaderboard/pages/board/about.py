@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-from cir_datasets.registry import members_of
+from cir_datasets.registry import BenchmarkSpec, members_of
 from cir_datasets.registry.schema import member_metric
 from cir_datasets.registry.suites import suite_ids
 from cir_metrics.catalogue import parse_metric
@@ -50,7 +50,7 @@ def page(site: Site, board: Board, tabs: Mapping[str, str]) -> Page:
         "card": card,
         "user": dialogue_user(board, with_settings=True),
         "unit": "Sessions" if board.spec.kind == "multi_turn" else "Queries",
-        "members": [_member(spec.id, spec.config, per_query=spec.per_query) for spec in board.specs],
+        "members": [_member(spec) for spec in board.specs],
         "metrics": _metrics(board),
         "signature": [(part, part_meaning(part)) for part in signature.split(" | ") if part],
         "others": _others(board),
@@ -70,14 +70,14 @@ def page(site: Site, board: Board, tabs: Mapping[str, str]) -> Page:
     return Page("board/about.html", f"{board.title}: about", about, values)
 
 
-def _member(name: str, config: Any, *, per_query: bool) -> dict[str, Any]:
+def _member(spec: BenchmarkSpec) -> dict[str, Any]:
+    config = spec.config
     turns = ", ".join(f"{count:,} with {length}" for length, count in (config.turns or {}).items())
-    own = ", a list a query" if per_query else ""
     return {
-        "id": name,
+        "id": spec.id,
         "split": config.split,
         "queries": "–" if config.queries is None else f"{config.queries:,}",
-        "gallery": "–" if config.gallery is None else f"{config.gallery:,}{own}",
+        "gallery": "–" if config.gallery is None else f"{config.gallery:,}{spec.gallery_note}",
         "reference": config.reference,
         "subset": "" if config.subset is None else str(config.subset),
         "turns": turns,
