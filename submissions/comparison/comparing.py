@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cir_datasets.registry.schema import member_metric
+from cir_datasets.registry.schema import main_metric_terms, member_metric
 from cir_metrics.catalogue import parse_metric
 from cir_metrics.errors import CallError, UnknownNameError, did_you_mean
 from cir_metrics.resampling import ALPHA, DRAWS, SEED, check_alpha, percentile_interval
@@ -107,6 +107,7 @@ def compare(
     how: dict[str, Any] = {"draws": draws, "seed": seed, "alpha": alpha}
     differences = _differences(samples, compared, **how)
     methods = _methods(reports, compared, differences, _groups(reports, samples, leading, **how))
+    names = [method.name for method in methods]
     tests = [each.test for by_metric in differences.values() for each in by_metric.values()]
     return Comparison(
         benchmark=first.benchmark,
@@ -117,12 +118,7 @@ def compare(
         metrics=tuple(compared),
         methods=methods,
         pairs=tuple(
-            Pair(
-                methods[one].name,
-                methods[other].name,
-                by_metric,
-                _flips(leading, samples[one], samples[other]),
-            )
+            Pair(names[one], names[other], by_metric, _flips(leading, samples[one], samples[other]))
             for (one, other), by_metric in differences.items()
         ),
         signatures={
@@ -153,8 +149,8 @@ def pair_tests(
     Args:
         samples: of two methods or more, their queries in the same order.
         metrics: names of numbers that are means over queries.
-        draws: random changes of sign of tests that are not exact.
-        seed: their seed.
+        draws: as in `compare`, like the following.
+        seed: of the draws.
     """
     joined = [sample.joined(metric) for metric in metrics for sample in samples]
     tests = PairedTests(np.stack(joined, axis=1), draws=draws, seed=seed, key=samples[0].of)
@@ -247,8 +243,6 @@ def _groups(
 
 
 def _flips(leading: str, one: Sample, other: Sample) -> tuple[Flips, ...]:
-    from cir_datasets.registry.schema import main_metric_terms
-
     flips = []
     ids = one.query_ids()
     for term in main_metric_terms(leading):
@@ -256,10 +250,8 @@ def _flips(leading: str, one: Sample, other: Sample) -> tuple[Flips, ...]:
         if ":" in term or parse_metric(member_metric(term))[1] is None:
             continue
         first, second = (np.concatenate(sample.values(term)) > 0 for sample in (one, other))
-        lost, won = (
-            tuple(itertools.compress(ids, flipped)) for flipped in (first & ~second, second & ~first)
-        )
-        flips.append(Flips(term, lost, won))
+        changes = (first & ~second, second & ~first)
+        flips.append(Flips(term, *(tuple(itertools.compress(ids, changed)) for changed in changes)))
     return tuple(flips)
 
 
@@ -275,14 +267,9 @@ def _too_few_draws(tests: Sequence[PValue], draws: int, alpha: float) -> list[st
 
 
 def method_names(reports: Sequence[ScoreReport]) -> list[str]:
-    """Names that tell the methods apart: with the file where a name is taken twice, else numbered.
+    """Names that tell the methods apart: `CLIP sum`, or for two of that name `CLIP sum (a.json)`.
 
-    Args:
-        reports: of the methods.
-
-    Returns:
-        A name a report, such as `CLIP sum` or, for two of that name, `CLIP sum (a.json)`; `#1` and on stand
-        behind the names of a file that is given twice.
+    `#1` and on stand behind the names of a file that is given twice.
     """
     names = [report.method for report in reports]
     for label in (lambda report: PurePath(report.file).name, lambda report: report.file):
@@ -290,12 +277,10 @@ def method_names(reports: Sequence[ScoreReport]) -> list[str]:
             f"{report.method} ({label(report)})" if names.count(name) > 1 else name
             for name, report in zip(names, reports, strict=True)
         ]
-    seen: dict[str, int] = {}
-    labels = []
-    for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        labels.append(f"{name} #{seen[name]}" if names.count(name) > 1 else name)
-    return labels
+    return [
+        f"{name} #{names[: place + 1].count(name)}" if names.count(name) > 1 else name
+        for place, name in enumerate(names)
+    ]
 
 
 def _compared(reports: Sequence[ScoreReport], wanted: Sequence[str] | None) -> tuple[list[str], list[str]]:
@@ -309,18 +294,14 @@ def _compared(reports: Sequence[ScoreReport], wanted: Sequence[str] | None) -> t
                 raise _not_compared(name, reports, listed, common)
         return list(dict.fromkeys(wanted)), []
     board = [name for name in common if name not in reports[0].extra]
-    absent = [name for each in listed for name in each if name not in common]
-    return board, [
-        f"Not compared, because not all files were scored by it: {name}." for name in dict.fromkeys(absent)
-    ]
+    absent = dict.fromkeys(name for each in listed for name in each if name not in common)
+    return board, [f"Not compared, because not all files were scored by it: {name}." for name in absent]
 
 
 def _not_compared(
     name: str, reports: Sequence[ScoreReport], listed: Sequence[Sequence[str]], common: Sequence[str]
 ) -> CallError:
     """The error for a metric that not all files have a value of."""
-    from cir_datasets.registry.schema import main_metric_terms
-
     for report, own in zip(reports, listed, strict=True):
         absent = [term for term in main_metric_terms(name) if member_metric(term) in report.missing_metrics]
         if name not in own and absent:

@@ -40,15 +40,15 @@ _SKIPPED_FIXES = {
 def check_comparable(
     reports: Sequence[ScoreReport], metrics: Sequence[str], *, apart_by: Collection[str] = ()
 ) -> None:
-    """Refuse reports whose comparability keys differ.
+    """Refuse reports whose comparability keys differ by a metric that all of them have.
 
     Args:
         reports: two or more.
-        metrics: names of numbers that all reports have.
+        metrics: names of these metrics.
         apart_by: parts of the key that may differ, since the caller keeps such reports apart itself.
 
     Raises:
-        ComparisonError: the keys of a metric differ; the message says which part, and how to fix it.
+        ComparisonError: the message says which part differs, and how to fix it.
     """
     first = reports[0]
     for other in reports[1:]:
@@ -67,10 +67,7 @@ def check_comparable(
 
 
 def samples_in_order(reports: Sequence[ScoreReport]) -> list[Sample]:
-    """The values behind reports; keys agree whatever the order of the rows, and values must not.
-
-    Args:
-        reports: two or more, comparable.
+    """The values behind comparable reports; keys agree whatever the order of the rows, and values must not.
 
     Raises:
         CallError: a report holds no values per query.
