@@ -71,11 +71,12 @@ def make_transcript(
         LanguageError: the user's backend answers nothing more; finished rounds are in the journal.
     """
     loaded = loaded_benchmark(benchmark)
+    # First of all: where nothing can be played, nobody is asked for an encoder or for pictures.
+    sessions = sessions_to_play(loaded, settings, limit)
     name, who = named_method(method, options)
     options.check(loaded, name, who)
     gallery = gallery_of(loaded)
     speaker = _user(user, loaded, options, way)
-    sessions = sessions_to_play(loaded, settings, limit)
     model = model_of(name, who, gallery, sessions, settings, options)
     header = empty_transcript(loaded, model, speaker, settings, _prompts(speaker, settings, loaded))
     with ExitStack() as held:

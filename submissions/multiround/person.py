@@ -99,14 +99,14 @@ class PersonDialogue:
     ) -> None:
         """See the class."""
         loaded = loaded_benchmark(benchmark)
-        name, who = named_method(method, options)
-        options.check(loaded, name, who)
-        self.gallery = gallery_of(loaded)
         self.settings = settings
         drawn = limit if limit is not None or settings.start == "random" else max(1, len(loaded))
         # As drawn also without a limit: who leaves early has played the first of the draw, which scores.
         self._sessions = sessions_to_play(loaded, settings, drawn)
         self._ids = [session.id for session in self._sessions]
+        name, who = named_method(method, options)
+        options.check(loaded, name, who)
+        self.gallery = gallery_of(loaded)
         self._model = model_of(name, who, self.gallery, self._sessions, settings, options, beside=1)
         self._empty = empty_transcript(loaded, self._model, _Typing(None, form), settings, {})
         self._form = form

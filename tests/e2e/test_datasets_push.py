@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -12,6 +13,7 @@ from typing import Any
 
 import datasets_publishers as made
 import forked
+import pyarrow.parquet as pq
 import pytest
 from cir_here import cir
 from http_hub import TOKEN, Fault, Hub
@@ -162,6 +164,18 @@ def test_the_pushed_metadata_names_the_hub_and_a_second_push_changes_nothing(
     assert code == 0, said
     assert hub.repositories["me/made-up"].commits == first
     assert first[-1][0] in out
+
+
+def test_the_own_list_of_each_query_is_pushed_with_its_row(hub: Hub, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    made.write_for(home, "genecis/change_object")
+    code, _, said = push_here(hub, tmp_path, "--i-may-copy", "CC BY-NC 4.0", ids="genecis/change_object")
+    assert code == 0, said
+    files = hub.repositories["me/made-up"].files
+    [content] = [content for name, content in files.items() if name.startswith("change_object/")]
+    wanted = cir_datasets.load("genecis/change_object", data_dir=home, verification_mode="no_checks")
+    assert pq.read_table(io.BytesIO(content)).to_pylist() == wanted.rows()
+    assert sorted({len(row["gallery_image_ids"]) for row in wanted.rows()}) == [3, 4]
 
 
 def test_stale_parquet_goes_in_the_same_commit_and_other_files_stay(

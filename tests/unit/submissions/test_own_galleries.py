@@ -22,9 +22,10 @@ from cir_datasets.rows.benchmark import Benchmark
 from cir_datasets.rows.hashing import galleries_hash
 from cir_metrics.signature import differences
 from submissions.errors import MethodError
-from submissions.multiround.making import sessions_to_play
+from submissions.multiround.making import make_transcript
 from submissions.rank_file.model import Method
 from submissions.report.floors import chance, random_floor
+from submissions.running.options import RunOptions
 from submissions.running.own_embeddings import rank_file_from_embeddings
 from submissions.running.own_lists import rank_file_from_lists
 from submissions.running.own_scores import rank_file_from_scores
@@ -281,7 +282,8 @@ def test_embeddings_rank_a_list_as_they_rank_the_gallery(drawn: tuple[Benchmark,
 
 def test_no_dialogue_is_played_and_no_sessions_are_made_over_lists_that_differ() -> None:
     benchmark = world.loaded()
+    # Neither the encoder nor the pictures that it has not are asked for before.
     with pytest.raises(MethodError, match="gallery of its own"):
-        sessions_to_play(benchmark, RoundSettings(), None)
+        make_transcript(benchmark, "image_text_sum", "oracle", RoundSettings(), RunOptions())
     with pytest.raises(ConstructionError, match="gallery of its own"):
         queries_of(benchmark)
