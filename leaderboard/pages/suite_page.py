@@ -9,8 +9,7 @@ from typing import Any
 from cir_datasets.registry import base_spec
 from cir_datasets.registry.published import Number, Reported, published
 from cir_datasets.registry.schema import is_micro, main_metric_terms
-from cir_datasets.registry.suites import Suite, find_suite, suite_ids
-from cir_metrics.errors import UnknownNameError, did_you_mean
+from cir_datasets.registry.suites import Suite, suite
 from leaderboard.boards import Board, main_of_member
 from leaderboard.pages.board.head import in_short
 from leaderboard.pages.board.rows import lines_of
@@ -79,10 +78,7 @@ def page(site: Site, suite_id: str) -> Page:
     Raises:
         UnknownNameError: there is no such suite; the message names the nearest.
     """
-    found = find_suite(suite_id)
-    if found is None:
-        hint = did_you_mean(suite_id, suite_ids())
-        raise UnknownNameError(f"no suite {suite_id!r}.{hint} There are: {', '.join(suite_ids())}.")
+    found = suite(suite_id)
     own = boards_of(suite_id)
     board = own[0] if own else None
     view = site.server.tables.of(board).view if board is not None else None

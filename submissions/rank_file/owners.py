@@ -168,19 +168,20 @@ def note_ranked_gallery(
     size, places, used = len(benchmark.gallery or ()), int(counts.sum()), int((counts > 0).sum())
     if benchmark.per_query or used >= size or places < _PLACES or _declared(method, benchmark):
         return
-    smaller = [each for each in other_galleries(benchmark.spec) if used <= (each.config.gallery or 0) < size]
-    if not smaller:
-        return
     turns = benchmark.column("num_turns") if benchmark.multi_turn else repeat(1)
     excused = lists + max(lists, sum(map(operator.mul, map(len, benchmark.positives), turns)))
     free = used - int(np.searchsorted(np.cumsum(np.sort(counts[counts > 0])), excused, side="right"))
+    # Any list that holds what was ranked leaves out less: where even this much says nothing, no card is read.
+    if places - excused < _PLACES or _chance(size, used, free) >= _BOUND:
+        return
+    smaller = [each for each in other_galleries(benchmark.spec) if used <= (each.config.gallery or 0) < size]
     ranked = {image for image, count in zip(images, counts.tolist(), strict=True) if count}
-    if places - excused < _PLACES or ranked <= set(chain.from_iterable(benchmark.positives)):
+    if not smaller or ranked <= set(chain.from_iterable(benchmark.positives)):
         return
     for other in sorted(smaller, key=lambda each: each.config.gallery or 0):
         known = image_ids(other)
         fits = ranked <= known < (benchmark.gallery_set or frozenset())
-        if fits and (1 + (size - len(known)) / (_LESS_LIKELY * len(known))) ** -free < _BOUND:
+        if fits and _chance(size, len(known), free) < _BOUND:
             taker = over_gallery(benchmark.spec, other)
             findings.add(
                 OTHER_GALLERY,
@@ -192,6 +193,11 @@ def note_ranked_gallery(
                 ranked=taker,
             )
             return
+
+
+def _chance(size: int, known: int, free: int) -> float:
+    """That rankings of a gallery of some size leave out, in so many free places, all but `known` images."""
+    return (1 + (size - known) / (_LESS_LIKELY * known)) ** -free
 
 
 def _query_ids(spec: BenchmarkSpec) -> frozenset[str]:
