@@ -36,8 +36,6 @@ from submissions.transcripts.transcript import FORMAT, LAST, SILENT, SOLVED, Rou
 from submissions.validation import check_rankings
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from cir_datasets.rows.benchmark import Benchmark
     from submissions.formats.containers import Source
     from submissions.rank_file.benchmarks import BenchmarkLike
@@ -66,13 +64,13 @@ class CheckedTranscript:
     limit: int | None = None
 
     def score(
-        self, *, allow_missing: bool = False, only: Collection[str] | None = None, per_query: bool = False
+        self, *, allow_missing: bool = False, only: Sequence[str] | None = None, per_query: bool = False
     ) -> ScoreReport:
         """Its numbers.
 
         Args:
             allow_missing: leave out sessions that are missing, instead of refusing the file.
-            only: sessions to score, where not all are wanted.
+            only: sessions to score, where not all are wanted; they stand in this order.
             per_query: whether to keep one row a session as well.
 
         Raises:
@@ -85,8 +83,10 @@ class CheckedTranscript:
             hint = " --allow-missing leaves out what is missing." if codes == {MISSING} else ""
             raise RefusedError(f"{self.report.file} cannot be scored.{hint}", self.report)
         held = set(self.transcript.sessions())
-        held = held if only is None else held.intersection(only)
         there = [each for each in self.openings if each.session in held]
+        if only is not None:
+            by_session = {each.session: each for each in there}
+            there = [by_session[session] for session in only if session in by_session]
         return score_dialogue(
             self.transcript,
             there,

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import scipy.stats
 import transcript_twins as twins
+from shapes_dialogues import shapes_dialogue
 
 from cir_metrics.significance import kendall_tau
 from submissions.errors import ComparisonError
@@ -70,6 +71,18 @@ def test_only_sessions_that_both_have_are_compared(tmp_path: Path) -> None:
     none = write_transcript(person.model_copy(update={"rounds": few[:1]}), tmp_path / "none.jsonl")
     with pytest.raises(ValueError, match="missing-round"):
         compare_transcripts([first, none], benchmark)
+
+
+def test_a_run_with_a_limit_is_compared_over_the_sessions_that_it_drew(tmp_path: Path) -> None:
+    settings = RoundSettings(max_rounds=2)
+    files = []
+    for number, sessions in enumerate((None, 20)):
+        dialogue = shapes_dialogue(settings, seed=number, sessions=sessions, name=f"Method {number}")
+        files.append(write_transcript(dialogue, tmp_path / f"{number}.jsonl"))
+    for order in (files, files[::-1]):
+        found = compare_transcripts(order, draws=50)
+        assert found.n == 20
+        assert any("has 280 more sessions, which are left out" in note for note in found.notes)
 
 
 def test_dialogues_that_start_otherwise_are_not_compared(tmp_path: Path) -> None:
