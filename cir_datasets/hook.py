@@ -1,4 +1,4 @@
-"""Makes the benchmarks' names known to `datasets.load_dataset`, without importing `datasets`.
+"""Makes the benchmarks' names known to `datasets.load_dataset`; loaded when `datasets` is imported.
 
 `datasets` has no plug-in hook: what turns a name into a builder is `dataset_module_factory`, which is wrapped
 here for our own names only. Where a later version has moved that function, a warning says what still works.
@@ -13,16 +13,10 @@ from types import ModuleType
 from typing import Any
 
 from cir_datasets.errors import upgrade_lines
-from cir_metrics.hook import on_import
 
 _FACTORY = "dataset_module_factory"
 _MARK = "_cir_datasets_wraps"
 _BUILDER_MODULE = "cir_datasets.huggingface.builder"
-
-
-def install() -> None:
-    """Wrap the factory as soon as `datasets` has been imported (now, if it has been)."""
-    on_import("datasets", _wrap)
 
 
 def first_lines(name: str, config: str, split: str) -> tuple[str, ...]:
@@ -46,7 +40,7 @@ def first_lines(name: str, config: str, split: str) -> tuple[str, ...]:
     )
 
 
-def _wrap(datasets: ModuleType) -> None:
+def wrap(datasets: ModuleType) -> None:
     """Wrap the factory where it is defined and where `datasets.inspect` has copied it to."""
     homes = [getattr(datasets, name, None) for name in ("load", "inspect")]
     if not all(callable(getattr(home, _FACTORY, None)) for home in homes):

@@ -16,8 +16,9 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
+import threading
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -64,32 +65,77 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *__all__, *_MODULES})
 
 
-class _Hooks(MetaPathFinder):
-    """Stands first on `sys.meta_path`, and loads what hooks into a library when that library is imported."""
+class Hooks(MetaPathFinder):
+    """Runs functions right after another library is imported, in whichever order, without importing it.
+
+    It stands at the front of `sys.meta_path`, lets the ordinary finders find the module, has the module's
+    loader call the functions when the module's code has run, and takes itself off the path when nothing is
+    waited for.
+    """
 
     def __init__(self) -> None:
-        self._homes: dict[str, str] = {}
+        """Wait for nothing yet."""
+        self._lock = threading.RLock()
+        self._waiting: dict[str, list[Callable[[ModuleType], None]]] = {}
+        self._searching = threading.local()
 
-    def add(self, library: str, home: str) -> None:
-        """Have `install()` of the module `home` called when `library` is imported; now, if it has been."""
-        self._homes[library] = home
-        if sys.modules.get(library) is not None:
-            self._install(library)
+    def on_import(self, module_name: str, callback: Callable[[ModuleType], None]) -> None:
+        """Call `callback(module)` once, after the named module has been executed.
 
-    def _install(self, library: str) -> bool:
-        home = self._homes.pop(library, None)
-        if home is not None:
-            importlib.import_module(home).install()
-        return home is not None
+        The call comes at once where the module is imported already. Where another thread is importing it,
+        this waits for that thread. A failed import keeps the callback for the next attempt.
+
+        Args:
+            module_name: absolute name, such as `evaluate`.
+            callback: takes the module; what it raises goes to whoever imports the module.
+
+        Example:
+            >>> hooks.on_import("json", lambda module: print(module.__name__))
+            json
+        """
+        with self._lock:
+            self._waiting.setdefault(module_name, []).append(callback)
+            if self not in sys.meta_path:
+                sys.meta_path.insert(0, self)
+        if sys.modules.get(module_name) is not None:
+            self._call(importlib.import_module(module_name), module_name)
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        # What `install` has put on the path finds the library, and sees to the rest.
-        return importlib.util.find_spec(fullname) if self._install(fullname) else None
+        """Find what the other finders find, for the modules that are waited for."""
+        names: set[str] = self._searching.__dict__.setdefault("names", set())
+        if fullname not in self._waiting or fullname in names:
+            return None
+        names.add(fullname)
+        try:
+            spec = importlib.util.find_spec(fullname)
+        finally:
+            names.discard(fullname)
+        if spec is not None and hasattr(spec.loader, "exec_module"):
+            self._call_after(spec.loader)
+        return spec
+
+    def _call_after(self, loader: Any) -> None:
+        """Have a module's own loader run the callbacks when it has run the module."""
+        execute = loader.exec_module
+
+        def exec_module(module: ModuleType) -> None:
+            loader.exec_module = execute
+            execute(module)
+            self._call(sys.modules.get(module.__name__, module), module.__name__)
+
+        loader.exec_module = exec_module
+
+    def _call(self, module: ModuleType, module_name: str) -> None:
+        """Call what waits for the module; the lock makes sure that each callback is taken once."""
+        with self._lock:
+            callbacks = self._waiting.pop(module_name, [])
+            if not self._waiting and self in sys.meta_path:
+                sys.meta_path.remove(self)
+        for callback in callbacks:
+            callback(module)
 
 
-hooks = _Hooks()
-"""Of the packages that libraries are to know by name."""
-sys.meta_path.insert(0, hooks)
-hooks.add("evaluate", "cir_metrics.hook")
+hooks = Hooks()
+hooks.on_import("evaluate", lambda evaluate: importlib.import_module("cir_metrics.hook").wrap(evaluate))

@@ -10,11 +10,10 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import pytest
 
-import cir_metrics
+from cir_metrics import Hooks
 
 _numbers = itertools.count()
 
@@ -43,20 +42,14 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Made]:
 
 
 @pytest.fixture
-def hook() -> Any:
-    """A copy of the module that nobody else waits in."""
-    path = Path(str(cir_metrics.__file__)).with_name("hook.py")
-    spec = importlib.util.spec_from_file_location("hook_copy", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def hooks() -> Hooks:
+    """In which nobody else waits."""
+    return Hooks()
 
 
-def test_runs_after_the_module_has_been_executed(make: Made, hook: Any) -> None:
+def test_runs_after_the_module_has_been_executed(make: Made, hooks: Hooks) -> None:
     name, seen = make(), []
-    hook.on_import(name, lambda module: seen.append(module.value))
+    hooks.on_import(name, lambda module: seen.append(module.value))
     assert seen == []
     module = importlib.import_module(name)
     assert seen == [1]
@@ -65,17 +58,17 @@ def test_runs_after_the_module_has_been_executed(make: Made, hook: Any) -> None:
     assert module is sys.modules[name]
 
 
-def test_runs_at_once_where_the_module_is_there(make: Made, hook: Any) -> None:
+def test_runs_at_once_where_the_module_is_there(make: Made, hooks: Hooks) -> None:
     name, seen = make(), []
     module = importlib.import_module(name)
-    hook.on_import(name, seen.append)
+    hooks.on_import(name, seen.append)
     assert seen == [module]
 
 
-def test_a_hook_leaves_no_trace_after_the_import(make: Made, hook: Any) -> None:
+def test_a_hook_leaves_no_trace_after_the_import(make: Made, hooks: Hooks) -> None:
     name = make()
     path_before = list(sys.meta_path)
-    hook.on_import(name, lambda module: None)
+    hooks.on_import(name, lambda module: None)
     assert sys.meta_path != path_before
     hooked = importlib.import_module(name)
     assert sys.meta_path == path_before
@@ -86,17 +79,17 @@ def test_a_hook_leaves_no_trace_after_the_import(make: Made, hook: Any) -> None:
     assert Path(str(hooked.__file__)).name == f"{name}.py"
 
 
-def test_runs_several_in_the_order_given(make: Made, hook: Any) -> None:
+def test_runs_several_in_the_order_given(make: Made, hooks: Hooks) -> None:
     name, seen = make(), []
     for number in range(3):
-        hook.on_import(name, lambda module, number=number: seen.append(number))
+        hooks.on_import(name, lambda module, number=number: seen.append(number))
     importlib.import_module(name)
     assert seen == [0, 1, 2]
 
 
-def test_finding_a_module_is_not_importing_it(make: Made, hook: Any) -> None:
+def test_finding_a_module_is_not_importing_it(make: Made, hooks: Hooks) -> None:
     name, seen = make(), []
-    hook.on_import(name, seen.append)
+    hooks.on_import(name, seen.append)
     spec = importlib.util.find_spec(name)
     assert spec is not None
     assert spec.loader is not None
@@ -106,10 +99,10 @@ def test_finding_a_module_is_not_importing_it(make: Made, hook: Any) -> None:
     assert len(seen) == 1
 
 
-def test_a_failed_import_keeps_the_callback(make: Made, hook: Any) -> None:
+def test_a_failed_import_keeps_the_callback(make: Made, hooks: Hooks) -> None:
     name = make("import os\nif 'POST_IMPORT_FAIL' in os.environ: raise RuntimeError('not yet')\n")
     seen: list[ModuleType] = []
-    hook.on_import(name, seen.append)
+    hooks.on_import(name, seen.append)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("POST_IMPORT_FAIL", "1")
         with pytest.raises(RuntimeError, match="not yet"):
@@ -119,25 +112,25 @@ def test_a_failed_import_keeps_the_callback(make: Made, hook: Any) -> None:
     assert len(seen) == 1
 
 
-def test_a_module_that_does_not_exist_stays_missing(hook: Any) -> None:
+def test_a_module_that_does_not_exist_stays_missing(hooks: Hooks) -> None:
     name = "post_import_example_that_is_nowhere"
-    hook.on_import(name, lambda module: None)
+    hooks.on_import(name, lambda module: None)
     try:
         with pytest.raises(ModuleNotFoundError, match=name):
             importlib.import_module(name)
-        assert name in hook._waiting
+        assert name in hooks._waiting
     finally:
-        sys.meta_path.remove(hook._finder)
+        sys.meta_path.remove(hooks)
 
 
-def test_a_module_that_is_barred_is_left_alone(hook: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_module_that_is_barred_is_left_alone(hooks: Hooks, monkeypatch: pytest.MonkeyPatch) -> None:
     name = "post_import_example_that_is_barred"
     monkeypatch.setitem(sys.modules, name, None)
-    hook.on_import(name, lambda module: None)
-    sys.meta_path.remove(hook._finder)
+    hooks.on_import(name, lambda module: None)
+    sys.meta_path.remove(hooks)
 
 
-def test_many_threads_run_each_callback_once(make: Made, hook: Any) -> None:
+def test_many_threads_run_each_callback_once(make: Made, hooks: Hooks) -> None:
     name = make("import time\ntime.sleep(0.05)\nvalue = 1\n")
     seen: list[tuple[int, int]] = []
     start = threading.Barrier(16)
@@ -146,7 +139,7 @@ def test_many_threads_run_each_callback_once(make: Made, hook: Any) -> None:
         start.wait()
         if number % 2:
             importlib.import_module(name)
-        hook.on_import(name, lambda module: seen.append((number, module.value)))
+        hooks.on_import(name, lambda module: seen.append((number, module.value)))
         importlib.import_module(name)
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(16)]

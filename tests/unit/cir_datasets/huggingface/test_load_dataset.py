@@ -224,14 +224,14 @@ def test_a_version_without_the_factory_is_said_and_left_alone() -> None:
     moved = types.ModuleType("datasets")
     moved.load, moved.inspect = types.ModuleType("load"), types.ModuleType("inspect")  # type: ignore[attr-defined]
     with pytest.warns(RuntimeWarning, match=r"no load\.dataset_module_factory; .*cir setup NAME"):
-        datasets_hook._wrap(moved)
+        datasets_hook.wrap(moved)
 
 
 def test_the_factory_is_wrapped_once() -> None:
     import datasets
 
     before = datasets.load.dataset_module_factory
-    datasets_hook.install()
+    datasets_hook.wrap(datasets)
     assert datasets.load.dataset_module_factory is before
     assert datasets.inspect.dataset_module_factory is not before.__wrapped__
 
