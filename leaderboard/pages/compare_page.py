@@ -31,7 +31,6 @@ from leaderboard.pages.site import UNREAD, Page, Site
 from leaderboard.submission import Submission
 from leaderboard.views import method_name
 from submissions.comparison.result import shown_p
-from submissions.scoring.samples import is_better
 
 if TYPE_CHECKING:
     from submissions.comparison.difference import Difference, Pair
@@ -52,12 +51,7 @@ class ChosenEntry(NamedTuple):
 
 
 def page(site: Site, query: Mapping[str, str]) -> Page:
-    """The page.
-
-    Args:
-        site: of the server.
-        query: of the address: `e`, two to four ids of entries by commas; or `board`, to choose from.
-    """
+    """The page of an address, which has `e`, two to four ids by commas, or `board`, to choose from."""
     entries: list[ChosenEntry] = []
     for submission_id in dict.fromkeys(filter(None, map(str.strip, query.get("e", "").split(",")))):
         try:
@@ -159,7 +153,7 @@ def _compared(site: Site, entries: Sequence[ChosenEntry], comparison: Comparison
         "unread_words": UNREAD,
         "hit": _hit(board),
         "subset_hit": SUBSET_HIT,
-        "by": _by(board, board.primary),
+        "by": _by(board),
     }
     title = f"{' and '.join(names)} on {board.title}"
     about = f"{pairs[0]['difference']} {board.primary_label} on {board.title}; {pairs[0]['words']}"
@@ -186,6 +180,7 @@ def _pair(
     names = pair.first, pair.second
     main = pair.differences[board.primary]
     values = {method.name: method.values for method in comparison.methods}
+    verdict, words = _words(board, names, main, comparison.tests)
     ids = [submission.id for submission in submissions]
     differences = sorted(pair.differences.values(), key=lambda each: each is not main)
     rows = [_row(board, each, *(values[name][each.metric] for name in names)) for each in differences]
@@ -199,8 +194,8 @@ def _pair(
         "ids": ",".join(ids),
         "entries": list(zip(ids, names, strict=True)),
         "names": names,
-        "words": _words(board, names, main, comparison.tests),
-        "verdict": _verdict(main),
+        "words": words,
+        "verdict": verdict,
         "significant": main.significant,
         "n": main.n,
         "flips": flips.get(False),
@@ -211,33 +206,27 @@ def _pair(
     }
 
 
-def _words(board: Board, names: tuple[str, str], main: Difference, tests: int) -> str:
-    """A sentence on a difference."""
-    by = f"by {_by(board, main.metric)}"
+def _words(board: Board, names: tuple[str, str], main: Difference, tests: int) -> tuple[str, str]:
+    """Who is better by what ranks, in the words of a table's cell and in a sentence."""
+    by = f"by {_by(board)}"
     chance = f"p {_p_words(main.test.p)}"
     if tests > 1:
         adjusted = _p_words(main.adjusted)
         chance += f" (after Holm's correction over the {tests} tests of this page p {adjusted})"
     if not main.significant:
-        said = f"{chance}: no significant difference between {names[0]} and {names[1]} {by}."
+        text = f"{chance}: no significant difference between {names[0]} and {names[1]} {by}."
         if tests > 1 and (main.interval.low > 0 or main.interval.high < 0):
-            said += " The interval excludes 0, but is not corrected for the number of tests."
-        return said
-    ahead, behind = names if is_better(main.metric, main.difference, 0.0) else names[::-1]
-    return f"{chance}: {ahead} is significantly better than {behind} {by}."
+            text += " The interval excludes 0, but is not corrected for the number of tests."
+        return "not significant", text
+    ahead, behind = names if main.first_is_better else names[::-1]
+    verdict = "first better" if main.first_is_better else "second better"
+    return verdict, f"{chance}: {ahead} is significantly better than {behind} {by}."
 
 
-def _by(board: Board, metric: str) -> str:
-    """A metric in a sentence: a mean of several is named by them."""
-    several = metric == board.primary and len(board.primary_terms) > 1
-    return f"the {ranked_by(board)}" if several else metric_label(board, metric)
-
-
-def _verdict(main: Difference) -> str:
-    """Who is better, in the words of a table's cell."""
-    if not main.significant:
-        return "not significant"
-    return "first better" if is_better(main.metric, main.difference, 0.0) else "second better"
+def _by(board: Board) -> str:
+    """What ranks, in a sentence: a mean of several is named by them."""
+    several = len(board.primary_terms) > 1
+    return f"the {ranked_by(board)}" if several else metric_label(board, board.primary)
 
 
 def _row(board: Board, each: Difference, first: float, second: float) -> dict[str, Any]:
@@ -257,13 +246,7 @@ def _row(board: Board, each: Difference, first: float, second: float) -> dict[st
 
 
 def signed(board: Board, metric: str, value: float) -> str:
-    """A difference with its sign, as `metric_value`.
-
-    Args:
-        board: the board.
-        metric: its printed name.
-        value: a difference of fractions, or of ranks.
-    """
+    """A difference with its sign, as `metric_value`."""
     text = metric_value(board, metric, value).replace("-", "−")
     return text if text.startswith("−") else f"+{text}"
 

@@ -97,8 +97,8 @@ def compare(
     if wanted == ():
         raise CallError("metrics names nothing. Fix: name a metric, or leave it out for the board's.")
     reports = [
-        each if isinstance(each, ScoreReport) else _score(each, benchmark, wanted or (), max_bytes)
-        for each in files
+        file if isinstance(file, ScoreReport) else _score(file, benchmark, wanted or (), max_bytes)
+        for file in files
     ]
     compared, notes = _compared(reports, wanted)
     samples = samples_in_order(reports)
@@ -214,10 +214,9 @@ def _methods(
 ) -> tuple[ComparedMethod, ...]:
     worse: dict[tuple[int, str], list[int]] = defaultdict(list)
     for (one, other), by_metric in differences.items():
-        for metric, each in by_metric.items():
-            if each.significant:
-                first_is_better = is_better(metric, each.difference, 0)
-                winner, loser = (one, other) if first_is_better else (other, one)
+        for metric, difference in by_metric.items():
+            if difference.significant:
+                winner, loser = (one, other) if difference.first_is_better else (other, one)
                 worse[winner, metric].append(loser)
     methods = []
     for place, (name, report) in enumerate(zip(method_names(reports), reports, strict=True)):
@@ -237,9 +236,9 @@ def _groups(
     if not inside:
         return {}
     values = [samples[place].joined(metric) for place in inside]
-    found = leader_groups(values, higher=is_better(metric, 1, 0), key=samples[0].of, **how)
-    decided = [test and replace(test, against=inside[test.against]) for test in found.decided]
-    return dict(zip(inside, zip(found.group, decided, strict=True), strict=True))
+    groups = leader_groups(values, higher=is_better(metric, 1, 0), key=samples[0].of, **how)
+    decided = [test and replace(test, against=inside[test.against]) for test in groups.decided]
+    return dict(zip(inside, zip(groups.group, decided, strict=True), strict=True))
 
 
 def _flips(leading: str, one: Sample, other: Sample) -> tuple[Flips, ...]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from cir_metrics.significance import PValue
 from submissions.scoring.intervals import Interval
+from submissions.scoring.samples import is_better
 
 _FIRST_FLIPS = 5
 """Ids of flipped queries that JSON shows in each direction; the file of flips has all."""
@@ -39,6 +40,11 @@ class Difference:
     wins: int
     ties: int
     losses: int
+
+    @property
+    def first_is_better(self) -> bool:
+        """Whether the first method's number is the better one, significantly or not."""
+        return is_better(self.metric, self.difference, 0)
 
     def columns(self) -> dict[str, Any]:
         """The difference as columns of a table, by name."""

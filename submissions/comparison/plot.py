@@ -85,8 +85,7 @@ def _draw(axes: Axes, rows: Sequence[Row]) -> None:
     for place, _, each in inside:
         unit = 1.0 if ranks else 100.0
         middle, low, high = (unit * value for value in (each.difference, *each.interval.ends))
-        first_is_better = middle < 0 if ranks else middle > 0
-        colour = QUIET if middle == 0 else _FIRST if first_is_better else _SECOND
+        colour = QUIET if middle == 0 else _FIRST if each.first_is_better else _SECOND
         axes.plot([low, high], [place, place], color=colour, linewidth=1.6, solid_capstyle="butt")
         face = colour if each.significant else "white"
         axes.plot([middle], [place], marker="o", markersize=5, color=colour, markerfacecolor=face)
