@@ -12,7 +12,7 @@ from cir_datasets.common.terminal import counted, echo
 from submissions.commands import FILE_HELP, Benchmark, Resamples, as_text
 
 if TYPE_CHECKING:
-    from submissions.report.document import Report
+    from submissions.report import Report
     from submissions.report.side_by_side import SideBySide
     from submissions.scoring.intervals import Intervals
     from submissions.scoring.score_report import ScoreReport

@@ -7,26 +7,28 @@ score keeps (`ScoreReport.evidence`), so that no ranking is looked at twice.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, cast
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
-from cir_datasets.registry.schema import is_micro, member_metric
+from cir_datasets.common.tables import Cell, Table, render_or_json
+from cir_datasets.registry.schema import is_micro, main_metric_terms, member_metric
 from cir_datasets.rows import list_lengths
-from cir_metrics.catalogue import check_variant, metric, parse_metric
+from cir_metrics.catalogue import METRICS, check_variant, parse_metric
 from cir_metrics.sums import FloatArray, exact_mean
-from submissions.report.document import Report
-from submissions.report.floors import (
+from submissions.report.grouping import (
     FLOOR_NAMES,
     Chance,
-    below_chance_note,
+    Group,
+    Grouping,
+    Values,
+    by_aspect,
     chance,
     random_floor,
     recorded_floors,
 )
-from submissions.report.grouping import Group, Grouping, Values, by_aspect, by_length, by_round, by_turn
-from submissions.scoring.further_metrics import card_values
-from submissions.scoring.reference_use import reference_notes
-from submissions.scoring.score_report import Evidence, ScoreReport
+from submissions.scoring.score_report import Evidence, ScoreReport, main_value, shown_value
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
@@ -37,7 +39,97 @@ if TYPE_CHECKING:
     from submissions.scoring.suite_signature import SuiteSignature
 
 
-__all__ = ["Report", "full_report"]
+@dataclass(frozen=True)
+class Report:
+    """Everything about one score, as it is shown.
+
+    Args:
+        score: the board's numbers, and as its `extra` the further ones: the card's, then those asked for.
+        floors: by name (`random`, `image_only`, `text_only`) the values by metric, as far as they are known.
+        counts: how many queries or sessions, images, positives there are; None where it is not known.
+        groupings: by `by_aspect`, `by_turn`, `by_length` the numbers by group, where there are such groups.
+        members: a suite's members.
+        means: a suite's macro and micro mean of everything that all members have.
+        intervals: confidence intervals of the board's numbers, where they were asked for.
+        notes: what a reader of chance, the baselines and the further metrics must know.
+    """
+
+    score: ScoreReport
+    floors: Mapping[str, Values]
+    counts: Mapping[str, int | None]
+    groupings: Mapping[str, Grouping]
+    members: tuple[Report, ...] = ()
+    means: tuple[Group, ...] = ()
+    intervals: Intervals | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def extra(self) -> Mapping[str, float]:
+        """The further metrics by name."""
+        return self.score.extra
+
+    def values(self) -> dict[str, float]:
+        """The board's values and the further ones by name."""
+        return {**self.score.metrics, **self.score.extra}
+
+    @property
+    def unit(self) -> str:
+        """What is counted: `queries` or `sessions`."""
+        return "sessions" if "sessions" in self.counts else "queries"
+
+    def tables(self) -> tuple[Table, ...]:
+        """Scores beside chance and baselines, counts, then the groups; a suite's members side by side."""
+        tables = [_scores(self), *([_grouping(_members(self))] if self.members else []), _counts_table(self)]
+        tables += [_grouping(grouping) for grouping in self.groupings.values()]
+        for member in self.members:
+            for table in map(_grouping, member.groupings.values()):
+                title = f"{member.score.benchmark}: {table.title.lower()}"
+                tables.append(dataclasses.replace(table, title=title))
+        return tuple(tables)
+
+    def render(self, format: str = "table") -> str:
+        """The report in one of `cir_datasets.common.tables.FORMATS`, without a line feed at the end.
+
+        Args:
+            format: `table`, `json` (fractions, all fields), `csv` (long form), `latex` or `markdown`.
+
+        Raises:
+            UnknownNameError: there is no such format.
+        """
+        return render_or_json(format, self.tables, self.to_dict)
+
+    def plot(self, path: str | Path) -> Path:
+        """Draw the report into a .png or .svg file; see `submissions.report.plots.write_plot`."""
+        from submissions.report.plots import write_plot
+
+        members = [(each.score.benchmark, each.score.metrics, _random(each)) for each in self.members]
+        return write_plot(self.score, self.groupings, _random(self), members, self.intervals, path)
+
+    def to_dict(self) -> dict[str, Any]:
+        """`ScoreReport.to_dict` with everything else beside it, as JSON values."""
+        floors = {
+            name: {**values, "main": main_value(self.score.main_metric, values)}
+            for name, values in self.floors.items()
+        }
+        document = self.score.to_dict() | {
+            "floors": floors,
+            "counts": dict(self.counts),
+            **{name: grouping.to_dict() for name, grouping in self.groupings.items()},
+            "notes": [
+                *self.notes,
+                *(note for grouping in self.groupings.values() for note in grouping.notes),
+            ],
+        }
+        if self.intervals is not None:
+            document["intervals"] = self.intervals.to_dict()
+        if self.members:
+            document["runs"] = [member.to_dict() for member in self.members]
+            document["means"] = [group.to_dict("mean", self.unit) for group in self.means]
+        return document
+
+
+def _random(report: Report) -> Values:
+    return report.floors.get("random", {})
 
 
 def full_report(score: ScoreReport, intervals: Intervals | None = None) -> Report:
@@ -62,7 +154,7 @@ def full_report(score: ScoreReport, intervals: Intervals | None = None) -> Repor
         return _of_dialogue(score, score.evidence, score.evidence.rounds, intervals)
     evidence, benchmark = score.evidence, score.evidence.benchmark
     random = chance(benchmark)
-    further, absent = card_values(evidence, {**score.metrics, **score.extra})
+    further, absent = evidence.card_values({**score.metrics, **score.extra})
     first = next(iter(score.signatures.values()))
     whole = dataclasses.replace(
         score,
@@ -71,8 +163,8 @@ def full_report(score: ScoreReport, intervals: Intervals | None = None) -> Repor
     )
     floors, notes = _floors(whole, benchmark, random)
     if random is not None and not score.missing:
-        notes = (*below_chance_note(evidence, random), *notes)
-    notes += reference_notes(score)
+        notes = (*_below_chance(evidence, random), *notes)
+    notes += _reference_notes(score)
     if absent:
         names = ", ".join(absent)
         notes = (*notes, f"Not computed, because the file holds no rankings for it: {names}.")
@@ -90,6 +182,8 @@ def _of_dialogue(
     score: ScoreReport, evidence: Evidence, rounds: Rounds, intervals: Intervals | None
 ) -> Report:
     """Of dialogues: how their sessions ended, and all by round; chance and baselines have none."""
+    from submissions.report.turns import by_round
+
     solved = evidence.values[f"hits@{rounds.k}@turn{rounds.last}"] > 0
     ranks = cast("IntArray", evidence.ranks)
     return Report(
@@ -104,59 +198,79 @@ def _of_dialogue(
         },
         groupings={"by_turn": by_round(evidence.values, ranks, rounds)},
         intervals=intervals,
-        notes=(rounds.silence_note(), *reference_notes(score)),
+        notes=(rounds.silence_note(), *_reference_notes(score)),
     )
 
 
 def _of_suite(score: ScoreReport, intervals: Intervals | None) -> Report:
-    members = tuple(full_report(run) for run in score.runs)
+    from cir_datasets.registry.suites import suite
+
+    members, declared = tuple(full_report(run) for run in score.runs), suite(score.benchmark)
+    sizes = [member.score.n for member in members]
+
+    def means(values: Sequence[Values]) -> dict[str, float]:
+        """Macro and micro means of what is known of every member, whichever the suite's own numbers are."""
+        return declared.reduce(values, sizes, averages=("macro", "micro"))
+
+    def of_average(values: Values, average: str) -> Values:
+        own = [name for name in values if is_micro(name) == (average == "micro")]
+        return {member_metric(name): values[name] for name in own}
+
     floors = {}
     for name in FLOOR_NAMES:
-        known = _means(score.benchmark, members, [member.floors.get(name, {}) for member in members])
+        known = means([member.floors.get(name, {}) for member in members])
         values = {metric: known[metric] for metric in (*score.metrics, *score.extra) if metric in known}
         if values:
             floors[name] = values
+    found, random = means([member.values() for member in members]), means([*map(_random, members)])
     return Report(
         score=score,
         floors=floors,
         counts=_added([member.counts for member in members]),
         groupings={},
         members=members,
-        means=_mean_groups(score.benchmark, members),
+        means=tuple(
+            Group(key, f"{key} mean", sum(sizes), of_average(found, key), of_average(random, key))
+            for key in ("macro", "micro")
+        ),
         intervals=intervals,
-        notes=reference_notes(score),
+        notes=_reference_notes(score),
     )
-
-
-def _means(suite_id: str, members: Sequence[Report], values: Sequence[Values]) -> dict[str, float]:
-    """Macro and micro means of what is known of every member, whichever the suite's own numbers are."""
-    from cir_datasets.registry.suites import suite
-
-    sizes = [member.score.n for member in members]
-    return suite(suite_id).reduce(values, sizes, averages=("macro", "micro"))
-
-
-def _mean_groups(suite_id: str, members: Sequence[Report]) -> tuple[Group, ...]:
-    """The rows of the macro and the micro mean below the members' rows."""
-    found = _means(suite_id, members, [member.values() for member in members])
-    random = _means(suite_id, members, [member.floors.get("random", {}) for member in members])
-    n = sum(member.score.n for member in members)
-    return tuple(
-        Group(key, f"{key} mean", n, _of_average(found, key), _of_average(random, key))
-        for key in ("macro", "micro")
-    )
-
-
-def _of_average(values: Mapping[str, float], average: str) -> dict[str, float | None]:
-    """The numbers of one average, under the members' names."""
-    return {
-        member_metric(name): value for name, value in values.items() if is_micro(name) == (average == "micro")
-    }
 
 
 def _added(counts: Sequence[Mapping[str, int | None]]) -> dict[str, int | None]:
     """The members' counts, added up; galleries overlap and have no sum."""
     return {name: sum(each.get(name) or 0 for each in counts) for name in counts[0] if name != "gallery"}
+
+
+def _reference_notes(score: ScoreReport) -> tuple[str, ...]:
+    """What a reader must know of the reference, where the protocol keeps it, or members may differ."""
+    if not score.runs and cast("Signature", next(iter(score.signatures.values()))).reference != "kept":
+        return ()
+    from submissions.scoring.reference_use import reference_notes
+
+    return reference_notes(score)
+
+
+def _below_chance(evidence: Evidence, random: Chance) -> tuple[str, ...]:
+    """The note on rankings that find less than a random order, by the largest K of those scored."""
+    if evidence.ranks is None:
+        return ()
+    parsed = {name: parse_metric(name) for name in evidence.values if ":" not in name}
+    known = [
+        (k, name)
+        for name, (module, k) in parsed.items()
+        if k and module in ("recall_at_k", "final_recall") and k < random.images
+    ]
+    if not known:
+        return ()
+    _, name = max(known)
+    found, expected = evidence.values[name], random.values(name)
+    if expected is None or exact_mean(found) >= exact_mean(expected):
+        return ()
+    from submissions.report.below_chance import below_chance_note
+
+    return below_chance_note(name, found, exact_mean(expected))
 
 
 def _signature_like(other: Signature | SuiteSignature, printed: str) -> Signature:
@@ -166,7 +280,7 @@ def _signature_like(other: Signature | SuiteSignature, printed: str) -> Signatur
         cast("Signature", other),
         metric=printed,
         variant=check_variant(name, None),
-        metric_version=metric(name).version,
+        metric_version=METRICS[name].version,
     )
 
 
@@ -214,13 +328,9 @@ def _groupings(
     score: ScoreReport, evidence: Evidence, further: dict[str, FloatArray], random: Chance | None
 ) -> dict[str, Grouping]:
     if evidence.num_turns is not None:
-        if evidence.ranks is None or evidence.list_lengths is None:
-            return {}
-        cutoffs = _session_cutoffs(score)
-        return {
-            "by_turn": by_turn(evidence.ranks, evidence.list_lengths, evidence.num_turns, cutoffs, random),
-            "by_length": by_length(evidence.ranks, evidence.num_turns, cutoffs, random),
-        }
+        from submissions.report.turns import session_groupings
+
+        return session_groupings(evidence, [*score.metrics, *score.extra], random)
     report = evidence.benchmark.spec.card.report
     known = {**evidence.values, **further}
     if "mean_rank" in known:
@@ -230,7 +340,104 @@ def _groupings(
     return {"by_aspect": by_aspect(evidence, values, report.aspect_names, random)} if values else {}
 
 
-def _session_cutoffs(score: ScoreReport) -> list[int]:
-    """Cutoffs of the metrics that were computed; 10 where none has a cutoff."""
-    parsed = (parse_metric(name) for name in (*score.metrics, *score.extra))
-    return sorted({k for _, k in parsed if k is not None}) or [10]
+def _scores(report: Report) -> Table:
+    score = report.score
+    answered = f"{score.n:,}" if score.answered == score.n else f"{score.answered:,} of {score.n:,}"
+    floors = [name for name in FLOOR_NAMES if name in report.floors]
+    expression = f"main: {score.main_metric}"
+    lines = [
+        (name, name, [value, *(report.floors[each].get(name) for each in floors)])
+        for name, value in report.values().items()
+    ]
+    main = [score.main, *(main_value(score.main_metric, report.floors[each]) for each in floors)]
+    rows = []
+    has_main = {*report.values(), *score.missing_metrics} >= {*main_metric_terms(score.main_metric)}
+    if has_main:  # a selection of metrics may leave a part of it out
+        lines.append((expression, score.main_metric, main))
+    notes, known, heads = [], None, []
+    if report.intervals is not None:
+        notes, known, heads = [report.intervals.note()], report.intervals.values, ["low", "high"]
+    for shown, metric, values in lines:
+        first, *others = _cells(metric, values)
+        interval = []
+        if known is not None:
+            interval = _cells(metric, known[metric].ends if metric in known else (None, None))
+        rows.append((Cell(shown), first, *interval, *others))
+    return Table(
+        title=f"{score.method} on {score.benchmark}#{score.benchmark_version}, {answered} answered",
+        columns=("metric", "score", *heads, *(FLOOR_NAMES[name] for name in floors)),
+        rows=tuple(rows),
+        notes=(
+            *notes,
+            *report.notes,
+            *_signature_notes(score),
+        ),
+    )
+
+
+def _cells(metric: str, values: Iterable[float | None]) -> list[Cell]:
+    return [Cell(shown_value(metric, value).strip(), value) for value in values]
+
+
+def _signature_notes(score: ScoreReport) -> list[str]:
+    """Metrics with the same signature share a note."""
+    together: dict[str, list[str]] = {}
+    for name, signature in score.signatures.items():
+        together.setdefault(str(signature), []).append(name)
+    if len(together) == 1:
+        return [f"signature: {text}" for text in together]
+    return [f"signature of {', '.join(names)}: {text}" for text, names in together.items()]
+
+
+def _members(report: Report) -> Grouping:
+    """A suite's members side by side, then their macro and micro means."""
+    rows = [
+        Group(each.score.benchmark, each.score.benchmark, each.score.n, each.values(), _random(each))
+        for each in report.members
+    ]
+    known = {name for row in rows for name, value in row.random.items() if value}
+    groups, means = (
+        tuple(
+            dataclasses.replace(row, random={name: row.random[name] for name in row.random if name in known})
+            for row in part
+        )
+        for part in (rows, report.means)
+    )
+    one = "session" if report.unit == "sessions" else "query"
+    notes = [
+        f"macro: every benchmark weighs the same; micro: every {one} does (- where there is no such mean)."
+    ]
+    notes += [f"{member.score.benchmark}: {note}" for member in report.members for note in member.notes]
+    for member in report.members:
+        notes += _signature_notes(member.score)
+    return Grouping("By benchmark", "benchmark", report.unit, groups, means, tuple(notes))
+
+
+def _counts_table(report: Report) -> Table:
+    names = list(report.counts)
+    row = (Cell(report.score.benchmark), *(_count(report.counts[name]) for name in names))
+    return Table("Counts", ("benchmark", *(name.replace("_", " ") for name in names)), (row,))
+
+
+def _grouping(grouping: Grouping) -> Table:
+    """A row a group: each metric and, where some row has it, what a random order is expected to get."""
+    everyone = (*grouping.groups, *grouping.means)
+    metrics = dict.fromkeys(name for group in everyone for name in group.values)
+    with_random = {name for group in everyone for name in group.random}
+    heads = []
+    for name in metrics:
+        heads += [name, f"{name} random"] if name in with_random else [name]
+    rows = []
+    for group in everyone:
+        cells = [Cell(group.name, group.key if isinstance(group.key, int) else None), _count(group.n)]
+        for name in metrics:
+            cells += _cells(name, [group.values.get(name)])
+            if name in with_random:
+                cells += _cells(name, [group.random.get(name)])
+        rows.append(tuple(cells))
+    columns = (grouping.head, grouping.counted, *heads)
+    return Table(grouping.title, columns, tuple(rows), grouping.notes)
+
+
+def _count(value: int | None) -> Cell:
+    return Cell("-" if value is None else f"{value:,}", value)

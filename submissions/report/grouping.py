@@ -1,8 +1,19 @@
-"""Numbers by group: a group is an aspect, a turn, or a length of session."""
+"""What stands beside a number: that of a random order, of the picture and the text alone; all by aspect.
+
+Those of picture and text are recorded on the benchmark's card. That of a random order has a closed form:
+every turn of a session is a fresh random order of the G images that the protocol ranks (the gallery, without
+the reference where that is removed). A query has n positives and h hard negatives among them. The probability
+that the best positive stands behind rank r is
+
+S(r) = prod_{i=0}^{r-1} (G - n - i) / (G - i),
+
+because the first r places are then a draw without replacement from the other G - n images.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,45 +21,256 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cir_datasets.rows import list_lengths, numbers
-from cir_metrics.evaluation import censor
-from cir_metrics.measures import (
-    area_under_hits,
-    final_recall,
-    hits_at_k,
-    mean_rank,
-    median_rank,
-    recall_at_k,
-)
-from cir_metrics.sums import FloatArray, IntArray, exact_mean, exact_means, exact_sums
+from cir_datasets.rows.benchmark import first_ranking
+from cir_metrics.catalogue import parse_metric
+from cir_metrics.measures import area_under_hits
+from cir_metrics.sums import FloatArray, IntArray, exact_mean, exact_sums
+from submissions.rank_file.benchmarks import board_depth
 
 if TYPE_CHECKING:
-    from submissions.report.floors import Chance
-    from submissions.scoring.rounds import Rounds
+    from cir_datasets.rows.benchmark import Benchmark
     from submissions.scoring.score_report import Evidence
 
 Values = Mapping[str, float | None]
 
-_OVER_TURNS = (
-    "hits: a target within K at that turn or before, over all sessions; one that has ended keeps its value."
-)
-_AT_TURN = (
-    "recall and ranks: at that turn itself, over the sessions that still run; an unlisted target has list "
-    "length + 1 and is counted as censored."
-)
-_PLAYED = (
-    "sessions: those that play the round. One that has ended keeps its last rank and list, so that every "
-    "number is over all sessions."
-)
-_AT_ROUND = "hits: a target within K in that round or before; recall, map and ranks: in that round itself."
-_SHARES = (
-    "solved, silent: ended so in that round or before. unlisted: the best target lies behind the list that "
-    "the file holds, so that its rank is the file's word."
-)
-_LENGTHS = (
-    "hits: a target within K at some turn.",
-    "final_recall: a target within K at the last turn.",
-    "hits_auc: the area under hits, over the turns that sessions of that length have (with one turn: hits).",
-)
+FLOOR_NAMES = {"random": "random", "image_only": "image only", "text_only": "text only"}
+"""Floors in the order of columns, and how tables call them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Chance:
+    """A random ranker on one benchmark.
+
+    Args:
+        images: images that are ranked, G.
+        depth: images in each ranking.
+        positives: positives of each query or session, shape (n,).
+        negatives: hard negatives of each query, shape (n,); zeros for sessions.
+        subset_others: the subset's images but the reference, shape (n,); zeros where there is no subset.
+        num_turns: turns of each session, shape (n,); None for queries.
+        lengths: images that each query ranks where it has a gallery of its own, shape (n,); `images` is then
+            the most. None where the gallery is common.
+    """
+
+    images: int
+    depth: int
+    positives: IntArray
+    negatives: IntArray
+    subset_others: IntArray
+    num_turns: IntArray | None
+    lengths: IntArray | None = None
+
+    def values(self, metric: str, variant: str = "equation") -> FloatArray | None:
+        """The expected value of a metric for each query or session.
+
+        recall@K: min(K, G) / G for one target. recall_subset@K: min(K, s) / s with s other images in the
+        subset. map_subset@K: (1/s) * sum_{j<=K} 1/j. final_recall@K: 1 - S(K). final_mrr@K:
+        sum_{r<=K} (S(r-1) - S(r)) / r. hits@K@turnl: 1 - S(K)^min(l, L) with L turns. hits_auc@K: the
+        trapezoid over those. mean_rank: the sum of S(r) over r = 0..depth. censored: S(depth). map@K and
+        pnr_map@K: see `average_precision`.
+
+        Args:
+            metric: printed name.
+            variant: of pnr_map.
+
+        Returns:
+            Shape (n,), or None where there is no closed form (median_rank).
+        """
+        if self.lengths is not None:
+            return self._by_length(metric, variant)
+        name, k = parse_metric(metric)
+        if name == "mean_rank":
+            return self._rank_values(metric)
+        if k is None:
+            return None
+        if name == "recall_at_k":
+            return np.full(len(self.positives), min(k, self.images) / self.images)
+        if name in ("recall_subset", "map_subset"):
+            places = np.arange(1, k + 1)
+            within = places <= self.subset_others[:, None]
+            earned = within / places if name == "map_subset" else within.astype(np.float64)
+            total: FloatArray = exact_sums(earned.T) / np.maximum(self.subset_others, 1)
+            return total
+        if name in ("map_at_k", "pnr_map"):
+            return self.average_precision(k, variant if name == "pnr_map" else None)
+        return self._session_values(metric, name, k)
+
+    def _by_length(self, metric: str, variant: str) -> FloatArray | None:
+        """`values` where G differs from query to query: those of equal G together."""
+        lengths = np.zeros(0, dtype=np.int64) if self.lengths is None else self.lengths
+        found = np.zeros(len(lengths))
+        for images in np.unique(lengths).tolist():
+            of = lengths == images
+            part = Chance(
+                images,
+                min(self.depth, images),
+                self.positives[of],
+                self.negatives[of],
+                self.subset_others[of],
+                None,
+            )
+            values = part.values(metric, variant)
+            if values is None:
+                return None
+            found[of] = values
+        return found
+
+    def average_precision(self, k: int, variant: str | None = None) -> FloatArray:
+        """The expected AP@K, or PNR-AP@K of a variant, of each query.
+
+        E[AP@K] = 1/min(n, K) * sum_{j=1}^{min(K, G)} (n/G) * (1/j) * (1 + (j-1)(n-1)/(G-1)):
+
+        a positive stands at rank j with probability n/G, and before it each of the other n-1 positives with
+        probability (j-1)/(G-1). In PNR-AP the term has the weight w_j. It is 1 where no hard negative stands
+        before rank j, which has the probability p_j = prod_{i=0}^{j-2} (G-1-h-i)/(G-1-i), and then
+        (j-1)(n-1)/(G-1-h) positives are expected there. Else the mean rank of those negatives is j/2 on
+        average, whatever else stands before, so that w_j is 1/2 for the equation and
+        1 + (j-2)/(2(j-1)) for the released code, whose first rank earns 0.
+
+        Args:
+            k: cutoff.
+            variant: `equation` or `released_code`; None for AP.
+
+        Returns:
+            Shape (n,).
+        """
+        (positives, negatives), inverse = self._kinds
+        n, h = positives[:, None].astype(np.float64), negatives[:, None].astype(np.float64)
+        total = float(self.images)
+        before = np.arange(min(k, self.images), dtype=np.float64)  # j - 1
+        others = max(total - 1, 1.0)
+        expected = 1 + before * (n - 1) / others
+        if variant is not None:
+            steps = np.clip((total - 1 - h - before[:-1]) / np.maximum(total - 1 - before[:-1], 1), 0, 1)
+            free = np.concatenate([np.ones_like(n), np.cumprod(steps, axis=1)], axis=1)
+            undisturbed = free * (1 + before * (n - 1) / np.maximum(total - 1 - h, 1))
+            weight = np.full(len(before), 0.5)
+            if variant == "released_code":
+                weight = 1 + (before - 1) / np.maximum(2 * before, 1)
+            expected = undisturbed + (expected - undisturbed) * weight
+            if variant == "released_code":
+                expected[:, 0] = 0.0
+        sums = exact_sums((n / total * expected / (before + 1)).T) / np.minimum(n[:, 0], k)
+        values: FloatArray = sums[inverse]
+        return values
+
+    def found(self, k: int) -> FloatArray:
+        """Probability that one ranking has a positive within K, 1 - S(K); shape (n,)."""
+        return 1 - self._behind(k)[:, -1]
+
+    def hits(self, k: int) -> FloatArray:
+        """Probability of a hit by each turn, 1 - S(K)^min(l, L); shape (n_sessions, max_turns)."""
+        turns_of = self.num_turns if self.num_turns is not None else np.ones_like(self.positives)
+        # Multiplied turn by turn: what a power returns depends on the processor.
+        longest = int(turns_of.max())
+        missed = np.multiply.accumulate(np.repeat(self._behind(k)[:, -1:], longest, axis=1), axis=1)
+        last = np.minimum(np.arange(1, longest + 1), turns_of[:, None]) - 1
+        values: FloatArray = 1 - np.take_along_axis(missed, last, axis=1)
+        return values
+
+    @functools.cached_property
+    def _kinds(self) -> tuple[tuple[IntArray, IntArray], IntArray]:
+        """The pairs (n, h) that occur, and which one each query has: few, however many queries there are."""
+        base = int(self.negatives.max(initial=0)) + 1
+        coded, inverse = np.unique(self.positives * base + self.negatives, return_inverse=True)
+        return (coded // base, coded % base), inverse
+
+    def _behind(self, k: int) -> FloatArray:
+        """S(r) for r = 0..min(K, G), shape (n, min(K, G) + 1)."""
+        counts, inverse = np.unique(self.positives, return_inverse=True)
+        taken = np.arange(min(k, self.images))
+        left = np.maximum(self.images - counts[:, None] - taken, 0) / (self.images - taken)
+        behind = np.concatenate([np.ones((len(counts), 1)), np.cumprod(left, axis=1)], axis=1)
+        values: FloatArray = behind[inverse]
+        return values
+
+    def _rank_values(self, metric: str) -> FloatArray | None:
+        if metric == "median_rank":
+            return None
+        behind = self._behind(self.depth)
+        values: FloatArray = behind[:, -1] if metric == "censored" else exact_sums(behind.T)
+        return values
+
+    def _session_values(self, metric: str, name: str, k: int) -> FloatArray | None:
+        if name == "final_recall":
+            return self.found(k)
+        if name == "final_mrr":
+            behind = self._behind(k)
+            earned: FloatArray = ((behind[:, :-1] - behind[:, 1:]) / np.arange(1, behind.shape[1])).sum(
+                axis=1
+            )
+            return earned
+        hits = self.hits(k)
+        if name == "hits_auc":
+            return area_under_hits(hits)
+        turn = int(metric.rpartition("@turn")[2])
+        return hits[:, min(turn, hits.shape[1]) - 1]
+
+
+def chance(benchmark: Benchmark) -> Chance | None:
+    """The random ranker of a benchmark, or None where the size of its gallery is not known.
+
+    Where the list of the gallery is not available, the card's count is taken.
+    """
+    gallery = benchmark.spec.config.gallery if benchmark.gallery is None else len(benchmark.gallery)
+    if gallery is None:
+        return None
+    images = gallery - (1 if benchmark.excludes_reference else 0)
+    own = None
+    if benchmark.per_query:
+        own = benchmark.own_lists(first_ranking(benchmark.spec)).lengths
+        images = int(own.max())
+
+    def lengths(column: str) -> IntArray:
+        return list_lengths(benchmark.ids(column))
+
+    zeros = np.zeros(len(benchmark), dtype=np.int64)
+    several = benchmark.multi_turn
+    return Chance(
+        images=images,
+        depth=min(board_depth(benchmark).used, images),
+        positives=lengths("ground_truth_ids" if several else "positive_image_ids"),
+        negatives=zeros if several else lengths("negative_image_ids"),
+        subset_others=zeros if several else np.maximum(lengths("subset_image_ids") - 1, 0),
+        num_turns=np.array(benchmark.column("num_turns"), dtype=np.int64) if several else None,
+        lengths=own,
+    )
+
+
+def random_floor(random: Chance, metrics: Iterable[str]) -> dict[str, float | None]:
+    """The expected score of a random order by metric, None where it has no closed form.
+
+    Args:
+        random: the random ranker.
+        metrics: printed names, with `:variant` behind those that are not the default.
+    """
+    found: dict[str, float | None] = {}
+    for metric in metrics:
+        name, _, variant = metric.partition(":")
+        values = random.values(name, variant or "equation")
+        if values is None:
+            found[metric] = None
+        else:
+            found[metric] = float(exact_sums(values)) if name == "censored" else exact_mean(values)
+    return found
+
+
+def recorded_floors(benchmark: Benchmark) -> tuple[dict[str, dict[str, float]], tuple[str, ...]]:
+    """The card's baselines by method, and notes that name the commands which made them.
+
+    They are given for the rows and the gallery that they were recorded on and for no others.
+    """
+    card, config = benchmark.spec.card, benchmark.spec.config_name
+    recorded = card.floors.get(config)
+    if recorded is None:
+        return {}, (f"No image-only and text-only baselines are recorded for {benchmark.id}.",)
+    hashes = (recorded.data_hash, recorded.gallery_hash)
+    if benchmark.spec.overlay is not None or (benchmark.data_hash, benchmark.gallery_hash) != hashes:
+        other = f"The baselines recorded for {card.name}/{config} are of other rows or another gallery"
+        return {}, (f"{other} and are left out.",)
+    methods = recorded.methods()
+    notes = tuple(f"{FLOOR_NAMES[name]}: {floor.command}" for name, floor in methods.items())
+    return {name: dict(floor.metrics) for name, floor in methods.items()}, notes
 
 
 @dataclass(frozen=True)
@@ -200,124 +422,3 @@ def _micro(values: Mapping[str, FloatArray], some: NDArray[np.bool_]) -> dict[st
     if not some.any():
         return dict.fromkeys(values)
     return {metric: _number(metric, each[some]) for metric, each in values.items()}
-
-
-def by_turn(
-    ranks: IntArray,
-    list_lengths: IntArray,
-    num_turns: IntArray,
-    cutoffs: Sequence[int],
-    random: Chance | None,
-) -> Grouping:
-    """Hits@K by turn, and Recall@K, mean and median rank at the turn itself.
-
-    Hits@K(l) = (1/S) * sum_s [min_{l' <= min(l, L_s)} rank_{s,l'} <= K] over all S sessions;
-    Recall@K(l) and the ranks are over the sessions with L_s >= l, which `sessions` counts.
-
-    Args:
-        ranks: best rank of a target at each turn, shape (n_sessions, max_turns).
-        list_lengths: images in each ranking, same shape; where it is 0 (a ranking that is missing), the
-            longest list's length is taken.
-        num_turns: turns of each session, shape (n_sessions,).
-        cutoffs: K.
-        random: the random ranker, or None.
-    """
-    hits = {k: exact_means(hits_at_k.per_query(ranks, num_turns, k)) for k in cutoffs}
-    chance_hits = {} if random is None else {k: exact_means(random.hits(k)) for k in cutoffs}
-    chance_found = {} if random is None else {k: random.found(k) for k in cutoffs}
-    runs = np.arange(ranks.shape[1]) < num_turns[:, None]
-    longest = int(list_lengths[runs].max())
-    groups = []
-    for turn in range(1, ranks.shape[1] + 1):
-        running = runs[:, turn - 1]
-        n = int(running.sum())
-        values: dict[str, float | None] = {}
-        floors: dict[str, float | None] = {}
-        for k in cutoffs:
-            values[f"hits@{k}"] = float(hits[k][turn - 1])
-            values[f"recall@{k}"] = _mean(recall_at_k.per_query(ranks[running, turn - 1], k))
-            if random is not None:
-                floors[f"hits@{k}"] = float(chance_hits[k][turn - 1])
-                floors[f"recall@{k}"] = _mean(chance_found[k][running])
-        values |= _ranks(ranks[running, turn - 1], list_lengths[running, turn - 1], longest)
-        groups.append(Group(turn, str(turn), n, values, floors))
-    return Grouping("By turn", "turn", "sessions", tuple(groups), notes=(_OVER_TURNS, _AT_TURN))
-
-
-def by_round(values: Mapping[str, FloatArray], ranks: IntArray, rounds: Rounds) -> Grouping:
-    """The numbers of dialogues by round, with how many sessions have ended so far, and how.
-
-    Args:
-        values: by name `NAME@turnL` one value a session, shape (n_sessions,).
-        ranks: best rank of a target in each round, shape (n_sessions, rounds).
-        rounds: what stands beside these.
-    """
-    groups = []
-    for number in range(1, rounds.last + 1):
-        ending, column = f"@turn{number}", number - 1
-        shown: dict[str, float | None] = {
-            name.removesuffix(ending): exact_mean(each)
-            for name, each in values.items()
-            if name.endswith(ending)
-        }
-        shown["median_rank"] = median_rank(ranks[:, column])
-        shown["solved"] = exact_mean((values[f"hits@{rounds.k}{ending}"] > 0).astype(float))
-        shown["silent"] = exact_mean(rounds.silent[:, column].astype(float))
-        shown["unlisted"] = exact_mean(rounds.unlisted[:, column].astype(float))
-        groups.append(Group(number, str(number), int(rounds.played[:, column].sum()), shown, {}))
-    notes = [_PLAYED, _AT_ROUND, _SHARES]
-    if rounds.choices["after_success"] == "stop":
-        notes.append(
-            f"after_success=stop: a session stops at rank {rounds.k} and keeps its rank, for all cutoffs."
-        )
-    return Grouping("By round", "round", "sessions", tuple(groups), notes=tuple(notes))
-
-
-def by_length(
-    ranks: IntArray, num_turns: IntArray, cutoffs: Sequence[int], random: Chance | None
-) -> Grouping:
-    """Hits@K, Final Recall@K and the area under Hits@K of the sessions of each length.
-
-    Lengths go from the shortest to the longest; one that no session has is shown with no values.
-
-    Args:
-        ranks: best rank of a target at each turn, shape (n_sessions, max_turns).
-        num_turns: turns of each session, shape (n_sessions,).
-        cutoffs: K.
-        random: the random ranker, or None.
-    """
-    groups = []
-    for length in range(int(num_turns.min()), int(num_turns.max()) + 1):
-        own = num_turns == length
-        values: dict[str, float | None] = {}
-        floors: dict[str, float | None] = {}
-        for k in cutoffs:
-            found = ranks[own, :length], num_turns[own], k
-            values |= _length_values(hits_at_k.per_query(*found), final_recall.per_query(*found), k)
-            if random is not None:
-                floors |= _length_values(random.hits(k)[own, :length], random.found(k)[own], k)
-        groups.append(Group(length, str(length), int(own.sum()), values, floors))
-    return Grouping("By number of turns", "turns", "sessions", tuple(groups), notes=_LENGTHS)
-
-
-def _length_values(hits: FloatArray, final: FloatArray, k: int) -> dict[str, float | None]:
-    return {
-        f"hits@{k}": _mean(hits[:, -1]),
-        f"final_recall@{k}": _mean(final),
-        f"hits_auc@{k}": _mean(area_under_hits(hits)),
-    }
-
-
-def _ranks(ranks: IntArray, list_lengths: IntArray, longest: int) -> dict[str, float | None]:
-    if not len(ranks) or longest == 0:
-        return {"mean_rank": None, "median_rank": None, "censored": None}
-    shown, unlisted = censor(ranks, np.where(list_lengths == 0, longest, list_lengths))
-    return {
-        "mean_rank": mean_rank(shown),
-        "median_rank": median_rank(shown),
-        "censored": int(unlisted.sum()),
-    }
-
-
-def _mean(values: NDArray[np.float64]) -> float | None:
-    return exact_mean(values) if len(values) else None

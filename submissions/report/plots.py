@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from submissions.report.grouping import Group, Grouping, Values
-    from submissions.report.values import ReportValues
+    from submissions.scoring.intervals import Intervals
+    from submissions.scoring.score_report import ScoreReport
 
 _COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7")
 """Told apart by people who see few colours (Okabe and Ito), and of different lightness in print."""
@@ -30,15 +31,30 @@ PADS = (0.1, 0.08)
 _SUFFIXES = (".png", ".svg")
 
 
-def write_plot(report: ReportValues, path: str | Path) -> Path:
-    """Draw a report.
+Line = tuple[str, "Values", "Values"]
+"""A row of bars: its name, its values by metric, and what a random order is expected to get."""
+
+
+def write_plot(
+    score: ScoreReport,
+    groupings: Mapping[str, Grouping],
+    random: Values,
+    members: Sequence[Line],
+    intervals: Intervals | None,
+    path: str | Path,
+) -> Path:
+    """Draw a score with what stands beside it; `Report.plot` calls this.
 
     Sessions: Hits@K and Recall@K by turn, with bands where the report has intervals, and the random ranker.
     Queries with aspects: a bar a metric and aspect. A suite: a bar a metric and member. Else a bar a metric.
     Bars have a tick at what a random order is expected to get.
 
     Args:
-        report: what `full_report` returned.
+        score: whose numbers they are.
+        groupings: by turn or by aspect, as a report has them.
+        random: what a random order is expected to get, by metric.
+        members: of a suite a row a member.
+        intervals: of the score, or None.
         path: the file, `.png` or `.svg`; text in an SVG stays text.
 
     Returns:
@@ -50,15 +66,32 @@ def write_plot(report: ReportValues, path: str | Path) -> Path:
         SubmissionError: the file cannot be written.
     """
     path = plot_path(path)
-    return save_plot(_drawn(report), path)
+    title = f"{score.method} on {score.benchmark}"
+    if "by_turn" in groupings and _cutoffs(groupings["by_turn"].groups):
+        figure = empty_figure(*_TURN_INCHES, pads=PADS)
+        _draw_turns(figure.add_subplot(), groupings["by_turn"], intervals)
+    else:
+        values = {**score.metrics, **score.extra}
+        lines, metrics = _bars(values, groupings, random, members)
+        if not lines or not metrics:
+            listed = ", ".join(values)
+            raise CallError(f"a plot shows shares, and there are none: {listed}. Fix: choose another metric.")
+        figure = empty_figure(6.2, 1.3 + len(lines) * (0.16 + 0.17 * len(metrics)), pads=PADS)
+        _draw_bars(figure.add_subplot(), lines, metrics)
+    drawn = figure.suptitle(title, size=10, color=INK)
+    while _too_wide(drawn, figure):
+        title = title[:-1]
+        drawn.set_text(f"{title}…")
+    return save_plot(figure, path)
 
 
-def write_rounds(labels: Sequence[str], reports: Sequence[ReportValues], path: str | Path) -> Path:
+def write_rounds(
+    dialogues: Sequence[tuple[str, ScoreReport, Grouping | None, Intervals | None]], path: str | Path
+) -> Path:
     """Draw Hits@k by round, a line a dialogue, with bands where there are intervals (FISD, figure 4).
 
     Args:
-        labels: what the legend calls each.
-        reports: of dialogues on one benchmark.
+        dialogues: of one benchmark: what the legend calls each, its score, numbers by round, and intervals.
         path: the file, `.png` or `.svg`.
 
     Raises:
@@ -69,17 +102,17 @@ def write_rounds(labels: Sequence[str], reports: Sequence[ReportValues], path: s
     path = plot_path(path)
     figure = empty_figure(*_TURN_INCHES, pads=PADS)
     axes = figure.add_subplot()
-    dialogues = [rounds_of(report.score) for report in reports]
-    for number, (label, report, rounds) in enumerate(zip(labels, reports, dialogues, strict=True)):
-        shown = report.groupings["by_turn"].groups[0].values if "by_turn" in report.groupings else ()
-        if f"hits@{rounds.k}" not in shown:
-            raise CallError(f"the plot shows Hits@{rounds.k} by round. Fix: ask for hits@{rounds.k}, too.")
-        _draw_hits(axes, number, report, rounds.k, label, None)
-    axes.set_xticks(range(1, max(rounds.last for rounds in dialogues) + 1))
+    rounds = [rounds_of(score) for _, score, _, _ in dialogues]
+    for number, (label, score, grouping, intervals) in enumerate(dialogues):
+        k = rounds_of(score).k
+        if grouping is None or f"hits@{k}" not in grouping.groups[0].values:
+            raise CallError(f"the plot shows Hits@{k} by round. Fix: ask for hits@{k}, too.")
+        _draw_hits(axes, number, grouping.groups, intervals, k, label, None)
+    axes.set_xticks(range(1, max(each.last for each in rounds) + 1))
     percent_axes(axes, "round")
     legend_below(axes, 1)
-    names = ", ".join(f"Hits@{k}" for k in sorted({rounds.k for rounds in dialogues}))
-    figure.suptitle(f"{names} by round on {reports[0].score.benchmark}", size=10, color=INK)
+    names = ", ".join(f"Hits@{k}" for k in sorted({each.k for each in rounds}))
+    figure.suptitle(f"{names} by round on {dialogues[0][1].benchmark}", size=10, color=INK)
     return save_plot(figure, path)
 
 
@@ -121,26 +154,6 @@ def save_plot(figure: Figure, path: Path) -> Path:
     return path
 
 
-def _drawn(report: ReportValues) -> Figure:
-    score = report.score
-    title = f"{score.method} on {score.benchmark}"
-    if "by_turn" in report.groupings and _cutoffs(report.groupings["by_turn"].groups):
-        figure = empty_figure(*_TURN_INCHES, pads=PADS)
-        _draw_turns(figure.add_subplot(), report, report.groupings["by_turn"])
-    else:
-        names, metrics, bars, floors = _bars(report)
-        if not names or not metrics:
-            listed = ", ".join(report.values())
-            raise CallError(f"a plot shows shares, and there are none: {listed}. Fix: choose another metric.")
-        figure = empty_figure(6.2, 1.3 + len(names) * (0.16 + 0.17 * len(metrics)), pads=PADS)
-        _draw_bars(figure.add_subplot(), names, metrics, bars, floors)
-    drawn = figure.suptitle(title, size=10, color=INK)
-    while _too_wide(drawn, figure):
-        title = title[:-1]
-        drawn.set_text(f"{title}…")
-    return figure
-
-
 def _too_wide(drawn: Artist, figure: Figure) -> bool:
     return bool(drawn.get_window_extent().width > 0.97 * figure.bbox.width)
 
@@ -150,15 +163,15 @@ def style(number: int) -> tuple[str, int]:
     return _COLOURS[number % 4], (number + number // 4) % 4
 
 
-def _draw_turns(axes: Axes, report: ReportValues, grouping: Grouping) -> None:
+def _draw_turns(axes: Axes, grouping: Grouping, intervals: Intervals | None) -> None:
     groups = grouping.groups
     turns = [int(group.key) for group in groups]
     cutoffs = _cutoffs(groups)
     for number, k in enumerate(cutoffs):
         colour, place = style(number)
-        level = 0.0 if report.intervals is None else 100 * report.intervals.level
+        level = 0.0 if intervals is None else 100 * intervals.level
         if f"hits@{k}" in groups[0].values:
-            _draw_hits(axes, number, report, k, f"Hits@{k}", f"{level:g} % interval of Hits@{k}")
+            _draw_hits(axes, number, groups, intervals, k, f"Hits@{k}", f"{level:g} % interval of Hits@{k}")
         if f"recall@{k}" in groups[0].values:
             axes.plot(
                 turns,
@@ -185,23 +198,31 @@ def _draw_turns(axes: Axes, report: ReportValues, grouping: Grouping) -> None:
     legend_below(axes, 2)
 
 
-def _draw_hits(axes: Axes, number: int, report: ReportValues, k: int, label: str, band: str | None) -> None:
+def _draw_hits(
+    axes: Axes,
+    number: int,
+    groups: Sequence[Group],
+    intervals: Intervals | None,
+    k: int,
+    label: str,
+    band: str | None,
+) -> None:
     """A line of Hits@K by turn, and its intervals where there are some.
 
     Args:
         axes: where it is drawn.
         number: of the line in the picture.
-        report: of sessions.
+        groups: by turn.
+        intervals: of the score, or None.
         k: K.
         label: of the line in the legend.
         band: of the intervals in the legend; None for none.
     """
-    groups = report.groupings["by_turn"].groups
     turns = [int(group.key) for group in groups]
     hits = _percent([group.values[f"hits@{k}"] for group in groups])
     colour, place = style(number)
     axes.plot(turns, hits, color=colour, marker=MARKERS[place], markersize=5, label=label)
-    ends = _band(report, k, turns)
+    ends = _band(intervals, k, turns)
     if ends is not None:
         axes.fill_between(turns, *ends, color=colour, alpha=0.18, linewidth=0, label=band)
 
@@ -212,40 +233,28 @@ def _cutoffs(groups: Sequence[Group]) -> list[int]:
     return list(dict.fromkeys(int(k) for metric, _, k in names if metric in ("hits", "recall")))
 
 
-def _band(report: ReportValues, k: int, turns: Sequence[int]) -> tuple[list[float], list[float]] | None:
+def _band(
+    intervals: Intervals | None, k: int, turns: Sequence[int]
+) -> tuple[list[float], list[float]] | None:
     """Both ends of the intervals of Hits@K by turn, in per cent, where there is one for every turn."""
-    known = {} if report.intervals is None else report.intervals.values
+    known = {} if intervals is None else intervals.values
     found = [known.get(f"hits@{k}@turn{turn}") for turn in turns]
     ends = [(100 * each.low, 100 * each.high) for each in found if each is not None]
     return ([low for low, _ in ends], [high for _, high in ends]) if len(ends) == len(turns) else None
 
 
-Lines = list[list[float | None]]
-
-
-def _bars(report: ReportValues) -> tuple[list[str], list[str], Lines, Lines]:
-    """Names of the rows and of the metrics, and for each metric a value and a random floor a row."""
-    lines: list[tuple[str, Values, Values]]
-    if report.members:
-        lines = [
-            (member.score.benchmark, member.score.metrics, member.floors.get("random", {}))
-            for member in report.members
-        ]
-        metrics = [name for name in _shares(report.score.metrics) if name in lines[0][1]]
-    elif "by_aspect" in report.groupings:
-        groups = report.groupings["by_aspect"].groups
+def _bars(
+    values: Values, groupings: Mapping[str, Grouping], random: Values, members: Sequence[Line]
+) -> tuple[list[Line], list[str]]:
+    """The rows of bars, and the metrics that each has."""
+    if members:
+        return list(members), [name for name in _shares(values) if name in members[0][1]]
+    if "by_aspect" in groupings:
+        groups = groupings["by_aspect"].groups
         lines = [(f"{group.name} ({group.n:,})", group.values, group.random) for group in groups]
-        metrics = _shares(groups[0].values)
-    else:
-        random = report.floors.get("random", {})
-        lines = [
-            (name, {"score": report.values()[name]}, {"score": random.get(name)})
-            for name in _shares(report.values())
-        ]
-        metrics = ["score"]
-    names = [name for name, _, _ in lines]
-    bars = [[values.get(metric) for _, values, _ in lines] for metric in metrics]
-    return names, metrics, bars, [[floor.get(metric) for _, _, floor in lines] for metric in metrics]
+        return lines, _shares(groups[0].values)
+    shares = _shares(values)
+    return [(name, {"score": values[name]}, {"score": random.get(name)}) for name in shares], ["score"]
 
 
 def _shares(names: Iterable[str]) -> list[str]:
@@ -253,11 +262,13 @@ def _shares(names: Iterable[str]) -> list[str]:
     return [name for name in names if not is_rank(name)]
 
 
-def _draw_bars(axes: Axes, names: Sequence[str], metrics: Sequence[str], bars: Lines, floors: Lines) -> None:
+def _draw_bars(axes: Axes, lines: Sequence[Line], metrics: Sequence[str]) -> None:
     height = 0.8 / len(metrics)
     largest = 0.0
-    for number, (metric, values, random) in enumerate(zip(metrics, bars, floors, strict=True)):
-        places = [row - 0.4 + height * (number + 0.5) for row in range(len(names))]
+    for number, metric in enumerate(metrics):
+        values = [line.get(metric) for _, line, _ in lines]
+        random = [floor.get(metric) for _, _, floor in lines]
+        places = [row - 0.4 + height * (number + 0.5) for row in range(len(lines))]
         shown = _percent(values)
         largest = max([largest, *shown, *_percent(random)])
         axes.barh(
@@ -290,14 +301,14 @@ def _draw_bars(axes: Axes, names: Sequence[str], metrics: Sequence[str], bars: L
                 color=INK,
                 linewidth=1.6,
             )
-    axes.set_yticks(range(len(names)), names)
+    axes.set_yticks(range(len(lines)), [name for name, _, _ in lines])
     axes.invert_yaxis()
-    axes.set_ylim(len(names) - 0.45, -0.55)
+    axes.set_ylim(len(lines) - 0.45, -0.55)
     axes.set_xlim(0, 1.12 * largest or 1)
     axes.set_xlabel("%", size=8)
     quiet_axes(axes)
     axes.tick_params(axis="y", length=0)
-    if any(each is not None for random in floors for each in random):
+    if any(floor.get(metric) is not None for _, _, floor in lines for metric in metrics):
         axes.plot(
             [], [], linestyle="", marker="|", markersize=9, markeredgewidth=1.6, color=INK, label="random"
         )

@@ -8,13 +8,11 @@ from typing import TypeVar
 
 from cir_datasets.registry.schema import member_metric
 from cir_metrics.errors import CallError
-from submissions.report.document import Report
+from submissions.report import Report
 from submissions.report.grouping import Group
-from submissions.report.values import ReportValues
 from submissions.scoring.further_metrics import Further, metric_names, parse_further
 
 Value = TypeVar("Value")
-Shown = TypeVar("Shown", bound=ReportValues)
 
 
 def selected(report: Report, metrics: Sequence[str]) -> Report:
@@ -53,7 +51,7 @@ def _is_of(name: str, wanted: Further) -> bool:
     return own == wanted.name or turns
 
 
-def _cut(report: Shown, keep: Callable[[str], bool]) -> Shown:
+def _cut(report: Report, keep: Callable[[str], bool]) -> Report:
     def of(values: Mapping[str, Value]) -> dict[str, Value]:
         return {name: value for name, value in values.items() if keep(name)}
 

@@ -13,7 +13,7 @@ from submissions.scoring.rounds import MAP
 from submissions.scoring.score_report import rounds_of, shown_value
 
 if TYPE_CHECKING:
-    from submissions.report.document import Report
+    from submissions.report import Report
     from submissions.scoring.score_report import ScoreReport
 
 
@@ -52,7 +52,11 @@ class SideBySide:
         """Draw Hits@k by round into a .png or .svg file; see `submissions.report.plots.write_rounds`."""
         from submissions.report.plots import write_rounds
 
-        return write_rounds(self.labels, self._reports, path)
+        reports = zip(self.labels, self._reports, strict=True)
+        return write_rounds(
+            [(label, each.score, each.groupings.get("by_turn"), each.intervals) for label, each in reports],
+            path,
+        )
 
     def _names(self) -> list[str]:
         """Metrics without their turn, that all have."""

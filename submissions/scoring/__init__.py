@@ -29,13 +29,6 @@ from submissions.rank_file.findings import Finding, RefusedError, ValidationRepo
 from submissions.rank_file.model import CIRR_SERVER, RankBundle, RankFile
 from submissions.rank_file.words import is_oracle
 from submissions.scoring.coding import Coding, code_queries, code_sessions
-from submissions.scoring.further_metrics import (
-    Further,
-    check_further,
-    further_values,
-    metric_names,
-    parse_further,
-)
 from submissions.scoring.score_report import Evidence, ScoreReport, main_value
 from submissions.validation import validate_with
 
@@ -45,6 +38,7 @@ if TYPE_CHECKING:
     from cir_metrics.sums import FloatArray
     from submissions.rank_file.benchmarks import BenchmarkLike, FileLike
     from submissions.rank_file.model import Method
+    from submissions.scoring.further_metrics import Further
     from submissions.scoring.rounds import Rounds
 
 _FORGIVEN = frozenset({"missing-query", "missing-turn"})
@@ -93,7 +87,11 @@ def score(
         UnknownNameError: `benchmark` is neither a benchmark nor a suite, or one of `metrics` is not a metric.
         SourceError: the benchmark's own data is not available.
     """
-    further = parse_further(metric_names(metrics))
+    further: tuple[Further, ...] = ()
+    if metrics != ():
+        from submissions.scoring.further_metrics import metric_names, parse_further
+
+        further = parse_further(metric_names(metrics))
     benchmarks = Benchmarks(benchmark)
     checked = validate_with(file, benchmarks, part=True, max_bytes=max_bytes, name=name)
     return score_checked(checked, benchmarks, further, allow_missing=allow_missing, per_query=per_query)
@@ -143,14 +141,20 @@ def _score_run(
 ) -> ScoreReport:
     metrics, left_out = _computable(rank_file, benchmark)
     wanted = parse_wanted(metrics, "multi_turn" if benchmark.multi_turn else "single_turn")
-    further = check_further(further, benchmark, rank_file)
+    if further:
+        from submissions.scoring.further_metrics import check_further
+
+        further = check_further(further, benchmark, rank_file)
     coding = _coded(rank_file, benchmark, [name for name, _ in wanted], further)
     results = evaluate_coded(wanted, coding.coded)
-    others = further_values(further, coding.coded)
-    # A further metric may bring numbers that the board shows: with median_rank comes mean_rank.
-    extra = {name: value for name, value in others.values.items() if name not in results.values}
-    values = {**results.per_query, **others.per_query}
-    results = dataclasses.replace(results, per_query=values)
+    extra: dict[str, float] = {}
+    if further:
+        from submissions.scoring.further_metrics import further_values
+
+        values, per_query_values = further_values(further, coding.coded)
+        # A further metric may bring numbers that the board shows: with median_rank comes mean_rank.
+        extra = {name: value for name, value in values.items() if name not in results.values}
+        results = dataclasses.replace(results, per_query={**results.per_query, **per_query_values})
     return report_of(
         results,
         coding,

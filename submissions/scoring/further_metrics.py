@@ -1,4 +1,4 @@
-"""Metrics beside the board's: those that a caller names, such as `pnr_map@10:released_code`, and the card's.
+"""Metrics beside the board's that a caller names, such as `recall@20` or `pnr_map@10:released_code`.
 
 They are computed from the same rankings, cut to the depth that the board uses, so that nobody gains by longer
 lists; a cutoff beyond that depth is refused, because nothing is known there.
@@ -6,22 +6,20 @@ lists; a cutoff beyond that depth is refused, because nothing is known there.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cir_datasets.rows import list_lengths
 from cir_metrics.catalogue import METRICS, check_variant, metric, parse_metric, reads_subset
 from cir_metrics.errors import CallError, InputError, UnknownNameError
-from cir_metrics.measures import map_subset, recall_at_k, recall_subset
-from cir_metrics.sums import FloatArray
+from cir_metrics.evaluation import evaluate_coded
 from submissions.rank_file.benchmarks import SUBSET_DEPTH, board_depth
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
     from cir_metrics.evaluation import CodedQueries, CodedSessions
+    from cir_metrics.sums import FloatArray
     from submissions.rank_file.model import RankFile
-    from submissions.scoring.score_report import Evidence
 
 
 @dataclass(frozen=True)
@@ -51,19 +49,6 @@ class Further:
     def name(self) -> str:
         """The name that the value is reported under."""
         return self.printed + self.suffix
-
-
-@dataclass(frozen=True)
-class FurtherValues:
-    """Their values.
-
-    Args:
-        values: by name the mean, a fraction (ranks and counts as they are).
-        per_query: by name one value per query, shape (n,), where there is such a value.
-    """
-
-    values: dict[str, float]
-    per_query: dict[str, FloatArray]
 
 
 def metric_names(names: object) -> tuple[str, ...]:
@@ -194,71 +179,21 @@ def _check_depth(each: Further, benchmark: Benchmark, rank_file: RankFile) -> No
         )
 
 
-def further_values(further: Sequence[Further], coded: CodedQueries | CodedSessions) -> FurtherValues:
-    """Their values over coded rankings.
+def further_values(
+    further: Sequence[Further], coded: CodedQueries | CodedSessions
+) -> tuple[dict[str, float], dict[str, FloatArray]]:
+    """By name their values over coded rankings, and one value per query where there is such a value.
 
     Args:
         further: what `check_further` returned.
         coded: the rankings, with what the metrics need.
     """
-    from cir_metrics.evaluation import evaluate_coded
-
     values: dict[str, float] = {}
     per_query: dict[str, FloatArray] = {}
     for each in further:
         results = evaluate_coded([(each.module, each.k)], coded, {each.module: each.variant})
-        chosen = results.values if each.turn is None else [each.printed]
-        values |= {name + each.suffix: results.values[name] for name in chosen}
-        per_query |= {
-            name + each.suffix: results.per_query[name] for name in chosen if name in results.per_query
-        }
-    return FurtherValues(values, per_query)
-
-
-def card_values(evidence: Evidence, shown: Collection[str]) -> tuple[dict[str, FloatArray], list[str]]:
-    """Values a query of the further metrics that a benchmark's card names.
-
-    Args:
-        evidence: the values per query.
-        shown: names of metrics that the score has anyway, which are left out.
-
-    Returns:
-        By name the values, shape (n,), and the names of those that the rank file does not give.
-    """
-    listed = () if evidence.num_turns is not None else evidence.benchmark.spec.card.report.metrics
-    found = {name: query_values(evidence, name) for name in dict.fromkeys(listed) if name not in shown}
-    known = {name: values for name, values in found.items() if values is not None}
-    return known, [name for name in found if name not in known]
-
-
-def query_values(evidence: Evidence, metric: str) -> FloatArray | None:
-    """One value per query of a metric, shape (n,), or None where the rank file does not give.
-
-    Beside what was computed already, ranks give recall@K and map@K where every query has one positive
-    (AP@K is then 1/rank up to rank K), and recall_subset@K and map_subset@K from the subsets' ranks.
-
-    Args:
-        evidence: the values per query.
-        metric: printed name.
-    """
-    if metric in evidence.values:
-        return evidence.values[metric]
-    name, k = parse_metric(metric)
-    if k is None or evidence.num_turns is not None:
-        return None
-    if name in ("recall_subset", "map_subset"):
-        if evidence.subset_ranks is None or k > SUBSET_DEPTH:
-            return None
-        measure = map_subset if name == "map_subset" else recall_subset
-        return measure.per_query(evidence.subset_ranks, k)
-    if name in ("recall_at_k", "map_at_k"):
-        if evidence.ranks is None or k > board_depth(evidence.benchmark).used or not _one_positive(evidence):
-            return None
-        # map_subset is the mAP of one target, whatever was ranked.
-        measure = map_subset if name == "map_at_k" else recall_at_k
-        return measure.per_query(evidence.ranks, k)
-    return None
-
-
-def _one_positive(evidence: Evidence) -> bool:
-    return bool((list_lengths(evidence.benchmark.ids("positive_image_ids")) == 1).all())
+        for name in results.values if each.turn is None else [each.printed]:
+            values[name + each.suffix] = results.values[name]
+            if name in results.per_query:
+                per_query[name + each.suffix] = results.per_query[name]
+    return values, per_query

@@ -9,7 +9,6 @@ import numpy as np
 
 from cir_metrics.resampling import DRAWS, LEVEL, SEED, bootstrap_medians, percentile_interval
 from cir_metrics.sums import FloatArray
-from submissions.scoring.further_metrics import card_values
 from submissions.scoring.samples import NO_MEANS, Sample, resampled_metrics
 from submissions.scoring.score_report import shown_value
 
@@ -122,7 +121,7 @@ def intervals(
     by_name = {name: sample.values(name) for name in resampled_metrics(report)}
     numbers = {**report.metrics, **report.extra}
     if not report.runs:
-        by_name |= {name: [values] for name, values in card_values(sample.parts[0], numbers)[0].items()}
+        by_name |= {name: [values] for name, values in sample.parts[0].card_values(numbers)[0].items()}
     names, by_metric = list(by_name), list(by_name.values())
     columns = [np.stack([values[part] for values in by_metric], 1) for part in range(len(sample.parts))]
     weights = np.stack([sample.weights(name) for name in names], 1)

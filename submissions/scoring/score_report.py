@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from cir_datasets.registry.schema import is_micro, main_metric_terms
+from cir_datasets.rows import list_lengths
+from cir_metrics.catalogue import METRICS, parse_metric
 from cir_metrics.errors import CallError
+from cir_metrics.measures import map_subset, recall_at_k, recall_subset
 from cir_metrics.signature import Signature
 from cir_metrics.sums import exact_mean
+from submissions.rank_file.benchmarks import SUBSET_DEPTH, board_depth
 from submissions.rank_file.findings import Finding
 
 if TYPE_CHECKING:
@@ -20,6 +24,15 @@ if TYPE_CHECKING:
     from cir_metrics.sums import FloatArray, IntArray
     from submissions.scoring.rounds import Rounds
     from submissions.scoring.suite_signature import SuiteSignature
+
+# Of one target, map_subset is the mAP, whatever was ranked.
+_OF_RANKS = {
+    "recall_at_k": recall_at_k,
+    "map_at_k": map_subset,
+    "recall_subset": recall_subset,
+    "map_subset": map_subset,
+}
+"""Metrics that the rank of the only target gives."""
 
 
 @dataclass(frozen=True)
@@ -297,6 +310,38 @@ class Evidence:
     def query_ids(self) -> list[str]:
         """Ids of the queries or sessions, in the order of the arrays."""
         return self.benchmark.query_ids if self.sessions is None else list(self.sessions)
+
+    def card_values(self, shown: Collection[str]) -> tuple[dict[str, FloatArray], list[str]]:
+        """Values a query of the further metrics that the benchmark's card names.
+
+        Args:
+            shown: names of metrics that the score has anyway, which are left out.
+
+        Returns:
+            By name the values, shape (n,), and the names of those that the rank file does not give.
+        """
+        listed = () if self.num_turns is not None else self.benchmark.spec.card.report.metrics
+        found = {name: self._query_values(name) for name in dict.fromkeys(listed) if name not in shown}
+        known = {name: values for name, values in found.items() if values is not None}
+        return known, [name for name in found if name not in known]
+
+    def _query_values(self, metric: str) -> FloatArray | None:
+        """One value per query of a metric of queries, shape (n,), or None where the rank file gives none.
+
+        Beside what was computed already, ranks give recall@K and map@K where every query has one positive
+        (AP@K is then 1/rank up to rank K), and recall_subset@K and map_subset@K from the second lists' ranks.
+        """
+        if metric in self.values:
+            return self.values[metric]
+        name, k = parse_metric(metric)
+        if k is None or name not in _OF_RANKS:
+            return None
+        if METRICS[name].reads_subset:
+            ranks, deepest = self.subset_ranks, SUBSET_DEPTH
+        else:
+            several = (list_lengths(self.benchmark.ids("positive_image_ids")) != 1).any()
+            ranks, deepest = (None if several else self.ranks), board_depth(self.benchmark).used
+        return None if ranks is None or k > deepest else _OF_RANKS[name].per_query(ranks, k)
 
 
 def rounds_of(score: ScoreReport) -> Rounds:

@@ -17,7 +17,7 @@ from leaderboard.pages.signature import part_meaning
 from leaderboard.pages.site import Page, Site
 from leaderboard.views import ranked_rows
 from submissions.comparison.keys import shared_text
-from submissions.report.floors import FLOOR_NAMES
+from submissions.report.grouping import FLOOR_NAMES
 
 _ORDER = "A rank file has no ties: its order is final. "
 

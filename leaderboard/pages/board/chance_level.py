@@ -20,7 +20,7 @@ from submissions.scoring.score_report import main_value
 
 if TYPE_CHECKING:
     from cir_datasets.registry import BenchmarkSpec
-    from submissions.report.floors import Chance
+    from submissions.report.grouping import Chance
     from submissions.transcripts.settings import RoundSettings
 
 _BY_CARD = ("recall_at_k", "recall_subset")
@@ -28,7 +28,7 @@ _BY_CARD = ("recall_at_k", "recall_subset")
 
 
 def chance_level(board: Board) -> float | None:
-    """The expected value of what ranks, of a random order; `submissions.report.floors` has the equations.
+    """The expected value of what ranks, of a random order; `submissions.report.grouping` has the equations.
 
     Args:
         board: the board.
@@ -74,7 +74,7 @@ def _has_one_target(spec: BenchmarkSpec) -> bool:
 
 @functools.lru_cache(256)
 def _by_data(benchmark_id: str, _data_hash: str, metric: str, settings: RoundSettings | None) -> float | None:
-    from submissions.report.floors import chance
+    from submissions.report.grouping import chance
 
     benchmark = benchmark_here(registry.spec(benchmark_id))
     found = None if benchmark is None else chance(benchmark)
@@ -84,7 +84,7 @@ def _by_data(benchmark_id: str, _data_hash: str, metric: str, settings: RoundSet
 
 
 def _expected(random: Chance | None, metric: str, settings: RoundSettings | None) -> float | None:
-    from submissions.report.floors import random_floor
+    from submissions.report.grouping import random_floor
 
     if random is None:
         return None
@@ -125,7 +125,7 @@ def dialogue_values(random: Chance, metric: str, settings: RoundSettings) -> Flo
 
 def _by_card(spec: BenchmarkSpec) -> Chance | None:
     """A random ranker of one query, which all others are like."""
-    from submissions.report.floors import Chance
+    from submissions.report.grouping import Chance
 
     config = spec.config
     if config.gallery is None or spec.per_query:

@@ -24,7 +24,7 @@ from cir_metrics.signature import differences
 from submissions.errors import MethodError
 from submissions.multiround.making import make_transcript
 from submissions.rank_file.model import Method
-from submissions.report.floors import chance, random_floor
+from submissions.report.grouping import chance, random_floor
 from submissions.running.options import RunOptions
 from submissions.running.own_embeddings import rank_file_from_embeddings
 from submissions.running.own_lists import rank_file_from_lists

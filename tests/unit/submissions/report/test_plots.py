@@ -6,6 +6,7 @@ import json
 import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import report_worlds
@@ -20,11 +21,22 @@ from cir_datasets.rows.benchmark import Benchmark
 from cir_metrics.errors import CallError, MissingExtraError
 from leaderboard.cli import build
 from submissions.errors import SubmissionError
-from submissions.report import Report, full_report
-from submissions.report.plots import _drawn, style
+from submissions.report import Report, full_report, plots
+from submissions.report.plots import style
 from submissions.scoring.intervals import intervals
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 pytest.importorskip("matplotlib")
+
+
+def figure_of(report: Report, monkeypatch: pytest.MonkeyPatch) -> Figure:
+    """What would be written into the file."""
+    drawn: list[Figure] = []
+    monkeypatch.setattr(plots, "save_plot", lambda figure, _: drawn.append(figure))
+    report.plot("plot.svg")
+    return drawn[0]
 
 
 def labels(report: Report, folder: Path) -> list[str]:
@@ -87,10 +99,11 @@ def test_ranks_and_counts_are_not_bars(tmp_path: Path) -> None:
     assert not {"mean_rank", "median_rank", "censored"} & set(found)
 
 
-def test_five_metrics_by_aspect_look_different_and_their_legend_fits() -> None:
+def test_five_metrics_by_aspect_look_different_and_their_legend_fits(monkeypatch: pytest.MonkeyPatch) -> None:
     from matplotlib.colors import to_hex
 
-    figure = _drawn(zerosight(["pnr_map@10:released_code"], "A wide name, wider than the figure is. " * 2))
+    wide = zerosight(["pnr_map@10:released_code"], "A wide name, wider than the figure is. " * 2)
+    figure = figure_of(wide, monkeypatch)
     groups = figure.axes[0].containers
     looks = {(to_hex(group[0].get_facecolor()), group[0].get_hatch()) for group in groups}
     assert len(groups) == len(looks) == 5
@@ -108,9 +121,10 @@ def test_sixteen_metrics_look_different() -> None:
     assert len({style(number) for number in range(16)}) == 16
 
 
-def test_several_cutoffs_by_turn_have_lines_of_their_own() -> None:
+def test_several_cutoffs_by_turn_have_lines_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     rank_file = submissions.make_rank_file("shapes/multiturn_val", "random")
-    figure = _drawn(full_report(submissions.score(rank_file, metrics=["hits@5", "hits@1"])))
+    score = submissions.score(rank_file, metrics=["hits@5", "hits@1"])
+    figure = figure_of(full_report(score), monkeypatch)
     lines = figure.axes[0].get_lines()
     looks = {(line.get_color(), line.get_marker(), line.get_linestyle(), line.get_mfc()) for line in lines}
     assert len(lines) == len(looks) == 9

@@ -11,7 +11,7 @@ import pytest
 import submissions_worlds as worlds
 
 from cir_datasets.rows.benchmark import Benchmark
-from submissions.report.floors import Chance, chance
+from submissions.report.grouping import Chance, chance
 
 G = 7
 

@@ -23,7 +23,8 @@ from cir_datasets.rows.benchmark import Benchmark
 from cir_datasets.rows.records import query_schema
 from cir_metrics import UNLISTED
 from submissions.report import full_report
-from submissions.report.grouping import by_aspect, by_length, by_turn
+from submissions.report.grouping import by_aspect
+from submissions.report.turns import by_length, by_turn
 from submissions.scoring.score_report import Evidence
 
 # -- by aspect

@@ -28,7 +28,7 @@ def test_table_5_of_the_invented_cirr_equals_the_one_worked_by_hand() -> None:
             value = sum(1 / rank for rank in given_ranks if rank is not None and rank <= k) / 6
             assert report.extra[f"{name}@{k}"] == pytest.approx(value, abs=1e-15)
     assert list(report.extra) == list(card("cirr").report.metrics)
-    assert report.signatures["map@5"].key == report.signatures["recall@5"].key.replace(
+    assert report.score.signatures["map@5"].key == report.score.signatures["recall@5"].key.replace(
         "recall@5:1", "map@5:1"
     )
 

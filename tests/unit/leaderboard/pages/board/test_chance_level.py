@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from leaderboard.pages.board.chance_level import dialogue_values
-from submissions.report.floors import Chance
+from submissions.report.grouping import Chance
 from submissions.transcripts.settings import RoundSettings
 
 IMAGES, ROUNDS, PLAYED = 30, 4, 4_000
