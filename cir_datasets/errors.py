@@ -7,7 +7,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from cir_metrics.errors import CirError, MissingExtraError
+from cir_metrics.errors import CirError, MissingExtraError, without_passwords
 
 FIX = "Fix: get the publisher's file again, or correct that record."
 """How a message about a malformed record ends."""
@@ -165,3 +165,21 @@ def _pip() -> str:
     found = shutil.which("pip")
     own = found is not None and Path(found).parent == Path(sys.executable).parent
     return "pip" if own else f"{shlex.quote(sys.executable)} -m pip"
+
+
+def without_secret_cause(error: BaseException) -> BaseException | None:
+    """An error to raise another one from, or None where its own text, or that of a cause, shows a password.
+
+    Args:
+        error: of a library; tracebacks print it beside ours.
+
+    Example:
+        >>> without_secret_cause(ValueError("no answer from http://me:secret@host")) is None
+        True
+    """
+    seen: BaseException | None = error
+    while seen is not None:
+        if without_passwords(f"{seen} {seen!r}") != f"{seen} {seen!r}":
+            return None
+        seen = seen.__cause__ or seen.__context__
+    return error

@@ -99,24 +99,6 @@ def without_passwords(text: str) -> str:
     return _SECRET.sub(rf"\1{_MASK}", text)
 
 
-def without_secret_cause(error: BaseException) -> BaseException | None:
-    """An error to raise another one from, or None where its own text, or that of a cause, shows a password.
-
-    Args:
-        error: of a library; tracebacks print it beside ours.
-
-    Example:
-        >>> without_secret_cause(ValueError("no answer from http://me:secret@host")) is None
-        True
-    """
-    seen: BaseException | None = error
-    while seen is not None:
-        if without_passwords(f"{seen} {seen!r}") != f"{seen} {seen!r}":
-            return None
-        seen = seen.__cause__ or seen.__context__
-    return error
-
-
 def did_you_mean(wanted: object, known: Iterable[str]) -> str:
     """The hint of a message about an unknown name: the known name that is nearest, or nothing.
 

@@ -166,7 +166,7 @@ def check_ranks(ranks: ArrayLike, k: int) -> tuple[IntArray, int]:
     Raises:
         InputError: `ranks` is empty, not one-dimensional, not whole numbers, or holds one below 1; k < 1.
     """
-    return _ranks_from_one(ranks), check_cutoff(k)
+    return _from_one(_ranks(ranks)), check_cutoff(k)
 
 
 def check_listed_ranks(ranks: ArrayLike) -> tuple[IntArray]:
@@ -175,7 +175,7 @@ def check_listed_ranks(ranks: ArrayLike) -> tuple[IntArray]:
     Raises:
         InputError: as `check_ranks`; a rank that is `UNLISTED`.
     """
-    array = _ranks_from_one(ranks)
+    array = _from_one(_ranks(ranks))
     unlisted = np.flatnonzero(array == UNLISTED)
     if unlisted.size:
         raise InputError(
@@ -192,7 +192,14 @@ def check_positives(positive: ArrayLike, n_positives: ArrayLike, k: int) -> tupl
         InputError: a mask that is not boolean of shape (n_queries, depth), no queries, a query without
             positives or with more marked than it has; k < 1.
     """
-    return *_mask_and_counts(positive, n_positives), check_cutoff(k)
+    mask = _mask(positive, "positive")
+    counts = _integers(n_positives, "n_positives", len(mask))
+    marked = mask.sum(axis=1)
+    for query in np.flatnonzero((counts < 1) | (marked > counts)):
+        raise InputError(
+            f"n_positives[{query}] is {counts[query]}, {marked[query]} are marked. Fix: count all, 1 or more."
+        )
+    return mask, counts, check_cutoff(k)
 
 
 def check_negatives(
@@ -204,7 +211,7 @@ def check_negatives(
         InputError: as `check_positives`; masks of different shapes, a place that holds both, an unknown
             variant.
     """
-    mask, counts = _mask_and_counts(positive, n_positives)
+    mask, counts, k = check_positives(positive, n_positives, k)
     negatives = _mask(negative, "negative")
     if negatives.shape != mask.shape:
         raise InputError(
@@ -216,8 +223,7 @@ def check_negatives(
         raise InputError(
             f"place [{query}, {place}] is positive and hard negative. Fix: an image is one of the two."
         )
-    variant = check_variant("pnr_map", variant)
-    return mask, negatives, counts, check_cutoff(k), variant
+    return mask, negatives, counts, k, check_variant("pnr_map", variant)
 
 
 def check_sessions(ranks: ArrayLike, num_turns: ArrayLike, k: int) -> tuple[IntArray, IntArray, int]:
@@ -228,11 +234,7 @@ def check_sessions(ranks: ArrayLike, num_turns: ArrayLike, k: int) -> tuple[IntA
             sessions, a number of turns outside 1..max_turns; k < 1.
     """
     table = _ranks(ranks, dimensions=2)
-    turns = as_array(num_turns, "num_turns")
-    if turns.shape != table.shape[:1] or turns.dtype.kind not in "iu":
-        raise InputError(
-            f"num_turns has shape {turns.shape} and type {turns.dtype}. Fix: pass {len(table)} integers."
-        )
+    turns = _integers(num_turns, "num_turns", len(table))
     outside = np.flatnonzero((turns < 1) | (turns > table.shape[1]))
     if outside.size:
         session = int(outside[0])
@@ -242,8 +244,7 @@ def check_sessions(ranks: ArrayLike, num_turns: ArrayLike, k: int) -> tuple[IntA
         )
     longest = int(turns.max())
     table = table[:, :longest]
-    _refuse_below_one(table, np.arange(longest) < turns[:, None])
-    return table, turns.astype(np.int64), check_cutoff(k)
+    return _from_one(table, np.arange(longest) < turns[:, None]), turns, check_cutoff(k)
 
 
 def _ranks(ranks: ArrayLike, *, dimensions: int = 1) -> IntArray:
@@ -256,13 +257,7 @@ def _ranks(ranks: ArrayLike, *, dimensions: int = 1) -> IntArray:
     return array.astype(np.int64)
 
 
-def _ranks_from_one(ranks: ArrayLike) -> IntArray:
-    array = _ranks(ranks)
-    _refuse_below_one(array, np.ones_like(array, dtype=np.bool_))
-    return array
-
-
-def _refuse_below_one(ranks: IntArray, read: BoolArray) -> None:
+def _from_one(ranks: IntArray, read: BoolArray | bool = True) -> IntArray:
     below = np.argwhere((ranks < 1) & read)
     if len(below):
         position = tuple(int(each) for each in below[0])
@@ -270,6 +265,7 @@ def _refuse_below_one(ranks: IntArray, read: BoolArray) -> None:
         raise InputError(
             f"ranks[{where}] is {ranks[position]}; ranks count from 1. Fix: add 1 to 0-based ranks."
         )
+    return ranks
 
 
 def _mask(mask: ArrayLike, name: str) -> BoolArray:
@@ -282,19 +278,13 @@ def _mask(mask: ArrayLike, name: str) -> BoolArray:
     return array.astype(np.bool_)
 
 
-def _mask_and_counts(positive: ArrayLike, n_positives: ArrayLike) -> tuple[BoolArray, IntArray]:
-    mask = _mask(positive, "positive")
-    counts = as_array(n_positives, "n_positives")
-    if counts.shape != mask.shape[:1] or counts.dtype.kind not in "iu":
+def _integers(values: ArrayLike, name: str, count: int) -> IntArray:
+    array = as_array(values, name)
+    if array.shape != (count,) or array.dtype.kind not in "iu":
         raise InputError(
-            f"n_positives has shape {counts.shape} and type {counts.dtype}. Fix: pass {len(mask)} integers."
+            f"{name} has shape {array.shape} and type {array.dtype}. Fix: pass {count} integers."
         )
-    marked = mask.sum(axis=1)
-    for query in np.flatnonzero((counts < 1) | (marked > counts)):
-        raise InputError(
-            f"n_positives[{query}] is {counts[query]}, {marked[query]} are marked. Fix: count all, 1 or more."
-        )
-    return mask, counts.astype(np.int64)
+    return array.astype(np.int64)
 
 
 def final_ranks(ranks: IntArray, num_turns: IntArray) -> IntArray:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cir_metrics.errors import InputError
+from cir_metrics.ids import check_ids
 from cir_metrics.sums import IntArray
 
 Keys = NDArray[np.uint64]
@@ -133,7 +134,7 @@ def check_query_ids(query_ids: Sequence[str] | None, n_queries: int) -> Sequence
     """The ids that break the ties of each query: the rows' numbers where none were given.
 
     Raises:
-        InputError: not one text a query.
+        InputError: not one id a query.
 
     Example:
         >>> check_query_ids(None, 2)
@@ -141,10 +142,9 @@ def check_query_ids(query_ids: Sequence[str] | None, n_queries: int) -> Sequence
     """
     if query_ids is None:
         return [str(number) for number in range(n_queries)]
-    if isinstance(query_ids, str) or len(query_ids) != n_queries:
-        many = "a text" if isinstance(query_ids, str) else f"{len(query_ids)} ids"
-        raise InputError(f"query_ids is {many}, with {n_queries} queries. Fix: give each query its own.")
-    for place, each in enumerate(query_ids):
-        if not isinstance(each, str):
-            raise InputError(f"query_ids[{place}] is {each!r}. Fix: pass ids as strings.")
-    return query_ids
+    ids = check_ids(query_ids, "query_ids", what="list", of="a query", allow_empty=True, distinct=False)
+    if len(ids) != n_queries:
+        raise InputError(
+            f"query_ids is {len(ids)} ids, with {n_queries} queries. Fix: give each query its own."
+        )
+    return ids

@@ -27,10 +27,10 @@ from cir_datasets.common.atomic import write_whole
 from cir_datasets.common.paths import cache_home
 from cir_datasets.common.progress import step_progress
 from cir_datasets.common.staging import staging_folder
-from cir_datasets.errors import HttpAnswerError, IntegrityError, SourceError
+from cir_datasets.errors import HttpAnswerError, IntegrityError, SourceError, without_secret_cause
 from cir_datasets.sources.addresses import endpoint as endpoint_of
 from cir_datasets.sources.kept import ORIGIN_SUFFIX, Pin, kept_copy, matches, place
-from cir_metrics.errors import CallError, without_secret_cause
+from cir_metrics.errors import CallError
 
 if TYPE_CHECKING:
     import httpx

@@ -15,8 +15,7 @@ from sqlalchemy import event as sa_event
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
-from cir_datasets.errors import install_lines, upgrade_lines
-from cir_metrics.errors import without_secret_cause
+from cir_datasets.errors import install_lines, upgrade_lines, without_secret_cause
 from leaderboard.errors import SubmissionStoreError
 from leaderboard.store import schema
 

@@ -25,7 +25,8 @@ from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from cir_datasets.common.atomic import sync_folder
-from cir_metrics.errors import CallError, without_secret_cause
+from cir_datasets.errors import without_secret_cause
+from cir_metrics.errors import CallError
 from leaderboard.errors import FileStoreError, LostFileError
 
 _STALE_SECONDS = 24 * 3600

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt
 
-from cir_metrics.errors import without_secret_cause
+from cir_datasets.errors import without_secret_cause
 from leaderboard.errors import FileStoreError
 
 _ATTEMPTS = 5

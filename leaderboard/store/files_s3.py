@@ -7,8 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from cir_datasets.errors import missing_extra
-from cir_metrics.errors import without_secret_cause
+from cir_datasets.errors import missing_extra, without_secret_cause
 from leaderboard.errors import FileStoreError
 
 _SECONDS = {"connect_timeout": 10, "read_timeout": 60}

@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from cir_metrics.errors import MissingExtraError, without_secret_cause
+from cir_datasets.errors import without_secret_cause
+from cir_metrics.errors import MissingExtraError
 from submissions.encoders import openclip
 from submissions.encoders.pretrained import update_with
 from submissions.errors import EncoderError

@@ -14,7 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from cir_metrics.errors import CallError, MissingExtraError, without_secret_cause
+from cir_datasets.errors import without_secret_cause
+from cir_metrics.errors import CallError, MissingExtraError
 from submissions.encoders.pretrained import NO_FOREIGN_CODE, device_of, libraries, quiet, update_with
 from submissions.errors import LanguageError
 from submissions.language.answers import Answer, NoAnswerError, WrongFormError

@@ -189,9 +189,9 @@ def test_turns_of_a_session_break_their_ties_apart() -> None:
 @pytest.mark.parametrize(
     ("given", "text"),
     [
-        ("ab", "query_ids is a text, with 2 queries. Fix: give each query its own."),
+        ("ab", "query_ids is 'ab'; a list is a list of query ids. Fix: pass a list of strings."),
         (["a"], "query_ids is 1 ids, with 2 queries. Fix: give each query its own."),
-        (["a", 7], "query_ids[1] is 7. Fix: pass ids as strings."),
+        (["a", 7.5], "query_ids[1] is 7.5; a query id is a string. Fix: write '7.5' if that is the id."),
     ],
 )
 def test_malformed_query_ids_are_refused(given: Any, text: str) -> None:
