@@ -17,8 +17,17 @@ from submissions.errors import MethodError
 from submissions.methods.turns import Turn, gallery_of, removed_reference
 from submissions.multiround.users import LONGEST, NOTHING, Exchange, Silence, style_of, usual_aspect
 from submissions.rank_file.model import turn_key
-from submissions.transcripts.openings import OWN, drawn_openings, first_of, next_reference, published_openings
-from submissions.transcripts.transcript import LAST, SILENT, SOLVED, Round
+from submissions.transcripts.openings import (
+    OWN,
+    aim_of,
+    drawn_openings,
+    end_of,
+    first_of,
+    left_by_silence,
+    next_reference,
+    published_openings,
+)
+from submissions.transcripts.transcript import SILENT, SOLVED, Round
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
@@ -241,20 +250,18 @@ class _Dialogue:
         return turns, silent
 
     def _ended(self, place: int, number: int, reference: str, silence: Silence) -> Round:
-        """The last round of a session whose user says nothing of use: what the round before it found stays.
-
-        Where there is none before it nothing was found, and the target is behind all images.
-        """
+        """The last round of a session whose user says nothing of use."""
         session = self._sessions[place]
-        found = session.rounds[-1] if session.rounds else None
+        last = session.rounds[-1] if session.rounds else None
+        target, rank, top = left_by_silence(last, session.targets, self._last_rank(reference))
         return Round(
             session=session.id,
             round=number,
             reference=reference,
             caption="",
-            target=session.targets[0] if found is None else found.target,
-            rank=self._last_rank(reference) if found is None else found.rank,
-            top=[] if found is None else found.top,
+            target=target,
+            rank=rank,
+            top=top,
             end=f"{SILENT}{silence.why}"[:_MOST_WHY],
         )
 
@@ -294,28 +301,17 @@ class _Dialogue:
         session = self._sessions[place]
         # Where images tie, as duplicates do, the list that the user sees says which comes first.
         rank = next((at for at, image in enumerate(top, start=1) if image in session.targets), rank)
-        end = LAST if number == self._settings.max_rounds else ""
-        if rank <= self._settings.k and self._settings.after_success == "stop":
-            end = SOLVED
+        aim = aim_of(self._settings, session.targets, top, rank)
         return Round(
             session=session.id,
             round=number,
             reference=turn.reference,
             caption=turn.text,
-            target=self._aim(place, turn, top, rank),
+            target=self._model.best(place, session.targets, turn.key) if aim is None else aim,
             rank=rank,
             top=top,
-            end=end,
+            end=end_of(self._settings, number, rank),
         )
-
-    def _aim(self, place: int, turn: Turn, top: list[str], rank: int) -> str:
-        """The image that the user has in mind from now on."""
-        targets = self._sessions[place].targets
-        if self._settings.aim == "target" or len(targets) == 1:
-            return targets[0]
-        if rank <= len(top):
-            return top[rank - 1]
-        return self._model.best(place, targets, turn.key)
 
 
 def _answers(user: User, exchanges: Sequence[Exchange]) -> list[str | Silence]:

@@ -200,6 +200,7 @@ class Queries:
         depth: lengths of the rankings.
         subset_wanted: whether the board needs rankings of the subsets.
         readers: who reads how many images of a ranking, in messages.
+        lengths: of a dialogue's rounds, by session how many images the list of each holds at least.
     """
 
     benchmark: str
@@ -214,6 +215,7 @@ class Queries:
     depth: Depth
     subset_wanted: bool
     readers: str = "the board's metrics use"
+    lengths: Mapping[str, Sequence[int]] | None = None
 
     @functools.cached_property
     def gallery(self) -> frozenset[str] | None:
@@ -222,6 +224,8 @@ class Queries:
 
     def required(self, query: str, turn: int | None = None) -> int:
         """Images that the ranking of a query, or of a session's turn, holds at least."""
+        if self.lengths is not None:
+            return self.lengths[query][(turn or 1) - 1]
         return self.depth.required if self.own is None else min(self.depth.used, self.own.length(query))
 
 

@@ -336,6 +336,20 @@ class ValidationReport:
     queries: int = 0
     left_out: int = 0
 
+    @classmethod
+    def of(
+        cls,
+        file: str,
+        listed: Iterable[Finding],
+        benchmark: str | None = None,
+        rank_file: RankFile | RankBundle | None = None,
+        queries: int = 0,
+    ) -> ValidationReport:
+        """The report of findings in any order and number."""
+        ordered = sorted(listed, key=lambda finding: finding.severity != "error")
+        kept = tuple(ordered[:MAX_FINDINGS])
+        return cls(file, benchmark, kept, rank_file, queries, left_out=len(ordered) - len(kept))
+
     @property
     def errors(self) -> tuple[Finding, ...]:
         """The findings that refuse the file."""

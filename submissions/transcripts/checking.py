@@ -6,10 +6,8 @@ that both are checked and not believed. What a method ranked and what a user sai
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from cir_metrics.errors import CirError
@@ -19,20 +17,22 @@ from submissions.formats.native import UncheckedFile
 from submissions.rank_file.benchmarks import Benchmarks
 from submissions.rank_file.columns import Columns
 from submissions.rank_file.contradictions import check_words
-from submissions.rank_file.findings import MAX_FINDINGS, Findings, RefusedError, ValidationReport, shown
+from submissions.rank_file.findings import Findings, RefusedError, ValidationReport, shown
 from submissions.rank_file.image_ids import Spelling, image_family
 from submissions.transcripts.openings import (
     Opening,
+    aim_of,
     drawn_openings,
+    end_of,
     first_of,
+    left_by_silence,
     next_reference,
     published_openings,
 )
 from submissions.transcripts.reading import parse_transcript
-from submissions.transcripts.round_lists import RoundLists
-from submissions.transcripts.sessions import score_dialogue, session_rankings
-from submissions.transcripts.settings import DEPTH, RoundSettings
-from submissions.transcripts.transcript import FORMAT, LAST, SILENT, SOLVED, Round, Transcript
+from submissions.transcripts.sessions import RoundLists, score_dialogue, session_rankings
+from submissions.transcripts.settings import DEPTH
+from submissions.transcripts.transcript import FORMAT, SILENT, Round, Transcript
 from submissions.validation import check_rankings
 
 if TYPE_CHECKING:
@@ -129,7 +129,8 @@ def check_transcript(
     read = parse_transcript(file, findings, max_bytes=max_bytes)
     loaded = None if read is None else _benchmark(read.transcript, benchmarks, findings)
     if read is None or loaded is None:
-        return CheckedTranscript(_report(findings, None, 0), None if read is None else read.transcript)
+        report = ValidationReport.of(label, findings.listed())
+        return CheckedTranscript(report, None if read is None else read.transcript)
     findings.benchmark = loaded.id
     spelling = Spelling(image_family(loaded.spec), frozenset(loaded.gallery or ()))
     transcript = read.transcript.respelled(spelling)
@@ -138,30 +139,33 @@ def check_transcript(
     except CirError as error:
         check_words(transcript.method.to_dict(), loaded.spec, findings)
         findings.add_error("wrong-benchmark", error)
-        return CheckedTranscript(_report(findings, loaded.id, 0), transcript)
+        return CheckedTranscript(ValidationReport.of(label, findings.listed(), loaded.id), transcript)
     declared = transcript.method.reference or (form or {}).get("reference", "")
-    ranked = RoundLists(transcript, loaded, declared)
-    checks = _Checks(transcript.choices, openings, ranked, findings)
-    checks.run(list(zip(transcript.rounds, read.places, strict=True)))
-    findings.places = checks.places
+    checks = _Checks(transcript, openings, RoundLists(transcript, loaded, declared), findings)
+    rounds = checks.run(zip(transcript.rounds, read.places, strict=True))
     # What a silent user's list repeats is said of the round before.
     lists = {
-        session: [list(dict.fromkeys(each.top)) if each.silent else each.top for each in rounds]
-        for session, rounds in checks.reached.items()
+        session: [list(dict.fromkeys(each.top)) if each.silent else each.top for each in listed]
+        for session, listed in rounds.items()
     }
     columns = Columns.of_lists(lists, by_turn=True)
     unchecked = UncheckedFile(loaded.spec, loaded.version, transcript.method, columns, None, FORMAT)
-    rounds = ranked.queries(checks.reached)
-    check_rankings(unchecked, benchmarks, findings, form or {}, queries_of=lambda _, __: rounds)
-    report = _report(findings, loaded.id, len(transcript.sessions()))
-    report = dataclasses.replace(report, rank_file=session_rankings(transcript))
+    queries = checks.ranked.queries(rounds)
+    check_rankings(unchecked, benchmarks, findings, form or {}, queries_of=lambda _, __: queries)
+    report = ValidationReport.of(
+        label, findings.listed(), loaded.id, session_rankings(transcript), len(transcript.sessions())
+    )
     return CheckedTranscript(report, transcript, loaded, tuple(openings), limit)
 
 
 class _PlacedFindings(Findings):
     """Findings that say in which line or row a session's round stands."""
 
-    places: Mapping[tuple[str | None, int | None], str] = MappingProxyType({})
+    def __init__(self, file: str, benchmark: str | None) -> None:
+        """See the class."""
+        super().__init__(file, benchmark)
+        self.places: dict[tuple[str | None, int | None], str] = {}
+        """By session and round; of one that is there twice, of that which is looked at."""
 
     def add(
         self,
@@ -180,18 +184,6 @@ class _PlacedFindings(Findings):
             return text if place is None else f"{place}: {text}"
 
         super().add(code, placed, query=query, turn=turn, **details)
-
-
-def _report(findings: Findings, benchmark: str | None, sessions: int) -> ValidationReport:
-    found = findings.listed()
-    return ValidationReport(
-        file=findings.file,
-        benchmark=benchmark,
-        findings=tuple(found[:MAX_FINDINGS]),
-        rank_file=None,
-        queries=sessions,
-        left_out=max(0, len(found) - MAX_FINDINGS),
-    )
 
 
 def _benchmark(transcript: Transcript, benchmarks: Benchmarks, findings: Findings) -> Benchmark | None:
@@ -235,49 +227,45 @@ def _openings(transcript: Transcript, benchmark: Benchmark) -> tuple[list[Openin
     return every, None
 
 
-Place = tuple[Round, str]
-"""A round, and where it stands in the file."""
-
-
 class _Checks:
     """The checks that only rounds need; what a list may hold, the rules of all rankings say.
 
     Args:
-        settings: of the transcript.
+        transcript: the file.
         openings: the sessions that it should hold.
         ranked: what its rounds rank.
         findings: collects what is wrong.
     """
 
     def __init__(
-        self, settings: RoundSettings, openings: Sequence[Opening], ranked: RoundLists, findings: Findings
+        self,
+        transcript: Transcript,
+        openings: Sequence[Opening],
+        ranked: RoundLists,
+        findings: _PlacedFindings,
     ) -> None:
         """See the class."""
-        self._settings, self._ranked, self._findings = settings, ranked, findings
+        self._settings, self._findings, self.ranked = transcript.choices, findings, ranked
         self._openings = {each.session: each for each in openings}
-        self._where: tuple[str, Round]
-        self.reached: dict[str, list[Round]] = {}
-        """The rounds with lists, as far as they were looked at, by session."""
-        self.places: dict[tuple[str | None, int | None], str] = {}
-        """Where each of them stands."""
 
-    def run(self, rounds: Sequence[Place]) -> None:
-        """Check all sessions."""
-        by_session: dict[str, dict[int, Place]] = {}
+    def run(self, rounds: Iterable[tuple[Round, str]]) -> dict[str, list[Round]]:
+        """Check rounds, each with its place; by session those with lists, as far as they were looked at."""
+        by_session: dict[str, dict[int, tuple[Round, str]]] = {}
         for each, place in rounds:
-            self._where = place, each
+            self._findings.places[each.session, each.round] = place
             session = by_session.setdefault(each.session, {})
             if each.session not in self._openings:
-                self._say("unknown-query", f"no session of these settings has the id {shown(each.session)}.")
+                said = f"no session of these settings has the id {shown(each.session)}."
+                self._say(each, "unknown-query", said)
             elif each.round in session:
-                self._say("repeated-round", f"round {each.round} stands in {session[each.round][1]} already.")
+                said = f"round {each.round} stands in {session[each.round][1]} already."
+                self._say(each, "repeated-round", said)
             else:
                 session[each.round] = each, place
+        reached: dict[str, list[Round]] = {}
         for name, opening in self._openings.items():
             session = by_session.get(name, {})
-            if session:
-                self._session(opening, [session[number] for number in sorted(session)])
-            else:
+            if not session:
                 self._findings.add(
                     MISSING,
                     "the session is not in the file; leaving it out would change the numbers.",
@@ -285,46 +273,43 @@ class _Checks:
                     fix="play all sessions, or the first of the seed's draw with --limit; "
                     "cir score --allow-missing leaves these out, for your own eyes",
                 )
+                continue
+            self._findings.places.update({(name, number): place for number, (_, place) in session.items()})
+            looked_at = self._session(opening, [session[number][0] for number in sorted(session)])
+            if listed := [each for each in looked_at if each.top or not each.silent]:
+                reached[name] = listed
+        return reached
 
-    def _say(self, code: str, what: str, cause: str = "", *, value: object = None) -> None:
-        place, each = self._where
-        self._findings.add(
-            code,
-            f"{place}: {what}",
-            cause=cause,
-            query=each.session,
-            turn=each.round,
-            value=value,
-        )
+    def _say(self, each: Round, code: str, what: str, cause: str = "", *, value: object = None) -> None:
+        self._findings.add(code, what, cause=cause, query=each.session, turn=each.round, value=value)
 
-    def _session(self, opening: Opening, rounds: Sequence[Place]) -> None:
+    def _session(self, opening: Opening, rounds: Sequence[Round]) -> list[Round]:
+        """Check the rounds of a session; those that were looked at."""
         before: list[Round] = []
-        for number, (each, place) in enumerate(rounds, start=1):
-            self._where = place, each
+        for number, each in enumerate(rounds, start=1):
             if each.round != number:
-                self._say("missing-round", f"round {number} is not there.")
-                return
-            if before and not self._goes_on(before[-1]):
-                return
+                self._say(each, "missing-round", f"round {number} is not there.")
+                return before
+            if before and not self._goes_on(each, before[-1]):
+                return before
             if each.round > self._settings.max_rounds:
                 said = f"round {each.round} is beyond the last one, {self._settings.max_rounds}."
-                self._say("round-after-end", said)
-                return
+                self._say(each, "round-after-end", said)
+                return before
             self._round(opening, each, before)
             before.append(each)
-            if each.top or not each.silent:
-                self.reached.setdefault(each.session, []).append(each)
-                self.places[each.session, each.round] = place
         if not before[-1].end:
-            self._where = rounds[-1][1], before[-1]
-            self._say("missing-round", "the session stops here, and does not say why.")
+            self._say(before[-1], "missing-round", "the session stops here, and does not say why.")
+        return before
 
-    def _goes_on(self, last: Round) -> bool:
+    def _goes_on(self, each: Round, last: Round) -> bool:
         """Whether a round may follow."""
         if last.end:
-            self._say("round-after-end", f"round {last.round} has ended the session: {shown(last.end)}.")
+            self._say(
+                each, "round-after-end", f"round {last.round} has ended the session: {shown(last.end)}."
+            )
         elif self._settings.after_success == "stop" and last.rank <= self._settings.k:
-            self._say("round-after-end", f"the target was found in round {last.round}.")
+            self._say(each, "round-after-end", f"the target was found in round {last.round}.")
         else:
             return True
         return False
@@ -345,9 +330,9 @@ class _Checks:
     def _start(self, opening: Opening, each: Round) -> None:
         if each.reference != opening.reference:
             said = f"it starts from {_id(each.reference)}; the session starts from {_id(opening.reference)}."
-            self._say("wrong-start", said, value=each.reference)
+            self._say(each, "wrong-start", said, value=each.reference)
         if opening.caption is not None and each.caption != opening.caption:
-            self._say("wrong-start", "its caption is not the published one.", "caption")
+            self._say(each, "wrong-start", "its caption is not the published one.", "caption")
 
     def _reference(self, opening: Opening, each: Round, before: Sequence[Round]) -> None:
         shown_before = before[-1].top
@@ -366,16 +351,18 @@ class _Checks:
         was = "was" if each.reference in shown_before else "was not"
         said = f"{_id(each.reference)} {was} in the list of round {each.round - 1}; "
         said += f"candidate={self._settings.candidate} goes on from {_id(wanted)}."
-        self._say("wrong-reference", said, was, value=each.reference)
+        self._say(each, "wrong-reference", said, was, value=each.reference)
 
     def _caption(self, each: Round, before: Sequence[Round]) -> None:
         if each.silent and each.caption:
-            self._say("wrong-caption", "the user is silent, and there are words.", "silent")
+            self._say(each, "wrong-caption", "the user is silent, and there are words.", "silent")
         elif not each.silent and (before or self._settings.start == "random") and not each.caption.strip():
-            self._say("wrong-caption", "there are no words, and the session does not end as silent.", "none")
+            self._say(
+                each, "wrong-caption", "there are no words, and the session does not end as silent.", "none"
+            )
         elif not each.silent and before and self._changed(each, before[0]):
             said = "feedback=unchanged repeats the first caption, and this is another."
-            self._say("wrong-caption", said, "changed")
+            self._say(each, "wrong-caption", said, "changed")
 
     def _changed(self, each: Round, first: Round) -> bool:
         return self._settings.feedback == "unchanged" and each.caption != first.caption
@@ -383,54 +370,52 @@ class _Checks:
     def _rank(self, opening: Opening, each: Round) -> None:
         right = set(opening.targets)
         places = [place for place, image in enumerate(each.top, start=1) if image in right]
-        ranked = self._ranked.size(each)
+        ranked = self.ranked.size(each)
         if places and each.rank != places[0]:
             said = f"rank {each.rank:,}; the best positive stands at {places[0]} in the list."
-            self._say("wrong-rank", said, "place")
+            self._say(each, "wrong-rank", said, "place")
         elif not places and each.rank <= (len(each.top) if ranked is None or ranked < DEPTH else DEPTH):
             # A list that is shorter for images that could not be read leaves no room for a hit.
             said = f"rank {each.rank:,}; none of the list's {len(each.top)} images is a positive."
-            self._say("wrong-rank", said, "absent")
+            self._say(each, "wrong-rank", said, "absent")
         elif ranked is not None and each.rank > ranked:
-            self._say("wrong-rank", f"rank {each.rank:,}; {ranked:,} images are ranked.", "gallery")
+            self._say(each, "wrong-rank", f"rank {each.rank:,}; {ranked:,} images are ranked.", "gallery")
 
     def _target(self, opening: Opening, each: Round) -> None:
+        aim = aim_of(self._settings, opening.targets, each.top, each.rank)
         if each.target not in opening.targets:
-            self._say("wrong-target", f"{_id(each.target)} is not a positive.", value=each.target)
-        elif self._settings.aim == "target" or len(opening.targets) == 1:
-            if each.target != opening.targets[0]:
-                said = f"{_id(each.target)} is not the annotated target, {_id(opening.targets[0])}."
-                self._say("wrong-target", said, value=each.target)
-        elif each.rank <= len(each.top) and each.top[each.rank - 1] in opening.targets:
-            best = each.top[each.rank - 1]
-            if each.target != best:
-                said = f"{_id(each.target)} is not the best-ranked positive, {_id(best)}."
-                self._say("wrong-target", said, value=each.target)
+            self._say(each, "wrong-target", f"{_id(each.target)} is not a positive.", value=each.target)
+        elif aim is not None and each.target != aim:
+            annotated = self._settings.aim == "target" or len(opening.targets) == 1
+            kind = "annotated target" if annotated else "best-ranked positive"
+            said = f"{_id(each.target)} is not the {kind}, {_id(aim)}."
+            self._say(each, "wrong-target", said, value=each.target)
 
     def _silence(self, opening: Opening, each: Round, before: Sequence[Round]) -> None:
-        """Nothing was ranked: all stays as it was, and in round 1 the target is behind all images."""
-        ranked = self._ranked.size(each)
-        rank, top, target = each.rank if ranked is None else ranked, list[str](), opening.targets[0]
-        if before:
-            rank, top, target = before[-1].rank, before[-1].top, before[-1].target
-        was = "those of the round before" if before else "the last one and none"
-        if each.rank != rank or each.top != top:
-            self._say("wrong-rank", f"the user is silent, and rank or list are not {was}.", "silent")
+        """Nothing was ranked."""
+        ranked = self.ranked.size(each)
+        last = before[-1] if before else None
+        target, rank, top = left_by_silence(last, opening.targets, each.rank if ranked is None else ranked)
+        if (each.rank, each.top) != (rank, top):
+            was = "those of the round before" if before else "the last one and none"
+            said = f"the user is silent, and rank or list are not {was}."
+            self._say(each, "wrong-rank", said, "silent")
         if each.target != target:
-            self._say("wrong-target", f"the user is silent, and the target is not {_id(target)}.", "silent")
+            said = f"the user is silent, and the target is not {_id(target)}."
+            self._say(each, "wrong-target", said, "silent")
 
     def _end(self, each: Round) -> None:
-        found = each.rank <= self._settings.k and self._settings.after_success == "stop"
         if each.silent:
             if not each.end.removeprefix(SILENT).strip():
-                self._say("wrong-end", f"its end is {shown(each.end)}, without a reason.", "reason")
+                self._say(each, "wrong-end", f"its end is {shown(each.end)}, without a reason.", "reason")
             if each.round == 1 and self._settings.start == "published":
-                self._say("wrong-end", "the user is silent in round 1, whose words are published.", "silent")
+                said = "the user is silent in round 1, whose words are published."
+                self._say(each, "wrong-end", said, "silent")
             return
-        wanted = SOLVED if found else LAST if each.round == self._settings.max_rounds else ""
-        if each.end != wanted:
-            said = f"its end is {shown(each.end)}; by its rank and round it is {shown(wanted)}."
-            self._say("wrong-end", said, value=each.end)
+        end = end_of(self._settings, each.round, each.rank)
+        if each.end != end:
+            said = f"its end is {shown(each.end)}; by its rank and round it is {shown(end)}."
+            self._say(each, "wrong-end", said, value=each.end)
 
 
 def _id(image: str | None) -> str:

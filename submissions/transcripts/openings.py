@@ -1,4 +1,7 @@
-"""How sessions begin, and which image each round goes on from: settings and data decide it."""
+"""How sessions begin, what each round goes on from, and how it ends: settings and data decide it.
+
+Who plays a dialogue and who checks one ask here.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,12 @@ from typing import TYPE_CHECKING
 
 from cir_datasets.registry.caption_rules import published_text
 from submissions.errors import MethodError
+from submissions.transcripts.transcript import LAST, SOLVED
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
     from submissions.transcripts.settings import RoundSettings
+    from submissions.transcripts.transcript import Round
 
 OWN = "own"
 """As an aspect: each query's own."""
@@ -139,6 +144,40 @@ def next_reference(
     if settings.candidate == "unseen":
         return next((image for image in shown if image not in references), shown[0])
     return shown[0]
+
+
+def end_of(settings: RoundSettings, number: int, rank: int) -> str:
+    """How a round whose query was ranked ends its session; empty where another round follows.
+
+    Example:
+        >>> from submissions.transcripts.settings import RoundSettings
+        >>> end_of(RoundSettings(k=10), 1, 7), end_of(RoundSettings(k=10), 5, 11)
+        ('solved', 'last round')
+    """
+    if rank <= settings.k and settings.after_success == "stop":
+        return SOLVED
+    return LAST if number == settings.max_rounds else ""
+
+
+def aim_of(settings: RoundSettings, targets: Sequence[str], top: Sequence[str], rank: int) -> str | None:
+    """The target that the user has in mind from a round on; None for the best-ranked one behind the list."""
+    if settings.aim == "target" or len(targets) == 1:
+        return targets[0]
+    best = top[rank - 1] if rank <= len(top) else None
+    return best if best in targets else None
+
+
+def left_by_silence(last: Round | None, targets: Sequence[str], ranked: int) -> tuple[str, int, list[str]]:
+    """Target, rank and list of a round in which the user says nothing of use, so that nothing is ranked.
+
+    All stays as it was; where there was no round, nothing was found, and the target is behind all images.
+
+    Args:
+        last: the round before, or None.
+        targets: all images that are right, the annotated one first.
+        ranked: how many images would be ranked.
+    """
+    return (targets[0], ranked, []) if last is None else (last.target, last.rank, last.top)
 
 
 def drawn(key: str, among: int) -> int:

@@ -19,7 +19,7 @@ from submissions.rank_file.contradictions import (
     check_reference_of_protocol,
     check_words,
 )
-from submissions.rank_file.findings import MAX_FINDINGS, Findings, RefusedError, ValidationReport
+from submissions.rank_file.findings import Findings, RefusedError, ValidationReport
 from submissions.rank_file.model import CIRR_SERVER, LISTS
 
 if TYPE_CHECKING:
@@ -93,15 +93,8 @@ def report_of(parsed: Parsed) -> ValidationReport:
     found = [finding for collector in parsed.collectors() for finding in collector.listed()]
     files = [unchecked for unchecked, _ in parsed.files if unchecked is not None]
     parts = [file.rankings if file.rankings is not None else file.subset_rankings for file in files]
-    ordered = sorted(found, key=lambda finding: finding.severity != "error")
-    return ValidationReport(
-        file=parsed.findings.file,
-        benchmark=parsed.benchmark,
-        findings=tuple(ordered[:MAX_FINDINGS]),
-        rank_file=parsed.finished(),
-        queries=sum(len(part) for part in parts if part is not None),
-        left_out=max(0, len(ordered) - MAX_FINDINGS),
-    )
+    answered = sum(len(part) for part in parts if part is not None)
+    return ValidationReport.of(parsed.findings.file, found, parsed.benchmark, parsed.finished(), answered)
 
 
 def check_rankings(
