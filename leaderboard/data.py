@@ -9,12 +9,10 @@ import os
 from typing import TYPE_CHECKING
 
 from cir_datasets import sources
-from cir_datasets.sources.kept import kept_copy
 from leaderboard.boards import Board
 
 if TYPE_CHECKING:
     from cir_datasets.registry import BenchmarkSpec
-    from cir_datasets.registry.schema import Card
 
 
 PREPARE_VARIABLE = "CIR_LEADERBOARD_PREPARE"
@@ -60,7 +58,7 @@ def missing_file(spec: BenchmarkSpec) -> str | None:
     if card.source.publisher == "embedded":
         return None
     required = [*config.files, *(() if config.gallery_optional else config.gallery_files)]
-    missing = [name for name in required if not _at_hand(card, name)]
+    missing = [name for name in required if sources.here(card, name) is None]
     return missing[0] if missing and not _was_prepared(spec) else None
 
 
@@ -68,7 +66,7 @@ def has_gallery(board: Board) -> bool:
     """Whether ids can be checked here against the board's gallery, of a suite against every member's."""
     return all(
         not spec.config.gallery_optional
-        or all(_at_hand(spec.card, name) for name in spec.config.gallery_files)
+        or all(sources.here(spec.card, name) for name in spec.config.gallery_files)
         for spec in board.specs
     )
 
@@ -119,10 +117,3 @@ def _was_prepared(spec: BenchmarkSpec) -> bool:
 
     last = None if sources.at_hand(spec) else last_prepared(spec)
     return last is not None and not last.meta["checks_skipped"]
-
-
-def _at_hand(card: Card, name: str) -> bool:
-    folder = sources.publishers_folder(card)
-    if folder is not None and (folder / name).is_file():
-        return True
-    return kept_copy(card.name, card.source, name, sources.pins(card.name).get(name)) is not None

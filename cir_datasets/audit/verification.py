@@ -18,7 +18,7 @@ from cir_datasets import registry, sources
 from cir_datasets.audit.leaks import leaks, repeated
 from cir_datasets.common.terminal import counted
 from cir_datasets.errors import CountError, DamagedError, DatasetError, RecordError, UnpinnedDataWarning
-from cir_datasets.prepared import last_prepared, load
+from cir_datasets.prepared import is_here, last_prepared, load
 from cir_datasets.rows.benchmark import GALLERY
 from cir_datasets.rows.checks import Tally, check_counts, checked_rows
 from cir_datasets.rows.hashing import data_hash, galleries_hash, gallery_hash
@@ -292,7 +292,7 @@ def _leaks(benchmark: Benchmark, data_dir: str | Path | None) -> Iterator[Result
 
 def _at_hand(spec: BenchmarkSpec, data_dir: str | Path | None) -> Benchmark | None:
     """A train split, where it can be had without a download."""
-    if data_dir is None and not sources.at_hand(spec) and last_prepared(spec) is None:
+    if data_dir is None and not is_here(spec):
         return None
     try:
         return load(spec.id, data_dir=data_dir, verification_mode="no_checks")

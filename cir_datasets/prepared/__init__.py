@@ -86,6 +86,13 @@ def last_prepared(spec: BenchmarkSpec) -> Prepared | None:
     return next((found for found in whole_folders(spec) if is_sound(found)), None)
 
 
+def is_here(spec: BenchmarkSpec) -> bool:
+    """Whether a benchmark is loaded without a download."""
+    from cir_datasets.sources import at_hand
+
+    return at_hand(spec) or last_prepared(spec) is not None
+
+
 def whole_folders(spec: BenchmarkSpec) -> Iterator[Prepared]:
     """The prepared folders of a benchmark, the youngest first; those that are not whole are left out."""
     youngest_first = sorted(_meta_files(spec), key=lambda path: path.parent.stat().st_mtime_ns, reverse=True)

@@ -30,8 +30,8 @@ def add_overlay(
             name is registered and `replace` is False; what was registered stays as it was.
         UnknownNameError: no benchmark has that id.
     """
-    from cir_datasets import registry, sources
-    from cir_datasets.prepared import ensure, last_prepared
+    from cir_datasets import registry
+    from cir_datasets.prepared import ensure, is_here
     from cir_datasets.rows import read_table
 
     overlay = read_overlay(path, benchmark=benchmark, name=name)
@@ -43,7 +43,7 @@ def add_overlay(
             'name it anew ("overlay" in a JSON file), or pass --replace (replace=True)',
         )
     spec = registry.spec(overlay.benchmark)
-    if sources.at_hand(spec) or last_prepared(spec) is not None:
+    if is_here(spec):
         restrict(read_table(ensure(spec).rows_file), overlay)
     try:
         write_whole(place, (json.dumps(overlay.to_dict(), ensure_ascii=False, indent=1) + "\n").encode())

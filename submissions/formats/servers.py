@@ -21,10 +21,11 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from cir_datasets.prepared import is_here
 from cir_metrics.errors import CirError
 from submissions.errors import ConversionError
 from submissions.formats.native import ReaderContext, UncheckedFile, nameless_method, read_rankings
-from submissions.rank_file.benchmarks import Benchmarks, is_here
+from submissions.rank_file.benchmarks import Benchmarks
 from submissions.rank_file.columns import Columns
 from submissions.rank_file.findings import Findings, json_type, shown
 from submissions.rank_file.model import (

@@ -85,6 +85,8 @@ class Benchmarks:
 
     def available(self, spec: BenchmarkSpec) -> Benchmark | None:
         """The benchmark; None where its data is not available, or may not be downloaded."""
+        from cir_datasets.prepared import is_here
+
         if self.only_here and spec.id not in self._own and not is_here(spec):
             return None
         try:
@@ -105,14 +107,6 @@ class Benchmarks:
         loaded: Benchmark = cir_datasets.load(benchmark_id)
         self._own[benchmark_id] = loaded
         return loaded
-
-
-def is_here(spec: BenchmarkSpec) -> bool:
-    """Whether a benchmark is loaded without a download."""
-    from cir_datasets.prepared import last_prepared
-    from cir_datasets.sources import at_hand
-
-    return at_hand(spec) or last_prepared(spec) is not None
 
 
 MAX_DEPTH = 1000
