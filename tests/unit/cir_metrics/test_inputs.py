@@ -11,7 +11,7 @@ import pytest
 import cir_metrics
 from cir_metrics import evaluate_multi_turn, evaluate_single_turn
 from cir_metrics.errors import CirError, InputError, UnknownNameError
-from cir_metrics.ids import check_ids, check_list
+from cir_metrics.ids import check_ids
 from cir_metrics.inputs import check_reference, check_session
 from cir_metrics.sums import check_cutoffs
 
@@ -143,39 +143,18 @@ def test_malformed_rankings_are_refused(value: Any, text: str) -> None:
         check_ids(value, "predictions[3]", what="ranking")
 
 
-def test_queries_in_a_set_are_refused_too() -> None:
-    with says(
-        "predictions is a set, which has no order; it must be a list, one entry a query. "
-        "Fix: pass a list, in the order that is meant."
-    ):
-        check_list({("a",)}, "predictions")
-    for rankings, references, name in (
-        ({("a",)}, [{"target": "a"}], "rankings"),
-        ([["a"]], frozenset([1]), "references"),
-    ):
-        with says(
-            f"{name} is a set, which has no order; it must be a list, one entry a query. "
-            "Fix: pass a list, in the order that is meant."
-        ):
-            evaluate_single_turn(["recall@1"], rankings, references)  # type: ignore[arg-type]
+@pytest.mark.parametrize("given", [{("a",)}, 7, "ab"])
+@pytest.mark.parametrize("name", ["rankings", "references"])
+def test_queries_are_a_list(name: str, given: Any) -> None:
+    arguments = {"rankings": [["a"]], "references": [{"target": "a"}], name: given}
+    said = "a set, which has no order" if isinstance(given, set) else repr(given)
+    with pytest.raises(InputError, match=f"^{name} is {said}; it must be a list"):
+        evaluate_single_turn(["recall@1"], **arguments)
 
 
 def test_positives_have_no_order_so_that_a_set_will_do() -> None:
     checked = check_reference({"positives": {"a"}, "negatives": set()}, "references[0]", ["positives"])
     assert checked == {"positives": ["a"]}
-
-
-def test_half_of_a_surrogate_pair_is_not_an_id_in_a_reference() -> None:
-    bad = "\ud800"
-    for metric, reference, place in (
-        ("recall@1", {"target": bad}, "['target']"),
-        ("map@1", {"positives": [bad]}, "['positives'][0]"),
-    ):
-        with says(
-            f"references[0]{place} is '\\ud800', which holds half of a surrogate pair and is not Unicode "
-            "text. Fix: write the id as it was before it was decoded."
-        ):
-            evaluate_single_turn([metric], [["a"]], [reference])
 
 
 def test_arrays_and_tuples_are_rankings_too() -> None:
@@ -222,6 +201,14 @@ def test_arrays_and_tuples_are_rankings_too() -> None:
 def test_malformed_sessions_are_refused(value: Any, text: str) -> None:
     with says(text):
         check_session(value, "predictions[0]", {}, allow_empty=False)
+
+
+def test_each_turn_is_of_the_sessions_own_gallery() -> None:
+    with says(
+        "predictions[0][1][0] is 'z', which is not in the query's own gallery. "
+        "Fix: rank the images of its gallery_image_ids."
+    ):
+        check_session([["a"], ["z"]], "predictions[0]", {"gallery": ["a", "b"]})
 
 
 # --- references ---
@@ -276,6 +263,14 @@ def test_malformed_sessions_are_refused(value: Any, text: str) -> None:
             {"target": ""},
             ["target"],
             "references[2]['target'] is an empty string, which is not an image id. Fix: name the image.",
+        ),
+        (
+            {"target": "\ud800"},
+            ["target"],
+            (
+                "references[2]['target'] is '\\ud800', which holds half of a surrogate pair and is not "
+                "Unicode text. Fix: write the id as it was before it was decoded."
+            ),
         ),
         (
             {"positives": []},
