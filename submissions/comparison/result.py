@@ -13,7 +13,7 @@ from submissions.comparison.difference import Pair
 from submissions.comparison.groups import GroupTest
 from submissions.scoring.intervals import METHOD
 from submissions.scoring.samples import is_better
-from submissions.scoring.score_report import shown_value, signed
+from submissions.scoring.score_report import shown_value, signature_notes, signed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -270,7 +270,13 @@ def _scores(comparison: Comparison) -> Table:
         f"randomisation test, Holm's correction over {comparison.family}, alpha {comparison.alpha:g}."
     )
     means = [f"main: {metric}" for metric, head in heads.items() if head != metric]
-    notes = (letters, _what_groups_are(comparison), *means, *comparison.notes, *_signatures(comparison))
+    notes = (
+        letters,
+        _what_groups_are(comparison),
+        *means,
+        *comparison.notes,
+        *signature_notes(comparison.signatures),
+    )
     on = f"{comparison.benchmark}#{comparison.benchmark_version}, {comparison.n:,} {comparison.unit}"
     return Table(f"{len(rows)} methods on {on}", ("method", "letter", "group", *heads.values()), rows, notes)
 
@@ -293,15 +299,6 @@ def _score(comparison: Comparison, method: ComparedMethod, metric: str) -> Cell:
     best = unbeaten and any(is_better(metric, value, other) for other in others)
     mark = ("" if all(len(letter) == 1 for letter in letters) else ",").join(letters)
     return Cell(shown_value(metric, value).strip(), value, superscript=mark, bold=best)
-
-
-def _signatures(comparison: Comparison) -> list[str]:
-    together: dict[str, list[str]] = {}
-    for metric, text in comparison.signatures.items():
-        together.setdefault(text, []).append(metric)
-    if len(together) == 1:
-        return [f"signature: {text}" for text in together]
-    return [f"signature of {', '.join(metrics)}: {text}" for text, metrics in together.items()]
 
 
 def _pair(comparison: Comparison, pair: Pair) -> Table:

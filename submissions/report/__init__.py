@@ -7,7 +7,7 @@ score keeps (`ScoreReport.evidence`), so that no ranking is looked at twice.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -28,7 +28,7 @@ from submissions.report.grouping import (
     random_floor,
     recorded_floors,
 )
-from submissions.scoring.score_report import Evidence, ScoreReport, main_value, shown_value
+from submissions.scoring.score_report import Evidence, ScoreReport, main_value, signature_notes, value_cells
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
@@ -358,10 +358,10 @@ def _scores(report: Report) -> Table:
     if report.intervals is not None:
         notes, known, heads = [report.intervals.note()], report.intervals.values, ["low", "high"]
     for shown, metric, values in lines:
-        first, *others = _cells(metric, values)
+        first, *others = value_cells(metric, values)
         interval = []
         if known is not None:
-            interval = _cells(metric, known[metric].ends if metric in known else (None, None))
+            interval = value_cells(metric, known[metric].ends if metric in known else (None, None))
         rows.append((Cell(shown), first, *interval, *others))
     return Table(
         title=f"{score.method} on {score.benchmark}#{score.benchmark_version}, {answered} answered",
@@ -370,23 +370,9 @@ def _scores(report: Report) -> Table:
         notes=(
             *notes,
             *report.notes,
-            *_signature_notes(score),
+            *signature_notes(score.signatures),
         ),
     )
-
-
-def _cells(metric: str, values: Iterable[float | None]) -> list[Cell]:
-    return [Cell(shown_value(metric, value).strip(), value) for value in values]
-
-
-def _signature_notes(score: ScoreReport) -> list[str]:
-    """Metrics with the same signature share a note."""
-    together: dict[str, list[str]] = {}
-    for name, signature in score.signatures.items():
-        together.setdefault(str(signature), []).append(name)
-    if len(together) == 1:
-        return [f"signature: {text}" for text in together]
-    return [f"signature of {', '.join(names)}: {text}" for text, names in together.items()]
 
 
 def _members(report: Report) -> Grouping:
@@ -409,7 +395,7 @@ def _members(report: Report) -> Grouping:
     ]
     notes += [f"{member.score.benchmark}: {note}" for member in report.members for note in member.notes]
     for member in report.members:
-        notes += _signature_notes(member.score)
+        notes += signature_notes(member.score.signatures)
     return Grouping("By benchmark", "benchmark", report.unit, groups, means, tuple(notes))
 
 
@@ -431,9 +417,9 @@ def _grouping(grouping: Grouping) -> Table:
     for group in everyone:
         cells = [Cell(group.name, group.key if isinstance(group.key, int) else None), _count(group.n)]
         for name in metrics:
-            cells += _cells(name, [group.values.get(name)])
+            cells += value_cells(name, [group.values.get(name)])
             if name in with_random:
-                cells += _cells(name, [group.random.get(name)])
+                cells += value_cells(name, [group.random.get(name)])
         rows.append(tuple(cells))
     columns = (grouping.head, grouping.counted, *heads)
     return Table(grouping.title, columns, tuple(rows), grouping.notes)

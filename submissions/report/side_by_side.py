@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from cir_datasets.common.tables import Cell, Table, render_or_json
 from submissions.scoring.reference_use import block_notes, reference_blocks
 from submissions.scoring.rounds import MAP
-from submissions.scoring.score_report import rounds_of, shown_value
+from submissions.scoring.score_report import rounds_of, value_cells
 
 if TYPE_CHECKING:
     from submissions.report import Report
@@ -113,7 +113,7 @@ def _cells(report: Report, metric: str) -> Iterable[Cell]:
     if report.intervals is not None:
         interval = report.intervals.values.get(metric)
         values += [None, None] if interval is None else [interval.low, interval.high]
-    return [Cell(shown_value(metric, value).strip(), value) for value in values]
+    return value_cells(metric, values)
 
 
 def _choices(score: ScoreReport) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from submissions.rank_file.findings import Finding
 if TYPE_CHECKING:
     import pandas as pd
 
+    from cir_datasets.common.tables import Cell
     from cir_datasets.rows.benchmark import Benchmark
     from cir_metrics.sums import FloatArray, IntArray
     from submissions.scoring.rounds import Rounds
@@ -369,6 +370,28 @@ def shown_value(metric: str, value: float | None) -> str:
     if metric == "censored" and value == int(value):
         return f"{int(value):>6}"
     return f"{value if is_rank(metric) else 100 * value:>6.2f}"
+
+
+def value_cells(metric: str, values: Iterable[float | None]) -> list[Cell]:
+    """Values of a metric as cells of a table, which keep them in full precision."""
+    from cir_datasets.common.tables import Cell
+
+    return [Cell(shown_value(metric, value).strip(), value) for value in values]
+
+
+def signature_notes(signatures: Mapping[str, object]) -> list[str]:
+    """Signatures by metric, as they are printed, as notes of a table; metrics with the same one share a note.
+
+    Example:
+        >>> signature_notes({"recall@1": "a", "recall@5": "a", "map@5": "b"})
+        ['signature of recall@1, recall@5: a', 'signature of map@5: b']
+    """
+    together: dict[str, list[str]] = {}
+    for metric, signature in signatures.items():
+        together.setdefault(str(signature), []).append(metric)
+    if len(together) == 1:
+        return [f"signature: {text}" for text in together]
+    return [f"signature of {', '.join(metrics)}: {text}" for text, metrics in together.items()]
 
 
 def is_rank(metric: str) -> bool:

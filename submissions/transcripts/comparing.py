@@ -16,7 +16,7 @@ from submissions.comparison.result import Comparison, count_cells
 from submissions.errors import ComparisonError
 from submissions.report.side_by_side import dialogue_labels, differing_choices
 from submissions.scoring.samples import Sample
-from submissions.scoring.score_report import ScoreReport, rounds_of, shown_value
+from submissions.scoring.score_report import ScoreReport, rounds_of, value_cells
 from submissions.transcripts.checking import check_transcript
 
 if TYPE_CHECKING:
@@ -141,8 +141,7 @@ def _ranks_table(scores: Sequence[ScoreReport], ranks: Sequence[Mapping[str, Any
     rows = []
     for score, own in zip(scores, ranks, strict=True):
         values = (own["first"], own["last"], own["last"] - own["first"])
-        cells = [Cell(shown_value("mean_rank", value).strip(), value) for value in values]
-        rows.append((Cell(score.method), Cell(rounds_of(score).user), *cells))
+        rows.append((Cell(score.method), Cell(rounds_of(score).user), *value_cells("mean_rank", values)))
     columns = ("transcript", "user", "initial rank", "final rank", "change")
     return Table("Mean rank of the target, first and last round", columns, tuple(rows))
 
