@@ -16,6 +16,7 @@ from cir_datasets.images.locate import EXAMPLES, Located, Roots, image_card, loc
 from cir_datasets.images.picture import read_picture
 from cir_datasets.prepared import Prepared, ensure
 from cir_datasets.rows import read_table
+from cir_datasets.rows.benchmark import SUBSET
 
 if TYPE_CHECKING:
     from cir_datasets.registry import BenchmarkSpec
@@ -191,7 +192,7 @@ def _named(prepared: Prepared) -> Iterator[str]:
                 yield from truths
         return
     single = ("reference_image_id", "target_image_id")
-    many = ("positive_image_ids", "negative_image_ids", "subset_image_ids")
+    many = ("positive_image_ids", "negative_image_ids", SUBSET)
     for batch in read_table(prepared.rows_file, columns=[*single, *many]).to_batches(10_000):
         for name in single:
             yield from (image_id for image_id in batch.column(name).to_pylist() if image_id)

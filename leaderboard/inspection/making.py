@@ -271,12 +271,9 @@ def _places_in(codes: NDArray[np.int32], images: NDArray[np.int32]) -> NDArray[n
 
 def _evidence_arrays(evidence: Evidence) -> dict[str, NDArray[Any]]:
     """What a score's report by group is made of, beside the values per query that the store keeps anyway."""
-    named = {
-        "ranks": evidence.ranks,
-        "list_lengths": evidence.list_lengths,
-        "num_turns": evidence.num_turns,
-        "subset_ranks": evidence.subset_ranks,
-    }
+    from submissions.scoring.score_report import RANKED
+
+    named = {name: getattr(evidence, name) for name in RANKED}
     return {f"evidence_{name}": np.asarray(each) for name, each in named.items() if each is not None}
 
 

@@ -21,7 +21,7 @@ from leaderboard.inspection.lists import KeptLists, MemberLists
 from leaderboard.standings.intervals import member_values, opened
 from leaderboard.submission import Submission
 from submissions.rank_file.words import is_oracle
-from submissions.scoring.score_report import Evidence, ScoreReport
+from submissions.scoring.score_report import RANKED, Evidence, ScoreReport
 from submissions.scoring.suite_signature import read_signature
 
 if TYPE_CHECKING:
@@ -124,10 +124,7 @@ def _evidence(
     return Evidence(
         benchmark=benchmark,
         values=values,
-        ranks=arrays.get("ranks"),
-        list_lengths=arrays.get("list_lengths"),
-        num_turns=_num_turns(benchmark, arrays),
-        subset_ranks=arrays.get("subset_ranks"),
+        **{**dict.fromkeys(RANKED), **arrays, "num_turns": _num_turns(benchmark, arrays)},
         sessions=tuple(names) if dialogue else None,
     )
 

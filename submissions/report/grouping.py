@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cir_datasets.rows import list_lengths, numbers
-from cir_datasets.rows.benchmark import first_ranking
+from cir_datasets.rows.benchmark import SUBSET, first_ranking
 from cir_metrics.catalogue import parse_metric
 from cir_metrics.measures import area_under_hits
 from cir_metrics.sums import FloatArray, IntArray, exact_mean, exact_sums
@@ -46,7 +46,7 @@ class Chance:
         depth: images in each ranking.
         positives: positives of each query or session, shape (n,).
         negatives: hard negatives of each query, shape (n,); zeros for sessions.
-        subset_others: the subset's images but the reference, shape (n,); zeros where there is no subset.
+        second_others: images of the second list but the reference, shape (n,); zeros where there is none.
         num_turns: turns of each session, shape (n,); None for queries.
         lengths: images that each query ranks where it has a gallery of its own, shape (n,); `images` is then
             the most. None where the gallery is common.
@@ -56,7 +56,7 @@ class Chance:
     depth: int
     positives: IntArray
     negatives: IntArray
-    subset_others: IntArray
+    second_others: IntArray
     num_turns: IntArray | None
     lengths: IntArray | None = None
 
@@ -87,9 +87,9 @@ class Chance:
             return np.full(len(self.positives), min(k, self.images) / self.images)
         if name in ("recall_subset", "map_subset"):
             places = np.arange(1, k + 1)
-            within = places <= self.subset_others[:, None]
+            within = places <= self.second_others[:, None]
             earned = within / places if name == "map_subset" else within.astype(np.float64)
-            total: FloatArray = exact_sums(earned.T) / np.maximum(self.subset_others, 1)
+            total: FloatArray = exact_sums(earned.T) / np.maximum(self.second_others, 1)
             return total
         if name in ("map_at_k", "pnr_map"):
             return self.average_precision(k, variant if name == "pnr_map" else None)
@@ -106,7 +106,7 @@ class Chance:
                 min(self.depth, images),
                 self.positives[of],
                 self.negatives[of],
-                self.subset_others[of],
+                self.second_others[of],
                 None,
             )
             values = part.values(metric, variant)
@@ -231,7 +231,7 @@ def chance(benchmark: Benchmark) -> Chance | None:
         depth=min(board_depth(benchmark).used, images),
         positives=lengths("ground_truth_ids" if several else "positive_image_ids"),
         negatives=zeros if several else lengths("negative_image_ids"),
-        subset_others=zeros if several else np.maximum(lengths("subset_image_ids") - 1, 0),
+        second_others=zeros if several else np.maximum(lengths(SUBSET) - 1, 0),
         num_turns=np.array(benchmark.column("num_turns"), dtype=np.int64) if several else None,
         lengths=own,
     )

@@ -1,4 +1,4 @@
-"""Rankings as they grow: one a query or one a turn, and those of subsets."""
+"""What a method answers to a benchmark, ranking by ranking, until it is a rank file."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from cir_datasets.rows.benchmark import second_on_board
 from submissions.rank_file.benchmarks import SUBSET_DEPTH
+from submissions.rank_file.model import RankFile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from cir_datasets.rows.benchmark import Benchmark
+    from submissions.rank_file.model import Method
 
 
 @dataclass
@@ -19,17 +21,14 @@ class Answers:
     """What a rank file holds beside its method.
 
     Args:
+        benchmark: what is answered.
         rankings: by query the ranking, by session one a turn.
-        subset_rankings: by query the ranking of its subset; None where the benchmark has none.
+        second: by query the second ranking, over its own list; empty where the board asks for none.
     """
 
+    benchmark: Benchmark
     rankings: dict[str, list[Any]] = field(default_factory=dict)
-    subset_rankings: dict[str, list[str]] | None = None
-
-    @classmethod
-    def of(cls, benchmark: Benchmark) -> Answers:
-        """Empty answers to a benchmark."""
-        return cls(subset_rankings=None if second_on_board(benchmark.spec) is None else {})
+    second: dict[str, list[str]] = field(default_factory=dict)
 
     def add(self, rows: Sequence[dict[str, Any]], ranked: Sequence[list[str]]) -> None:
         """Take in the rankings of rows: one each, of a session one a turn, one after the other."""
@@ -44,14 +43,20 @@ class Answers:
                 start += 1
 
     def cut(self, k: int) -> None:
-        """Shorten rankings to k images and those of subsets to what is handed in, in place."""
+        """Shorten rankings to k images and the second ones to what is handed in, in place."""
         for own in self.rankings.values():
             for ranking in own if own and isinstance(own[0], list) else [own]:
                 del ranking[k:]
-        for ranking in (self.subset_rankings or {}).values():
+        for ranking in self.second.values():
             del ranking[SUBSET_DEPTH:]
 
-    def add_subset(self, row: dict[str, Any], ranked: list[str]) -> None:
-        """Take in the ranking of a query's subset."""
-        if self.subset_rankings is not None:
-            self.subset_rankings[row["query_id"]] = ranked
+    def rank_file(self, method: Method) -> RankFile:
+        """The rank file of a method that answers so."""
+        asked = second_on_board(self.benchmark.spec) is not None
+        return RankFile(
+            benchmark=self.benchmark.id,
+            benchmark_version=self.benchmark.version,
+            method=method,
+            rankings=self.rankings,
+            subset_rankings=self.second if asked else None,
+        )

@@ -62,7 +62,7 @@ def rank_by_embeddings(
     work = _Work(name, method, context, gallery, turns, how)
     searcher = Searcher(context.ranked, gallery.ids, search, missing=context.gallery.missing)
     queries = work.queries(searcher)
-    answers, rows = Answers.of(benchmark), benchmark.rows()
+    answers, rows = Answers(benchmark), benchmark.rows()
     with step_progress(f"{name}: ranking {benchmark.id}", len(queries)) as advance:
         found = best_by_vectors(searcher, queries, gallery, rows, turns, k, advance)
     answers.add(rows, found.rankings)
@@ -72,7 +72,7 @@ def rank_by_embeddings(
         for row, turn, query in zip(rows, turns, queries, strict=True):
             members = second.images(row)
             best = searcher.order(query, members, SUBSET_DEPTH if firsts is None else len(members), turn.key)
-            answers.add_subset(row, best)
+            answers.second[row["query_id"]] = best
             asked.append(turn)
             ranked.append(best)
     if firsts is not None:

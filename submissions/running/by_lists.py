@@ -41,7 +41,7 @@ def rank_by_lists(
         MethodError: the method gives too few lists, too short ones, an image twice or an unknown one.
     """
     benchmark = gallery.benchmark
-    answers = Answers.of(benchmark)
+    answers = Answers(benchmark)
     rows, first, second = benchmark.rows(), first_ranking(benchmark.spec), second_on_board(benchmark.spec)
     with step_progress(f"{name}: ranking {benchmark.id}", len(rows)) as advance:
         for start in range(0, len(rows), _ROWS):
@@ -56,7 +56,7 @@ def rank_by_lists(
                 for row in block:
                     depth = SUBSET_DEPTH if firsts is None else len(second.images(row))
                     best = _own_list(name, ranker, row, second, benchmark, depth)
-                    answers.add_subset(row, best)
+                    answers.second[row["query_id"]] = best
                     turns += turns_of(row)
                     ranked.append(best)
             if firsts is not None:

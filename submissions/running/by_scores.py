@@ -43,7 +43,7 @@ def rank_by_scores(
             is not one finite score a turn and image.
     """
     benchmark = gallery.benchmark
-    answers = Answers.of(benchmark)
+    answers = Answers(benchmark)
     rows, second = benchmark.rows(), second_on_board(benchmark.spec)
     step = max(1, CELLS // (len(gallery.ids) * 6))
     with step_progress(f"{name}: ranking {benchmark.id}", len(rows)) as advance:
@@ -63,11 +63,11 @@ def rank_by_scores(
                     best = best_of_few(
                         own, gallery, members, key, SUBSET_DEPTH if firsts is None else len(members)
                     )
-                    answers.add_subset(row, best)
+                    answers.second[row["query_id"]] = best
                     turns += turns_of(row)
                     ranked.append(best)
             if firsts is not None:
-                # Those of the subsets stand behind the others, in the same order.
+                # The second ones stand behind the others, in the same order.
                 for turn, ranking, own in zip(turns, ranked, itertools.cycle(scores), strict=False):
                     firsts.add(turn, ranking, functools.partial(_some, own, gallery))
             advance(len(block))

@@ -187,13 +187,7 @@ def _ranked(
         described, cost = rerank(name, firsts, ways, options, own, described, unseen)
         costs.append(cost)
         answers.cut(wanted)
-    return RankFile(
-        benchmark=benchmark.id,
-        benchmark_version=benchmark.version,
-        method=described,
-        rankings=answers.rankings,
-        subset_rankings=answers.subset_rankings,
-    )
+    return answers.rank_file(described)
 
 
 @one_truncation_warning()

@@ -41,7 +41,7 @@ def rank_file_from_embeddings(
     """The rank file of embeddings that were computed elsewhere: each query's nearest images, by exact search.
 
     score(q, g) = q . g, of rows of length 1 where they are normalised (the cosine). Rows are joined to the
-    benchmark by their ids; references, subsets, depth and ties are as in `rank_file_from_scores`.
+    benchmark by their ids; references, second rankings, depth and ties are as in `rank_file_from_scores`.
 
     Args:
         benchmark: an id or a benchmark; or a suite's id, and then embeddings and ids are given by member, as
@@ -127,11 +127,11 @@ def ranked_by_embeddings(
     rows = [task.by_query[key] for key in task.keys] if task.by_query else []
     with step_progress(f"ranking {task.benchmark.id}", len(task.keys)) as advance:
         found = best_by_vectors(searcher, queries, task.gallery, rows, turns, task.depth, advance)
-    subsets = {}
+    second = {}
     if task.second is not None:
         for row, key, query in zip(rows, task.keys, queries, strict=True):
-            subsets[key] = searcher.order(query, task.second.images(row), SUBSET_DEPTH, key)
-    return task.rank_file(task.answers(found.rankings), subsets)
+            second[key] = searcher.order(query, task.second.images(row), SUBSET_DEPTH, key)
+    return task.rank_file(task.answers(found.rankings), second)
 
 
 def _vectors(

@@ -124,25 +124,19 @@ class Joined:
             warn_of_padding(self.names.of("query_ids"), self.keys, kept)
         return {self.keys[place]: lists[place] for place in kept}
 
-    def rank_file(self, ranked: Mapping[str, list[str]], subsets: Mapping[str, list[str]]) -> RankFile:
+    def rank_file(self, ranked: Mapping[str, list[str]], second: Mapping[str, list[str]]) -> RankFile:
         """The rank file.
 
         Args:
             ranked: by key the ranking.
-            subsets: by query id that of its subset; not read where the benchmark has none.
+            second: by query id the second ranking; empty where the benchmark asks for none.
         """
-        answers = Answers.of(self.benchmark)
+        answers = Answers(self.benchmark)
         for row in self.rows:
             answers.add([row], [ranked[turn.key] for turn in turns_of(row)])
-            if answers.subset_rankings is not None:
-                answers.add_subset(row, subsets[row["query_id"]])
-        return RankFile(
-            benchmark=self.benchmark.id,
-            benchmark_version=self.benchmark.version,
-            method=self.method,
-            rankings=answers.rankings,
-            subset_rankings=answers.subset_rankings,
-        )
+            if second:
+                answers.second[row["query_id"]] = second[row["query_id"]]
+        return answers.rank_file(self.method)
 
 
 def joined(

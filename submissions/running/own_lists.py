@@ -117,11 +117,11 @@ def ranked_by_lists(
         names,
     )
     whole = {key: _ranking(by_key[key], key, "lists", task) for key in task.keys}
-    subsets = _subsets(given.get("subset_lists"), whole, task)
+    second = _second_rankings(given.get("subset_lists"), whole, task)
     ranked = {
         key: _checked(found, turns[key], task, listed=images is not None) for key, found in whole.items()
     }
-    return task.rank_file(ranked, subsets)
+    return task.rank_file(ranked, second)
 
 
 def _by_key(lists: Any, benchmark: Benchmark, names: Names) -> dict[str, Any]:
@@ -240,8 +240,8 @@ def _checked(images: list[str], turn: Turn, task: Joined, *, listed: bool) -> li
     return checked_ranking(place, images, turn, gallery, wanted)
 
 
-def _subsets(given: Any, whole: Mapping[str, list[str]], task: Joined) -> dict[str, list[str]]:
-    """The rankings of subsets by query id: what was given, or else the order of the lists."""
+def _second_rankings(given: Any, whole: Mapping[str, list[str]], task: Joined) -> dict[str, list[str]]:
+    """The second rankings by query id: what was given, or else the order of the lists."""
     names, second = task.names, task.second
     called = names.of("subset_lists")
     if given is None:
@@ -271,7 +271,7 @@ def _subsets(given: Any, whole: Mapping[str, list[str]], task: Joined) -> dict[s
 
 
 def _implied(row: dict[str, Any], second: AskedRanking, images: list[str], task: Joined) -> list[str]:
-    """The best of a query's subset in the order of its list: what is not listed stands behind."""
+    """The best of a query's second list in the order of its first: what is not listed stands behind."""
     members = set(second.images(row))
     best = list(dict.fromkeys(image for image in images if image in members))
     if len(best) < SUBSET_DEPTH:

@@ -39,8 +39,8 @@ def rank_file_from_scores(
     """The rank file of scores that were computed elsewhere.
 
     Rows and columns are joined to the benchmark by their ids. The reference is taken out where the protocol
-    removes it, CIRR's subsets are ranked by the same scores, rankings are cut to what the board uses, and
-    ties are ordered by `cir_metrics.ties`.
+    removes it, a query's second list (CIRR's six) is ranked by the same scores, rankings are cut to what the
+    board uses, and ties are ordered by `cir_metrics.ties`.
 
     Args:
         benchmark: an id or a benchmark; or a suite's id, and then scores and ids are given by member, as in
@@ -103,7 +103,7 @@ def ranked_by_scores(
     scores = given.get("scores")
     keys, gallery, own_rows = task.keys, task.gallery, task.by_query
     ranked: list[list[str]] = []
-    subsets: dict[str, list[str]] = {}
+    second: dict[str, list[str]] = {}
     declared = isinstance(method, Method) and method.reference
     masked = task.method.reference == "kept" and not declared
     with step_progress(f"ranking {task.benchmark.id}", len(keys)) as advance:
@@ -116,12 +116,12 @@ def ranked_by_scores(
             ranked.extend(best_by_scores(block, gallery, rows, turns, task.depth))
             if task.second is not None:
                 for row, key, own in zip(rows, some, block, strict=True):
-                    subsets[key] = best_of_few(own, gallery, task.second.images(row), key, SUBSET_DEPTH)
+                    second[key] = best_of_few(own, gallery, task.second.images(row), key, SUBSET_DEPTH)
             start += len(block)
             advance(len(block))
     if masked:
         task = replace(task, method=task.method.model_copy(update={"reference": ""}))
-    return task.rank_file(task.answers(ranked), subsets)
+    return task.rank_file(task.answers(ranked), second)
 
 
 def _masks_references(block: NDArray[np.floating[Any]], turns: Sequence[Turn], gallery: Candidates) -> bool:

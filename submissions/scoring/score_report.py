@@ -281,6 +281,10 @@ class ScoreReport:
         return "\n".join(lines)
 
 
+RANKED = ("ranks", "list_lengths", "num_turns", "subset_ranks")
+"""Fields of `Evidence` that hold what the rankings say, beside the values of the metrics."""
+
+
 @dataclass(frozen=True, eq=False)
 class Evidence:
     """One rank file against one benchmark, in the benchmark's order of queries or sessions.

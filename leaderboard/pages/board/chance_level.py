@@ -137,6 +137,6 @@ def _by_card(spec: BenchmarkSpec) -> Chance | None:
         depth=images,
         positives=np.ones(1, dtype=np.int64),
         negatives=np.zeros(1, dtype=np.int64),
-        subset_others=np.full(1, others, dtype=np.int64),
+        second_others=np.full(1, others, dtype=np.int64),
         num_turns=None,
     )

@@ -124,7 +124,7 @@ def test_the_gallery_is_what_the_protocol_ranks() -> None:
     assert removed is not None
     assert kept is not None
     assert (removed.images, kept.images) == (69, 60)
-    assert removed.subset_others.tolist() == [5] * 6
+    assert removed.second_others.tolist() == [5] * 6
     assert kept.positives.tolist() == [3] * 4
 
 
