@@ -82,10 +82,7 @@ def test_a_value_is_read_as_it_stands() -> None:
         (b"[NaN]", "line 1, column 2: NaN and Infinity are not JSON."),
         (b'{\n "a": -Infinity}', "line 2, column 8: NaN and Infinity are not JSON."),
         (b"{'a': 1}", "line 1, column 2: "),
-        (
-            b"[" * 17 + b"]" * 17,
-            "its lists or objects are nested more than 16 deep; a rank file needs six levels.",
-        ),
+        (b"[" * 17 + b"]" * 17, "its lists or objects are nested more than 16 deep; "),
         (b"", "the file is empty."),
         (b"\x00\x01\xff", "byte 3 is not UTF-8 text."),
         (b"PK\x03\x04\xff", "this is a zip archive; take the JSON file out of it."),

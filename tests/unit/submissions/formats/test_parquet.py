@@ -116,122 +116,58 @@ def test_a_query_whose_subset_alone_is_ranked() -> None:
     assert dict(found.subset_rankings) == {"b": ["y"], "c": ["z"]}
 
 
-NULL = [
-    (
-        {"query_id": ["a", None], "ranking": pa.array([["x"], ["y"]], ONE)},
-        "bad-type",
-        'row 2: "query_id" is null; it must be a string.',
-    ),
-    (
-        {"query_id": ["a", "b"], "ranking": pa.array([["x"], None], ONE)},
-        "bad-type",
-        "the ranking is null; it must be a list of image ids, best first.",
-    ),
-    (
-        {"query_id": ["a"], "ranking": pa.array([["x", None]], ONE)},
-        "bad-type",
-        "the 2nd image of the ranking is null; an image id is a string.",
-    ),
-    (
-        {"query_id": ["a"], "ranking": pa.array([["x", ""]], ONE)},
-        "bad-type",
-        "the 2nd image id of the ranking is an empty string.",
-    ),
-    (
-        {"query_id": ["a", "b", "a"], "ranking": pa.array([["x"], ["y"], ["z"]], ONE)},
-        "repeated-key",
-        'row 3: query "a" is answered in row 1 already.',
-    ),
-    (
-        {"query_id": ["a"], "rankings": pa.array([[["x"]]], TWO)},
-        "bad-type",
-        "the ranking holds lists; a benchmark without turns wants a flat list of image ids.",
-    ),
-]
-
-
-@pytest.mark.parametrize(("columns", "code", "message"), NULL, ids=[message for *_, message in NULL])
-def test_values_that_are_wrong_are_named(columns: dict[str, Any], code: str, message: str) -> None:
-    assert refused(written(columns)) == [(code, message)]
-
-
 GOOD = {"query_id": QUERIES, "ranking": pa.array(RANKINGS, ONE)}
-SCHEMAS: list[tuple[dict[str, Any], str, str]] = [
+TURNS = pa.array([[each] for each in RANKINGS], TWO)
+
+
+def rows(*rankings: list[str | None] | None) -> dict[str, Any]:
+    """Columns of some queries and their rankings."""
+    return {"query_id": QUERIES[: len(rankings)], "ranking": pa.array(rankings, ONE)}
+
+
+COLUMNS: list[tuple[dict[str, Any], str, str]] = [
+    ({**GOOD, "query_id": ["a", None, "c"]}, "bad-type", 'row 2: "query_id" is null; '),
+    (rows(["x"], None), "bad-type", "the ranking is null; "),
+    (rows(["x", None]), "bad-type", "the 2nd image of the ranking is null; "),
+    (rows(["x", ""]), "bad-type", "the 2nd image id of the ranking is an empty"),
+    ({**GOOD, "query_id": ["a", "b", "a"]}, "repeated-key", 'row 3: query "a" is answered in row 1 already.'),
+    ({"query_id": QUERIES, "rankings": TURNS}, "bad-type", "the ranking holds lists; "),
     ({"ranking": GOOD["ranking"]}, "wrong-format", 'the Parquet file has no column "query_id".'),
     ({"query_id": QUERIES}, "wrong-format", 'the Parquet file has no column "ranking".'),
-    (
-        {**GOOD, "rankings": pa.array([[r] for r in RANKINGS], TWO)},
-        "wrong-format",
-        'the Parquet file has both "ranking" and "rankings".',
-    ),
-    (
-        {**GOOD, "score": [1.0, 2.0, 3.0]},
-        "bad-metadata",
-        'the Parquet file has a column "score", which a rank file has not.',
-    ),
-    (
-        {**GOOD, "query_id": [1.5, 2.5, 3.5]},
-        "bad-type",
-        'the column "query_id" is of type double; it must be string.',
-    ),
-    (
-        {**GOOD, "ranking": ["x", "y", "z"]},
-        "bad-type",
-        'the column "ranking" is of type string; it must be list<string>.',
-    ),
-    (
-        {**GOOD, "ranking": pa.array([[1], [2], [3]])},
-        "bad-type",
-        'the column "ranking" is of type list<element: int64>; it must be list<string>.',
-    ),
-    (
-        {**GOOD, "ranking": pa.array([{"x": "y"}] * 3)},
-        "bad-type",
-        'the column "ranking" is of type struct<x: string>; it must be list<string>.',
-    ),
+    ({**GOOD, "rankings": TURNS}, "wrong-format", 'the Parquet file has both "ranking" and "rankings".'),
+    ({**GOOD, "score": [1.0, 2.0, 3.0]}, "bad-metadata", 'the Parquet file has a column "score", '),
+    ({**GOOD, "query_id": [1.5, 2.5, 3.5]}, "bad-type", 'the column "query_id" is of type double; '),
+    ({**GOOD, "ranking": ["x", "y", "z"]}, "bad-type", 'the column "ranking" is of type string; '),
+    ({**GOOD, "ranking": pa.array([[1], [2], [3]])}, "bad-type", 'the column "ranking" is of type list<'),
+    ({**GOOD, "ranking": pa.array([{"x": "y"}] * 3)}, "bad-type", 'the column "ranking" is of type struct<'),
 ]
 
 
-@pytest.mark.parametrize(("columns", "code", "message"), SCHEMAS, ids=[message for *_, message in SCHEMAS])
-def test_another_schema_is_named(columns: dict[str, Any], code: str, message: str) -> None:
-    assert refused(written(columns)) == [(code, message)]
-
-
-NO_HEADER = (
-    'the Parquet schema has no metadata "cir-rank-file", so that the file does not say what it answers.'
-)
+@pytest.mark.parametrize(("columns", "code", "message"), COLUMNS, ids=[message for *_, message in COLUMNS])
+def test_wrong_columns_and_values_are_named(columns: dict[str, Any], code: str, message: str) -> None:
+    ((found, said),) = refused(written(columns))
+    assert (found, said[: len(message)]) == (code, message)
 
 
 @pytest.mark.parametrize(
     ("header", "code", "message"),
     [
-        (
-            None,
-            "wrong-format",
-            NO_HEADER,
-        ),
-        (b"{", "malformed", "the header: line 1, column 2: unexpected end of data."),
-        (b'{"a": 1, "a": 2}', "repeated-key", 'the header: the key "a" is there twice in the top level.'),
-        (
-            b"[]",
-            "wrong-format",
-            'the header says a list; it must be an object with "format": "cir-rank-file".',
-        ),
+        (None, "wrong-format", 'the Parquet schema has no metadata "cir-rank-file"'),
+        (b"{", "malformed", "the header: line 1, column 2: "),
+        (b'{"a": 1, "a": 2}', "repeated-key", 'the header: the key "a" is there twice '),
+        (b"[]", "wrong-format", "the header says a list; "),
         (
             {**HEADER, "format": "cir-rank-file-lines"},
             "wrong-format",
-            'the header says "cir-rank-file-lines"; it must be an object with "format": "cir-rank-file".',
+            'the header says "cir-rank-file-l',
         ),
-        (
-            {**HEADER, "rankings": {}},
-            "bad-type",
-            'the header holds "rankings"; rankings are the table\'s rows.',
-        ),
-        ({**HEADER, "format_version": 2}, "wrong-version", '"format_version" is 2; version 1 is read here.'),
+        ({**HEADER, "rankings": {}}, "bad-type", 'the header holds "rankings"; '),
+        ({**HEADER, "format_version": 2}, "wrong-version", '"format_version" is 2; '),
     ],
 )
 def test_a_broken_header_is_named(header: Any, code: str, message: str) -> None:
-    assert refused(written(GOOD, header)) == [(code, message)]
+    ((found, said),) = refused(written(GOOD, header))
+    assert (found, said[: len(message)]) == (code, message)
 
 
 def test_no_rows_answer_nothing() -> None:
