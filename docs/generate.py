@@ -455,7 +455,7 @@ def _cell(text: str) -> str:
 
 def _gallery(spec: Any) -> str:
     """Its images, and whether each query ranks a list of its own among them."""
-    return _count(spec.config.gallery) + (" in own lists" if spec.per_query else "")
+    return _count(spec.config.gallery) + spec.gallery_note
 
 
 def _count(number: int | None) -> str:

@@ -285,7 +285,7 @@ def _files(spec: BenchmarkSpec) -> list[dict[str, Any]]:
         rows.append(
             {
                 "name": name,
-                "pinned": None if pin is None else {"sha256": pin.sha256, "num_bytes": pin.num_bytes},
+                "pinned": None if pin is None else {"sha256": pin.sha256, "num_bytes": pin.bytes},
                 "got": got.get(name),
             }
         )

@@ -11,6 +11,7 @@ records are still checked. Files for which no hash is known yet are unpinned too
 from __future__ import annotations
 
 import functools
+import json
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,14 +19,13 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from cir_datasets.common.paths import challenge_home, data_home, sha256_of
+from cir_datasets.common.paths import cache_home, challenge_home, data_home, sha256_of
 from cir_datasets.common.yaml import read_model
 from cir_datasets.errors import CardError, IntegrityError, SourceError, UnpinnedDataWarning
-from cir_datasets.sources.kept import Pin, kept_copy, place, revision_of
 
 if TYPE_CHECKING:
     from cir_datasets.registry import BenchmarkSpec
-    from cir_datasets.registry.schema import Card
+    from cir_datasets.registry.schema import Card, PinnedFile
 
 Origin = Literal["data_dir", "CIR_DATA_HOME", "download"]
 
@@ -48,7 +48,7 @@ class SourceFile:
     path: Path
     sha256: str
     num_bytes: int
-    pin: Pin | None
+    pin: PinnedFile | None
     origin: Origin
     revision: str | None = None
 
@@ -58,7 +58,7 @@ class SourceFile:
         return self.pin is not None and self.pin.sha256 == self.sha256
 
 
-def pins(name: str) -> Mapping[str, Pin | None]:
+def pins(name: str) -> Mapping[str, PinnedFile | None]:
     """The files of a benchmark's publisher with size and sha256; None where they are not known yet.
 
     Raises:
@@ -78,7 +78,7 @@ def pins(name: str) -> Mapping[str, Pin | None]:
 
 
 @functools.cache
-def _own_pins(name: str) -> Mapping[str, Pin | None]:
+def _own_pins(name: str) -> Mapping[str, PinnedFile | None]:
     from cir_datasets import registry
 
     listed = registry.card(name).source.files
@@ -94,11 +94,10 @@ def _own_pins(name: str) -> Mapping[str, Pin | None]:
     return _pins(text, where)
 
 
-def _pins(text: str, where: str) -> Mapping[str, Pin | None]:
+def _pins(text: str, where: str) -> Mapping[str, PinnedFile | None]:
     from cir_datasets.registry.schema import SourceFiles
 
-    files = read_model(SourceFiles, text, where, CardError).root  # JSON is YAML, too
-    return {path: None if pin is None else Pin(pin.sha256, pin.bytes) for path, pin in files.items()}
+    return read_model(SourceFiles, text, where, CardError).root  # JSON is YAML, too
 
 
 def resolve(
@@ -147,7 +146,7 @@ def at_hand(spec: BenchmarkSpec) -> bool:
     if card.source.publisher == "embedded":
         return True
     return any(
-        (folder is not None and _is_file(folder / name)) or _is_file(place(card.name, card.source, name))
+        (folder is not None and _is_file(folder / name)) or _is_file(_place(card, name))
         for name in spec.config.files
     )
 
@@ -198,7 +197,33 @@ def here(card: Card, name: str) -> Path | None:
     folder = publishers_folder(card)
     if folder is not None and _is_file(folder / name):
         return folder / name
-    return kept_copy(card.name, card.source, name, pins(card.name).get(name))
+    return _kept(card, name)
+
+
+def _place(card: Card, name: str) -> Path:
+    """Where a downloaded file is kept."""
+    return cache_home() / "sources" / card.name / (card.source.revision or "unpinned") / name
+
+
+def _kept(card: Card, name: str) -> Path | None:
+    """An earlier download of the file, if it is there and still the pinned one."""
+    path, pin = _place(card, name), pins(card.name).get(name)
+    if not path.is_file():
+        return None
+    fits = pin is None or (path.stat().st_size == pin.bytes and sha256_of(path) == pin.sha256)
+    return path if fits else None
+
+
+def _record_of(path: Path) -> Path:
+    """The file beside a downloaded one that says where that came from."""
+    return path.with_name(f"{path.name}.origin.json")
+
+
+def _revision_of(path: Path) -> str | None:
+    """The publisher's revision that a downloaded file was taken at, where it is known."""
+    record = _record_of(path)
+    revision = json.loads(record.read_text(encoding="utf-8")).get("revision") if record.is_file() else None
+    return None if revision is None else str(revision)
 
 
 def _given_folder(card: Card, data_dir: str | Path | None, required: Sequence[str]) -> Path | None:
@@ -277,16 +302,18 @@ def _downloaded(spec: BenchmarkSpec, name: str, *, refresh: bool) -> SourceFile:
             f"{spec.id}: {folder / name} does not exist. "
             "Fix: get the challenge's folder again, and run  cir challenge join FOLDER"
         )
-    from cir_datasets.sources.download import fetch
+    path, pin, kept = _place(card, name), pins(card.name).get(name), _kept(card, name)
+    if kept is None or (refresh and pin is None):
+        from cir_datasets.sources.download import fetch
 
-    pin = pins(card.name).get(name)
-    try:
-        path = fetch(card.name, card.source, name, pin, refresh=refresh)
-    except IntegrityError:
-        raise
-    except SourceError as error:
-        raise SourceError(_all_ways(spec, name, error)) from error
-    return _read(card, name, path, "download", revision_of(path) or card.source.revision)
+        try:
+            fetch(card.source, name, pin, path, _record_of(path))
+        except IntegrityError:
+            raise
+        except SourceError as error:
+            if kept is None:
+                raise SourceError(_all_ways(spec, name, error)) from error
+    return _read(card, name, path, "download", _revision_of(path) or card.source.revision)
 
 
 def _all_ways(spec: BenchmarkSpec, name: str, error: SourceError) -> str:
@@ -347,22 +374,25 @@ def _borrowed(gallery_from: str, data_dir: str | Path | None, *, may_download: b
 
 
 def _earlier_download(card: Card, name: str) -> SourceFile | None:
-    path = kept_copy(card.name, card.source, name, pins(card.name).get(name))
-    return None if path is None else _read(card, name, path, "download", revision_of(path))
+    path = _kept(card, name)
+    return None if path is None else _read(card, name, path, "download", _revision_of(path))
 
 
 def _read(card: Card, name: str, path: Path, origin: Origin, revision: str | None = None) -> SourceFile:
     digest, size = sha256_of(path), path.stat().st_size
     # The maker's own file is what it is: there is no other that it should be.
-    pin = Pin(digest, size) if card.in_folder else pins(card.name).get(name)
-    return SourceFile(name, path, digest, size, pin, origin, revision)
+    if card.in_folder:
+        from cir_datasets.registry.schema import PinnedFile
+
+        return SourceFile(name, path, digest, size, PinnedFile(bytes=size, sha256=digest), origin, revision)
+    return SourceFile(name, path, digest, size, pins(card.name).get(name), origin, revision)
 
 
 def _warn_if_changed(file: SourceFile) -> None:
     if file.pin is not None and not file.pinned:
         warnings.warn(
             f"{file.path}: not the file that the card pins (sha256 {file.sha256[:12]}, {file.num_bytes} "
-            f"bytes; pinned {file.pin.sha256[:12]}, {file.pin.num_bytes} bytes). It is used, and results say "
+            f"bytes; pinned {file.pin.sha256[:12]}, {file.pin.bytes} bytes). It is used, and results say "
             "`unpinned-data`.",
             UnpinnedDataWarning,
             stacklevel=2,

@@ -11,7 +11,6 @@ the next one.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import os
@@ -24,19 +23,18 @@ from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import quote, urlsplit
 
 from cir_datasets.common.atomic import write_whole
-from cir_datasets.common.paths import cache_home
+from cir_datasets.common.paths import cache_home, sha256_of
 from cir_datasets.common.progress import step_progress
 from cir_datasets.common.staging import staging_folder
 from cir_datasets.errors import HttpAnswerError, IntegrityError, SourceError, without_secret_cause
 from cir_datasets.sources.addresses import endpoint as endpoint_of
-from cir_datasets.sources.kept import ORIGIN_SUFFIX, Pin, kept_copy, matches, place
 from cir_metrics.errors import CallError
 
 if TYPE_CHECKING:
     import httpx
     from tenacity import Retrying
 
-    from cir_datasets.registry.schema import Source
+    from cir_datasets.registry.schema import PinnedFile, Source
     from cir_datasets.sources.client import BoundedClient, Deadline
 
 GITHUB_ENDPOINT = "https://raw.githubusercontent.com"
@@ -90,34 +88,20 @@ def asking_once() -> Iterator[None]:
         _unreachable = before
 
 
-def fetch(name: str, source: Source, file: str, pin: Pin | None, *, refresh: bool = False) -> Path:
-    """The path of a publisher's file, downloaded unless an intact copy was kept.
+def fetch(source: Source, file: str, pin: PinnedFile | None, target: Path, record: Path) -> None:
+    """Download a publisher's file.
 
     Args:
-        name: the benchmark's name.
         source: where its publisher is.
         file: path relative to the publisher's folder.
         pin: size and sha256, or None where they are not known.
-        refresh: ask the publisher again for a file without pin; where that fails, the kept copy stays.
+        target: where it is kept; what lies there stays where the download fails.
+        record: where it is noted from which address and revision it came.
 
     Raises:
         SourceError: no network, or the publisher has no such file.
         IntegrityError: what came is not the pinned file, or was cut short.
     """
-    kept = kept_copy(name, source, file, pin)
-    if kept is not None and not (refresh and pin is None):
-        return kept
-    try:
-        return _fetch(place(name, source, file), source, file, pin)
-    except IntegrityError:
-        raise
-    except SourceError:
-        if kept is not None:
-            return kept
-        raise
-
-
-def _fetch(target: Path, source: Source, file: str, pin: Pin | None) -> Path:
     from cir_datasets.sources.client import Deadline
 
     seconds = _deadline_seconds()
@@ -129,9 +113,8 @@ def _fetch(target: Path, source: Source, file: str, pin: Pin | None) -> Path:
         else:
             partial, origin = _from_github(source, file, pin, folder, deadline)
         _check(partial, pin, origin["url"])
-        _record_origin(target, origin)
+        write_whole(record, (json.dumps(origin) + "\n").encode())
         partial.replace(target)  # the one step that makes the file appear
-    return target
 
 
 def _deadline_seconds() -> float:
@@ -148,25 +131,19 @@ def _deadline_seconds() -> float:
     return seconds
 
 
-def _record_origin(target: Path, origin: dict[str, str]) -> None:
-    record = target.with_name(target.name + ORIGIN_SUFFIX)
-    write_whole(record, (json.dumps(origin) + "\n").encode())
-
-
-def _check(path: Path, pin: Pin | None, url: str) -> None:
+def _check(path: Path, pin: PinnedFile | None, url: str) -> None:
     if pin is None:
         _check_json(path, url)
         return
     size = path.stat().st_size
-    if size != pin.num_bytes:
-        what = "the download was cut short" if size < pin.num_bytes else "it is longer than it should be"
+    if size != pin.bytes:
+        what = "the download was cut short" if size < pin.bytes else "it is longer than it should be"
         raise IntegrityError(
-            f"{url}: {size} bytes came, the card pins {pin.num_bytes}: {what}. Nothing was kept. "
+            f"{url}: {size} bytes came, the card pins {pin.bytes}: {what}. Nothing was kept. "
             "Fix: try again; if it stays so, the publisher's file has changed."
         )
-    if not matches(path, pin):
-        with path.open("rb") as handle:
-            got = hashlib.file_digest(handle, "sha256").hexdigest()
+    got = sha256_of(path)
+    if got != pin.sha256:
         raise IntegrityError(
             f"{url}: its sha256 is {got}, the card pins {pin.sha256}. Nothing was kept. "
             "Fix: check the network between here and the publisher; if it stays so, the publisher's file has "
@@ -188,7 +165,7 @@ def _check_json(path: Path, url: str) -> None:
 
 
 def _from_github(
-    source: Source, file: str, pin: Pin | None, folder: Path, deadline: Deadline
+    source: Source, file: str, pin: PinnedFile | None, folder: Path, deadline: Deadline
 ) -> tuple[Path, dict[str, str]]:
     endpoint, auth = endpoint_of("CIR_GITHUB_ENDPOINT", GITHUB_ENDPOINT)
     revision = source.revision or "HEAD"
@@ -202,7 +179,7 @@ def _from_github(
 
 
 def _from_hub(
-    source: Source, file: str, pin: Pin | None, folder: Path, deadline: Deadline
+    source: Source, file: str, pin: PinnedFile | None, folder: Path, deadline: Deadline
 ) -> tuple[Path, dict[str, str]]:
     # Read at each call, and first: huggingface_hub reads it when imported, and shows what it cannot read.
     endpoint, auth = endpoint_of("HF_ENDPOINT", "https://huggingface.co")
@@ -247,9 +224,9 @@ def _client(headers: Mapping[str, str], auth: httpx.BasicAuth | None, deadline: 
     )
 
 
-def _limit(pin: Pin | None) -> _LengthLimit:
+def _limit(pin: PinnedFile | None) -> _LengthLimit:
     if pin is not None:
-        return _LengthLimit(pin.num_bytes, f"the card pins {pin.num_bytes}")
+        return _LengthLimit(pin.bytes, f"the card pins {pin.bytes}")
     return _LengthLimit(MOST_UNPINNED_BYTES, "more than any file of a card that pins no size")
 
 

@@ -221,7 +221,7 @@ def test_every_local_file_of_the_lists_is_the_pinned_one() -> None:
         folder = Path(HOME) / registry.card(name).source.folder
         for file, pin in sources.pins(name).items():
             if pin is not None:
-                assert (folder / file).stat().st_size == pin.num_bytes
+                assert (folder / file).stat().st_size == pin.bytes
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ import cir_datasets
 from cir_datasets import registry, sources
 from cir_datasets.errors import IntegrityError, SourceError
 from cir_datasets.prepared import last_prepared
-from cir_datasets.sources.download import Pin
+from cir_datasets.registry.schema import PinnedFile
 from cir_metrics.errors import CallError
 
 REAL_HOME = os.environ.get("CIR_DATA_HOME", "")
@@ -60,13 +60,14 @@ def edit(publisher: Hub, file: str, old: bytes, new: bytes) -> None:
         publisher.files[github(file)] = publisher.files[github(file)].replace(old, new)
 
 
+def pin_of(body: bytes) -> PinnedFile:
+    return PinnedFile(bytes=len(body), sha256=hashlib.sha256(body).hexdigest())
+
+
 @pytest.fixture
 def pinned(publisher: Hub, monkeypatch: pytest.MonkeyPatch) -> Hub:
     """The same server; the made-up files are what the card pins."""
-    pins = {
-        path.removeprefix(github("")): Pin(hashlib.sha256(body).hexdigest(), len(body))
-        for path, body in publisher.files.items()
-    }
+    pins = {path.removeprefix(github("")): pin_of(body) for path, body in publisher.files.items()}
     monkeypatch.setattr(sources, "pins", lambda name: pins if name == "cirr" else {})
     return publisher
 
@@ -174,7 +175,7 @@ def test_a_pinned_source_is_asked_at_its_full_revision_alone(
 ) -> None:
     root = made.write_fashioniq(tmp_path / "published", "dress", "val")
     bodies = {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*.json")}
-    pins = {name: Pin(hashlib.sha256(body).hexdigest(), len(body)) for name, body in bodies.items()}
+    pins = {name: pin_of(body) for name, body in bodies.items()}
     monkeypatch.setattr(sources, "pins", lambda name: pins)
     pinned.files |= {f"/XiaoxiaoGuo/fashion-iq/HEAD/{name}": body for name, body in bodies.items()}
     with pytest.raises(SourceError, match="404, the publisher has no such file at that revision"):
