@@ -13,7 +13,7 @@ because the first r places are then a draw without replacement from the other G 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -349,22 +349,18 @@ def by_aspect(
     places = np.array([place[aspect] for aspect in seen], dtype=np.int64)
     member[np.repeat(np.arange(len(lengths)), lengths), places[codes]] = True
     expected = {metric: each for metric in values if (each := _expected(random, metric)) is not None}
-    found, floors = _by_group(values, member), _by_group(expected, member)
-    groups = tuple(
-        Group(
-            aspect,
-            names.get(aspect, aspect),
-            int(member[:, number].sum()),
-            {metric: each[number] for metric, each in found.items()},
-            {metric: each[number] for metric, each in floors.items()},
-        )
-        for number, aspect in enumerate(order)
-    )
+    groups = grouped(values, expected, member, {aspect: names.get(aspect, aspect) for aspect in order})
     some: NDArray[np.bool_] = lengths > 0
     n = int(some.sum())
     means = (
-        Group("macro", "macro mean", n, _macro(found), _macro(floors)),
-        Group("micro", "micro mean", n, _micro(values, some), _micro(expected, some)),
+        Group(
+            "macro",
+            "macro mean",
+            n,
+            {metric: _macro([group.values[metric] for group in groups]) for metric in values},
+            {metric: _macro([group.random[metric] for group in groups]) for metric in expected},
+        ),
+        Group("micro", "micro mean", n, _numbers(values, some), _numbers(expected, some)),
     )
     gone = [names.get(aspect, aspect) for aspect, held in zip(order, member.T, strict=True) if not held.any()]
     over = f"{len(order) - len(gone)} of {len(order)} aspects" if gone else "the aspects"
@@ -393,12 +389,28 @@ def _expected(random: Chance | None, metric: str) -> FloatArray | None:
     return None if random is None else random.values(name, variant or "equation")
 
 
-def _by_group(values: Mapping[str, FloatArray], member: NDArray[np.bool_]) -> dict[str, list[float | None]]:
-    """By metric the number of each group, None where a group holds no query."""
-    return {
-        metric: [_number(metric, each[own]) if own.any() else None for own in member.T]
-        for metric, each in values.items()
-    }
+def grouped(
+    values: Mapping[str, FloatArray],
+    random: Mapping[str, FloatArray],
+    member: NDArray[np.bool_],
+    names: Mapping[Any, str],
+) -> tuple[Group, ...]:
+    """The numbers of each group, None where it holds no query or session.
+
+    Args:
+        values: by metric one value per query or session, shape (n,).
+        random: what a random order is expected to get, likewise, for the metrics where that is known.
+        member: which are in which group, shape (n, groups).
+        names: by key how each group is called.
+    """
+    return tuple(
+        Group(key, name, int(of.sum()), _numbers(values, of), _numbers(random, of))
+        for (key, name), of in zip(names.items(), member.T, strict=True)
+    )
+
+
+def _numbers(values: Mapping[str, FloatArray], of: NDArray[np.bool_]) -> dict[str, float | None]:
+    return {metric: _number(metric, each[of]) if of.any() else None for metric, each in values.items()}
 
 
 def _number(metric: str, values: FloatArray) -> float:
@@ -410,15 +422,6 @@ def _number(metric: str, values: FloatArray) -> float:
     return exact_sums(values).item() if values.dtype.kind == "f" else values.sum().item()
 
 
-def _macro(means: Mapping[str, list[float | None]]) -> dict[str, float | None]:
-    found: dict[str, float | None] = {}
-    for metric, each in means.items():
-        known = [value for value in each if value is not None]
-        found[metric] = exact_mean(known) if known else None
-    return found
-
-
-def _micro(values: Mapping[str, FloatArray], some: NDArray[np.bool_]) -> dict[str, float | None]:
-    if not some.any():
-        return dict.fromkeys(values)
-    return {metric: _number(metric, each[some]) for metric, each in values.items()}
+def _macro(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return exact_mean(known) if known else None

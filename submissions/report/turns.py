@@ -19,7 +19,7 @@ from cir_metrics.measures import (
     recall_at_k,
 )
 from cir_metrics.sums import FloatArray, IntArray, exact_mean, exact_means
-from submissions.report.grouping import Chance, Group, Grouping
+from submissions.report.grouping import Chance, Group, Grouping, grouped
 
 if TYPE_CHECKING:
     from submissions.scoring.rounds import Rounds
@@ -152,26 +152,25 @@ def by_length(
         cutoffs: K.
         random: the random ranker, or None.
     """
-    groups = []
-    for length in range(int(num_turns.min()), int(num_turns.max()) + 1):
-        own = num_turns == length
-        values: dict[str, float | None] = {}
-        floors: dict[str, float | None] = {}
-        for k in cutoffs:
-            found = ranks[own, :length], num_turns[own], k
-            values |= _length_values(hits_at_k.per_query(*found), final_recall.per_query(*found), k)
-            if random is not None:
-                floors |= _length_values(random.hits(k)[own, :length], random.found(k)[own], k)
-        groups.append(Group(length, str(length), int(own.sum()), values, floors))
-    return Grouping("By number of turns", "turns", "sessions", tuple(groups), notes=_LENGTHS)
+    lengths = range(int(num_turns.min()), int(num_turns.max()) + 1)
+    values: dict[str, FloatArray] = {}
+    floors: dict[str, FloatArray] = {}
+    for k in cutoffs:
+        of = ranks, num_turns, k
+        values |= _length_values(hits_at_k.per_query(*of), final_recall.per_query(*of), num_turns, k)
+        if random is not None:
+            floors |= _length_values(random.hits(k), random.found(k), num_turns, k)
+    member = num_turns[:, None] == np.array(lengths)
+    groups = grouped(values, floors, member, {length: str(length) for length in lengths})
+    return Grouping("By number of turns", "turns", "sessions", groups, notes=_LENGTHS)
 
 
-def _length_values(hits: FloatArray, final: FloatArray, k: int) -> dict[str, float | None]:
-    return {
-        f"hits@{k}": _mean(hits[:, -1]),
-        f"final_recall@{k}": _mean(final),
-        f"hits_auc@{k}": _mean(area_under_hits(hits)),
-    }
+def _length_values(hits: FloatArray, final: FloatArray, num_turns: IntArray, k: int) -> dict[str, FloatArray]:
+    """Of each session; a hit by its last turn is one at some turn."""
+    areas = np.zeros(len(hits))
+    for length in np.unique(num_turns).tolist():
+        areas[num_turns == length] = area_under_hits(hits[num_turns == length, :length])
+    return {f"hits@{k}": hits[:, -1], f"final_recall@{k}": final, f"hits_auc@{k}": areas}
 
 
 def _ranks(ranks: IntArray, list_lengths: IntArray, longest: int) -> dict[str, float | None]:
