@@ -17,8 +17,8 @@ from leaderboard.identity import Caller
 from leaderboard.identity.tokens import matches
 from leaderboard.store import Happened, Store
 from leaderboard.submission import ERASED, By, EventKind, State, Submission
-from submissions.rank_file.contradictions import CODE, contradictions
 from submissions.rank_file.words import is_oracle
+from submissions.validation import CODE, contradictions
 
 Action = Literal[
     "publish",

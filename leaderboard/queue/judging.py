@@ -150,8 +150,8 @@ def _with_words_checked(
     report: ValidationReport, method: Mapping[str, Any], specs: Sequence[BenchmarkSpec]
 ) -> ValidationReport:
     """The report with the contradictions of the method that the form has completed."""
-    from submissions.rank_file.contradictions import CODE, check_words
     from submissions.rank_file.findings import Findings
+    from submissions.validation import CODE, check_words
 
     found = Findings(report.file, report.benchmark)
     for spec in specs:

@@ -14,9 +14,9 @@ from cir_datasets.errors import OverlayError
 from cir_datasets.rows import numbers
 from cir_metrics.errors import UnknownNameError, did_you_mean
 from submissions.formats.budget import Budget
+from submissions.rank_file.benchmarks import Spelling, image_family
 from submissions.rank_file.columns import Columns
 from submissions.rank_file.findings import MAX_EXAMPLES, Findings, json_type, ordinal, shown
-from submissions.rank_file.image_ids import Spelling, image_family
 from submissions.rank_file.model import BUNDLE, FORMAT_VERSION, NATIVE, RANK_FILE, Method, RankFile
 from submissions.rank_file.words import FIELDS, is_kept_as_other, words_of
 

@@ -20,9 +20,9 @@ from cir_datasets.rows import id_array
 from submissions.errors import ConversionError
 from submissions.formats.budget import Budget
 from submissions.formats.native import ReaderContext, UncheckedFile, read_rankings
+from submissions.rank_file.benchmarks import Spelling, image_family
 from submissions.rank_file.columns import Codes, Columns
 from submissions.rank_file.findings import MAX_EXAMPLES, Findings, shown
-from submissions.rank_file.image_ids import Spelling, image_family
 from submissions.rank_file.model import TREC
 
 if TYPE_CHECKING:

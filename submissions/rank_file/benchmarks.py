@@ -1,19 +1,21 @@
-"""What a rank file answers: which benchmark or suite, how deep its rankings are, what it is checked against.
+"""What a rank file answers: which benchmark or suite, how its ids are spelled, how deep its rankings are.
 
-Validation sees no more of a benchmark than `Queries` holds: never the ground truth.
+Validation sees no more of a benchmark than `Queries` holds: never the ground truth. What another spelling of
+an id is, `cir_metrics.ids` says; here stands what is known of each data set's ids.
 """
 
 from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cir_datasets.rows.benchmark import OwnLists, first_ranking, second_ranking
 from cir_metrics.catalogue import METRICS, parse_metric
 from cir_metrics.errors import CallError, CirError
+from cir_metrics.ids import spellings
 
 if TYPE_CHECKING:
     from cir_datasets.registry import BenchmarkSpec
@@ -24,6 +26,12 @@ if TYPE_CHECKING:
 
     BenchmarkLike = str | Benchmark | Mapping[str, Benchmark] | None
     FileLike = str | os.PathLike[str] | bytes | RankFile | RankBundle
+
+_COCO_DIGITS = 12
+_OF_COCO = ("circo", "genecis")
+"""Families whose images are COCO's."""
+_CIRR_ENDING = ".png"
+"""Its server's names come without, so that it says nothing even of an unknown image."""
 
 
 class Benchmarks:
@@ -107,6 +115,59 @@ class Benchmarks:
         loaded: Benchmark = cir_datasets.load(benchmark_id)
         self._own[benchmark_id] = loaded
         return loaded
+
+
+def image_family(spec: BenchmarkSpec) -> str:
+    """Name of the dataset whose images a benchmark ranks (CIRCLED ranks those of its source).
+
+    Example:
+        >>> from cir_datasets.registry import spec
+        >>> image_family(spec("cirr/val"))
+        'cirr'
+    """
+    return (spec.config.gallery_from or spec.id).partition("/")[0]
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """Brings ids to a benchmark's spelling; what it cannot read it leaves.
+
+    Args:
+        family: of `image_family`. COCO's ids are 12 digits, whether the gallery is known or not.
+        known: the gallery's ids; empty where they are not known.
+
+    Example:
+        >>> Spelling("circo").all([355099, "528417", "unlabeled2017/000000534704.jpg", True])
+        ['000000355099', '000000528417', '000000534704', True]
+        >>> Spelling("cirr").all(["dev-0-0-img0.png"])
+        ['dev-0-0-img0']
+        >>> Spelling("mine", frozenset(["a/7.jpg"])).all(["x/a/7.jpg"])
+        ['a/7.jpg']
+    """
+
+    family: str
+    known: Set[str] = frozenset()
+
+    def changes(self, ids: Iterable[Any]) -> dict[Any, str]:
+        """By id another spelling that is used from then on."""
+        digits = _COCO_DIGITS if self.family in _OF_COCO else None
+        return spellings(ids, self.known, digits=digits, ending=_CIRR_ENDING if self.family == "cirr" else "")
+
+    def all(self, ids: list[Any]) -> list[Any]:
+        """The ids, in their order."""
+        changed = self.changes(ids)
+        return (
+            [changed.get(each, each) if isinstance(each, str | int) else each for each in ids]
+            if changed
+            else ids
+        )
+
+
+def well_formed(family: str, image_id: str) -> bool:
+    """Whether an id can be one of the family's at all: what is checked when the gallery is not available."""
+    return family not in _OF_COCO or (
+        len(image_id) == _COCO_DIGITS and image_id.isascii() and image_id.isdigit()
+    )
 
 
 MAX_DEPTH = 1000

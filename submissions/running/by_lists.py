@@ -15,7 +15,7 @@ from submissions.methods.protocols import Ranker
 from submissions.methods.sc4cir import Firsts, by_rank
 from submissions.methods.turns import Candidates, Turn, removed_reference, turns_of
 from submissions.rank_file.benchmarks import SUBSET_DEPTH
-from submissions.rank_file.image_ids import near_miss
+from submissions.rank_file.owners import near_miss
 from submissions.running.answers import Answers
 
 if TYPE_CHECKING:

@@ -16,8 +16,7 @@ from cir_metrics.ids import check_ids, is_frame, plain_id
 from cir_metrics.pairing import answered_once, warn_of_padding
 from submissions.errors import MethodError
 from submissions.methods.turns import Candidates, Turn, turns_of
-from submissions.rank_file.benchmarks import MAX_DEPTH, board_depth
-from submissions.rank_file.image_ids import Spelling, image_family, well_formed
+from submissions.rank_file.benchmarks import MAX_DEPTH, Spelling, board_depth, image_family, well_formed
 from submissions.rank_file.model import Method, RankBundle, RankFile, answer_of
 from submissions.rank_file.owners import owner_of, owners_of_images
 from submissions.running.answers import Answers

@@ -12,8 +12,7 @@ from cir_metrics.ids import alike, as_list, order_fault, plain_id
 from cir_metrics.pairing import answered_once, named_entries, warn_of_padding
 from submissions.errors import MethodError
 from submissions.methods.turns import Candidates, Turn, removed_reference, turns_of
-from submissions.rank_file.benchmarks import SUBSET_DEPTH
-from submissions.rank_file.image_ids import Spelling, image_family, well_formed
+from submissions.rank_file.benchmarks import SUBSET_DEPTH, Spelling, image_family, well_formed
 from submissions.rank_file.model import BUNDLE, RANK_FILE, turn_key
 from submissions.running.by_lists import checked_ranking
 from submissions.running.make import loaded_benchmark

@@ -14,11 +14,9 @@ from cir_metrics.errors import CirError
 from submissions.errors import MethodError
 from submissions.formats.budget import MAX_BYTES
 from submissions.formats.native import UncheckedFile
-from submissions.rank_file.benchmarks import Benchmarks
+from submissions.rank_file.benchmarks import Benchmarks, Spelling, image_family
 from submissions.rank_file.columns import Columns
-from submissions.rank_file.contradictions import check_words
 from submissions.rank_file.findings import Findings, RefusedError, ValidationReport, shown
-from submissions.rank_file.image_ids import Spelling, image_family
 from submissions.transcripts.openings import (
     Opening,
     aim_of,
@@ -33,7 +31,7 @@ from submissions.transcripts.reading import parse_transcript
 from submissions.transcripts.sessions import RoundLists, score_dialogue, session_rankings
 from submissions.transcripts.settings import DEPTH
 from submissions.transcripts.transcript import FORMAT, SILENT, Round, Transcript
-from submissions.validation import check_rankings
+from submissions.validation import check_rankings, check_words
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark

@@ -21,7 +21,7 @@ from submissions.transcripts.settings import DEPTH, MOST_ROUNDS, RoundSettings
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from submissions.rank_file.image_ids import Spelling
+    from submissions.rank_file.benchmarks import Spelling
 
 FORMAT = TRANSCRIPT
 VERSION: Literal[1] = 1

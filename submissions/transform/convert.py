@@ -267,7 +267,7 @@ def _queries_of_another(rank_file: RankFile, benchmark: BenchmarkLike, label: st
         RefusedError: no query is of the benchmark that the caller names.
     """
     from submissions.rank_file.benchmarks import Benchmarks, queries
-    from submissions.validation.rules import note_unknown_queries
+    from submissions.validation.faults import note_unknown_queries
 
     benchmarks = Benchmarks(benchmark)
     benchmarks.only_here = True

@@ -1,56 +1,53 @@
-"""Checks of a file's content against a benchmark's queries: every place is one finding of one cause.
+"""Checks of a file's content against a benchmark's queries: which answers may break a rule.
 
-Nearly every answer of nearly every file has nothing wrong with it. So all of them are screened at once first,
-which finds who may have (`suspects`); only those are looked at one by one, and what is wrong is said there.
+Nearly every answer of nearly every file has nothing wrong with it. So all of them are screened at once,
+which finds who may have (`suspects`); what is wrong with these, one place after the other, says `faults`.
+
+Which gallery was ranked is evident where rankings never leave a smaller known list. The rule. A ranking may
+hold its reference and its targets, which a smaller list has by its making and a good method finds first.
+So many places (`excused`) say nothing, and of the distinct images those of the fewest
+places are taken to be all of these; `free` others remain. Were the whole gallery ranked, of g images of which
+the smaller list has s, and were an image outside it ten times less likely than one inside, then `free` images
+inside and none outside would have a probability of at most
+
+    (s / (s + (g - s) / 10)) ** free
+
+The smaller list was ranked where at least 1,000 places are not excused and this is below 1e-12. So constant
+scores, popular images, and each query's own target infer nothing; nor do lists of targets alone, of whichever
+queries: what was ranked then is no known list.
 """
 
 from __future__ import annotations
 
-import functools
-import itertools
-from collections.abc import Callable, Collection, Iterator
-from itertools import islice
-from typing import TYPE_CHECKING, Any
+import operator
+from collections.abc import Iterator
+from itertools import chain, repeat
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cir_datasets.common.terminal import counted
 from cir_datasets.rows import id_array
 from submissions.formats.native import UncheckedFile
-from submissions.rank_file.benchmarks import MAX_DEPTH, SUBSET_DEPTH, Queries
+from submissions.rank_file.benchmarks import MAX_DEPTH, SUBSET_DEPTH, Queries, image_family, well_formed
 from submissions.rank_file.columns import Columns
-from submissions.rank_file.findings import MAX_EXAMPLES, Findings, ordinal, shown
-from submissions.rank_file.image_ids import image_family, near_miss, well_formed
-from submissions.rank_file.model import LINES, LISTS, PARQUET, TREC
-from submissions.rank_file.owners import other_protocol, owner_of, owners_of_images
+from submissions.rank_file.findings import OTHER_GALLERY, Findings
 
 if TYPE_CHECKING:
-    from cir_datasets.registry import BenchmarkSpec
-    from cir_datasets.rows.benchmark import OwnLists
+    from cir_datasets.rows.benchmark import Benchmark, OwnLists
+    from submissions.rank_file.model import Method
 
 _BLOCK = 2**20
 """Places that are sorted at a time."""
-_LONGEST = 100
-"""Characters of a query's id that may be meant for another."""
-_SUBSETS = {
-    TREC: "lines with the query id QUERY#subset",
-    LINES: 'the field "subset_ranking" to each line',
-    PARQUET: 'the column "subset_ranking"',
-}
-"""Where a file that is not JSON ranks the subsets."""
-_SUBSET_FIX = "add {place}: three to five ids a query, best first, the reference left out"
-_RANK_FIX = (
-    "rank the subsets, too:  cir rank --benchmark {benchmark} --lists {file} --subset-lists FILE --method "
-    "NAME --out FILE"
-)
-_OWNER_FIX = "name OWNER as its benchmark, or answer the queries of {benchmark}"
-_KEPT_FIX = (
-    "drop it, and add your next image to keep the length; rankings that keep the reference are handed in for "
-    "OTHER"
-)
-_OWN_DEPTH_FIX = "rank at least {used} images a query, or its whole list where that is shorter"
-_JOIN_FIX = "join it with your other file:  cir convert {file} OTHER --benchmark {benchmark} --to native"
+_PLACES = 1_000
+"""Places that are not excused, at least, where another gallery is evident."""
+_LESS_LIKELY = 10
+"""How many times less likely an image outside the smaller list may be."""
+_BOUND = 1e-12
+"""Chance, at most, that a ranking of the whole gallery leaves out all that the smaller list lacks."""
+
+_OWN_FIX = 'rank the whole gallery; a list of your own is declared as "own_gallery" in the "method" block'
+"""Where no benchmark asks the same queries of the list that was ranked."""
 
 
 def check_content(unchecked: UncheckedFile, queries: Queries, findings: Findings, *, part: bool) -> None:
@@ -62,282 +59,88 @@ def check_content(unchecked: UncheckedFile, queries: Queries, findings: Findings
         findings: collects what is wrong.
         part: whether one of the CIRR server's two files alone will do.
     """
-    checker = _Checker(unchecked, queries, findings)
-    if unchecked.rankings is None:
-        if not part:
-            findings.add(
-                "missing-query",
-                "the file ranks the subsets only; the board also needs rankings of the whole gallery.",
-                count=len(queries.num_turns),
-                fix=_JOIN_FIX.replace("OTHER", "RECALL"),
-            )
-    else:
-        checker.check_rankings(unchecked.rankings)
-    checker.check_subsets(part=part)
+    first, second = unchecked.rankings, unchecked.subset_rankings
+    near: set[str] = set()
+    near_second: set[str] = set()
+    if first is not None:
+        near = suspects(first, queries, image_family(unchecked.spec)) - first.unreadable
+    if second is not None and queries.subsets is not None:
+        near_second = subset_suspects(second, queries.subsets) - second.unreadable
+    if near or near_second or not _answers_all(first, second, queries):
+        from submissions.validation.faults import Faults  # a file without fault needs no words
+
+        faults = Faults(unchecked, queries, findings)
+        faults.note_rankings(near, part=part)
+        faults.note_subsets(near_second, part=part)
 
 
-def note_unknown_queries(
-    answers: Collection[str], queries: Queries, spec: BenchmarkSpec, findings: Findings, *, cause: str = ""
-) -> bool:
-    """Add a finding for each query that the benchmark does not have; whether they are another one's.
+def _answers_all(first: Columns | None, second: Columns | None, queries: Queries) -> bool:
+    """Whether exactly the benchmark's queries are answered, in all the rankings that its board asks for."""
+    asked = queries.num_turns.keys()
+    if first is None or first.position.keys() != asked:
+        return False
+    if second is None:
+        return not queries.subset_wanted
+    return queries.subsets is not None and second.position.keys() == queries.subsets.position.keys() == asked
+
+
+def note_ranked_gallery(
+    columns: Columns, benchmark: Benchmark, method: Method | None, findings: Findings
+) -> None:
+    """Warn of rankings that were evidently made over another known list than the benchmark's gallery.
 
     Args:
-        answers: query or session ids.
-        queries: the benchmark, without its ground truth.
-        spec: its card.
-        findings: collects what is wrong.
-        cause: distinguishes the subsets from the gallery.
+        columns: the rankings.
+        benchmark: what they answer.
+        method: who ranked; a gallery of its own, or images left out, that it declares are believed.
+        findings: collects the warning, whose value is the benchmark of that list.
     """
-    kind = "session" if queries.multi_turn else "query"
-    unknown = [query for query in answers if query not in queries.num_turns]
-    owner = owner_of(unknown, spec) if unknown else None
-    fix = None if owner is None else _OWNER_FIX.replace("OWNER", owner[0])
-    for query in unknown[:MAX_EXAMPLES]:
-        near = near_miss(query, queries.num_turns) or (query[:_LONGEST].lstrip("0") or "0")
-        hint = f" Did you mean {shown(near)}?" if near in queries.num_turns else ""
-        message = f"{queries.benchmark} has no such {kind}.{hint if owner is None else f' {owner[1]}'}"
-        findings.add("unknown-query", message, query=query, cause=cause, value=query, fix=fix)
-    if len(unknown) > MAX_EXAMPLES:
-        findings.add("unknown-query", "", cause=cause, count=len(unknown) - MAX_EXAMPLES)
-    return owner is not None
+    counts = np.bincount(columns.codes, minlength=len(columns.images))
+    size, places, used = len(benchmark.gallery or ()), len(columns.codes), int((counts > 0).sum())
+    if benchmark.per_query or used >= size or places < _PLACES or _declared(method, benchmark):
+        return
+    lists = len(columns.lengths)
+    turns = benchmark.column("num_turns") if benchmark.multi_turn else repeat(1)
+    excused = lists + max(lists, sum(map(operator.mul, map(len, benchmark.positives), turns)))
+    free = used - int(np.searchsorted(np.cumsum(np.sort(counts[counts > 0])), excused, side="right"))
+    # Any list that holds what was ranked leaves out less: where even this much says nothing, no card is read.
+    if places - excused < _PLACES or _chance(size, used, free) >= _BOUND:
+        return
+    from submissions.rank_file.owners import image_ids, other_galleries, over_gallery
 
-
-class _Checker:
-    def __init__(self, unchecked: UncheckedFile, queries: Queries, findings: Findings) -> None:
-        self.unchecked, self.queries, self.findings = unchecked, queries, findings
-        self.family = image_family(unchecked.spec)
-        self.elsewhere = False
-
-    @functools.cached_property
-    def _keeps(self) -> str | None:
-        """The benchmark whose protocol keeps the reference, and which is else this one; or None."""
-        return other_protocol(self.unchecked.spec)
-
-    def check_rankings(self, answers: Columns) -> None:
-        others = note_unknown_queries(answers, self.queries, self.unchecked.spec, self.findings)
-        gone = [query for query in self.queries.num_turns if query not in answers]
-        self.elsewhere = others and len(gone) == len(self.queries.num_turns)
-        if self.elsewhere:  # one finding says so, and no other has a fix that works
-            return
-        for query in gone:
-            self._add("missing-query", f"{self._of_all(len(gone))} no ranking.", query)
-        near = suspects(answers, self.queries, self.family) - answers.unreadable
-        for query, wanted in self.queries.num_turns.items():
-            if query not in near:
-                continue
-            answer = answers[query]
-            if not self.queries.multi_turn:
-                self._ranking(query, None, answer)
-                continue
-            if len(answer) != wanted:
-                code = "missing-turn" if len(answer) < wanted else "extra-turn"
-                self._add(code, f"the session has {wanted} turns, its answer {len(answer)} rankings.", query)
-            for turn, ranking in enumerate(answer[:wanted], start=1):
-                self._ranking(query, turn, ranking)
-
-    def check_subsets(self, *, part: bool) -> None:
-        if self.elsewhere:
-            return
-        answers, queries = self.unchecked.subset_rankings, self.queries
-        if answers is None:
-            if queries.subset_wanted and not part:
-                self._missing_subsets()
-            return
-        if queries.subsets is None:
-            message = (
-                f"{queries.benchmark} has no subsets, so that there is nothing for subset_rankings to rank."
+    ranked = {columns.image_ids[code] for code in np.unique(columns.codes).tolist()}
+    smaller = [each for each in other_galleries(benchmark.spec) if used <= (each.config.gallery or 0) < size]
+    if not smaller or ranked <= set(chain.from_iterable(benchmark.positives)):
+        return
+    for other in sorted(smaller, key=lambda each: each.config.gallery or 0):
+        known = image_ids(other)
+        fits = ranked <= known < (benchmark.gallery_set or frozenset())
+        if fits and _chance(size, len(known), free) < _BOUND:
+            taker = over_gallery(benchmark.spec, other)
+            findings.add(
+                OTHER_GALLERY,
+                f"its {places:,} places hold {used:,} images, none of them outside the "
+                f"{len(known):,} of {other.id}, where the gallery has {size:,}. That list was ranked, and "
+                "the score does not compare with those of the whole gallery.",
+                value=other.id,
+                fix=_OWN_FIX if taker is None else None,
+                ranked=taker,
             )
-            self.findings.add("not-in-subset", message, fix='drop "subset_rankings" from the file')
             return
-        note_unknown_queries(answers, queries, self.unchecked.spec, self.findings, cause="subset")
-        ranked = queries.num_turns if self.unchecked.rankings is None else self.unchecked.rankings
-        for query in queries.subsets.position:
-            if query in answers:
-                if query not in answers.unreadable:
-                    self._subset_ranking(query, answers[query], queries.subsets[query])
-            elif query in ranked:
-                self._add(
-                    "missing-subset", "its subset is not ranked.", query, cause="some", fix=self._subset_fix()
-                )
 
-    def _missing_subsets(self) -> None:
-        message = "the board shows Recall_subset, and no subset is ranked."
-        fix = self._subset_fix()
-        if self.unchecked.format == "cirr-server":
-            message = "the file ranks for recall alone; the board also shows Recall_subset."
-            fix = _JOIN_FIX.replace("OTHER", "RECALL_SUBSET")
-        elif self.unchecked.format == LISTS:
-            message = "the file ranks for recall alone; the board also shows Recall_subset."
-            fix = _RANK_FIX
-        self.findings.add("missing-subset", message, count=len(self.queries.num_turns), fix=fix)
 
-    def _subset_fix(self) -> str | None:
-        place = _SUBSETS.get(self.unchecked.kind)
-        return None if place is None else _SUBSET_FIX.replace("{place}", place)
+def _chance(size: int, known: int, free: int) -> float:
+    """That rankings of a gallery of some size leave out, in so many free places, all but `known` images."""
+    chance: float = (1 + (size - known) / (_LESS_LIKELY * known)) ** -free
+    return chance
 
-    def _ranking(self, query: str, turn: int | None, ids: list[Any]) -> None:
-        queries, depth, required = self.queries, self.queries.depth, self.queries.required(query, turn)
-        if not ids:
-            if turn is not None and self.unchecked.format == TREC:
-                # A run cannot say that a ranking is empty: a turn without a line is one that is left out.
-                self._add("missing-turn", "the TREC run has no line for this turn.", query, turn=turn)
-            else:
-                self._add("empty-ranking", "the ranking is empty.", query, turn=turn, depth=required)
-            return
-        present = set(ids)
-        if len(present) < len(ids):
-            self._duplicates(query, turn, ids, "ranking")
-        if queries.gallery is not None:
-            if not present <= queries.gallery:
-                self._unknown_images(query, turn, ids, queries.gallery)
-        elif not all(well_formed(self.family, image) for image in ids):
-            self._malformed_images(query, turn, ids)
-        if queries.own is not None:
-            self._outside_own(query, ids, queries.own)
-        removed = queries.removed.get(query)
-        if removed is not None:
-            reference = removed[(turn or 1) - 1]
-            if reference is not None and reference in present:
-                place = ids.index(reference) + 1
-                message, fix = f"the reference image {shown(reference)} is ranked {ordinal(place)}. ", None
-                if self.unchecked.spec.config.reference == "removed":
-                    keeps = self._keeps
-                    title = queries.title if keeps is None else queries.benchmark
-                    code, why = "reference-ranked", f"{title} ranks the gallery without it."
-                    fix = None if keeps is None else _KEPT_FIX.replace("OTHER", keeps)
-                else:
-                    code, why = "reference-contradiction", 'The method block says "reference": "removed".'
-                details = {"turn": turn, "value": reference, "position": place, "fix": fix}
-                self._add(code, message + why, query, cause="ranked", **details)
-        if len(ids) < required:
-            message = f"{counted(len(ids), 'image')}; {queries.readers} {required}."
-            fix = None if queries.own is None else _OWN_DEPTH_FIX.format(used=depth.used)
-            self._add("short-ranking", message, query, turn=turn, depth=required, fix=fix)
-        elif len(ids) > MAX_DEPTH:
-            message = f"{len(ids):,} images; at most {MAX_DEPTH:,} are accepted."
-            self._add("long-ranking", message, query, turn=turn)
-        elif len(ids) > depth.used:
-            message = f"{len(ids):,} images; the board uses the first {depth.used}."
-            self._add("deep-ranking", message, query, turn=turn)
 
-    def _subset_ranking(self, query: str, ids: list[Any], members: frozenset[str]) -> None:
-        needed = min(SUBSET_DEPTH, len(members))
-        if not ids:
-            message = "the subset ranking is empty."
-            self._add("empty-ranking", message, query, cause="subset", depth=needed)
-            return
-        if len(set(ids)) < len(ids):
-            self._duplicates(query, None, ids, "subset ranking")
-        reference = self.queries.references.get(query)
-        if reference in ids:
-            place = ids.index(reference) + 1
-            message = (
-                f"the reference image {shown(reference)} is ranked {ordinal(place)} in the subset; "
-                "the other members are ranked."
-            )
-            fix = "drop it, add your next member to keep three, then run  cir validate {file}"
-            details = {"value": reference, "position": place, "fix": fix}
-            self._add("reference-ranked", message, query, cause="subset", **details)
-        strange = set(ids) - members - {reference}
-        self._not_listed("not-in-subset", query, ids, strange, "is not one of the query's subset")
-        if len(ids) < needed:
-            many = counted(len(ids), "image")
-            message = f"{many} in the subset ranking; Recall_subset uses {needed}."
-            self._add("short-ranking", message, query, cause="subset", depth=needed)
-
-    def _outside_own(self, query: str, ids: list[Any], own: OwnLists) -> None:
-        """Images of the benchmark that the query does not rank; a removed reference is said elsewhere."""
-        strange = own.lacking(query, ids) - set(self.queries.removed.get(query, ()))
-        if self.queries.gallery is not None:
-            strange &= self.queries.gallery
-        where = f"is not among the {own.length(query):,} images that this query ranks"
-        self._not_listed("not-in-gallery", query, ids, strange, where)
-
-    def _not_listed(
-        self, code: str, query: str, ids: list[Any], strange: Collection[str], where: str
-    ) -> None:
-        """Note the images of a ranking that are not in the query's own list."""
-
-        def message(place: int, image: str) -> str:
-            return f"the {ordinal(place)} image {shown(image)} {where}."
-
-        strangers = ((place, image) for place, image in enumerate(ids, start=1) if image in strange)
-        self._at_places(code, "", query, None, strangers, message)
-
-    def _duplicates(self, query: str, turn: int | None, ids: list[Any], part: str) -> None:
-        first: dict[str, int] = {}
-        again = (
-            (place, image)
-            for place, image in enumerate(ids, start=1)
-            if first.setdefault(image, place) != place
-        )
-        self._at_places(
-            "duplicate-image",
-            part,
-            query,
-            turn,
-            again,
-            lambda place, image: (
-                f"{shown(image)} is ranked {ordinal(first[image])} and {ordinal(place)} in the {part}."
-            ),
-        )
-
-    def _unknown_images(self, query: str, turn: int | None, ids: list[Any], gallery: frozenset[str]) -> None:
-        def message(place: int, image: str) -> str:
-            near = near_miss(image, gallery)
-            hint = f" Did you mean {shown(near)}?" if near is not None else self._strangers(gallery)
-            return f"the {ordinal(place)} image {shown(image)} is not in the gallery.{hint}"
-
-        wrong = ((place, image) for place, image in enumerate(ids, start=1) if image not in gallery)
-        self._at_places("unknown-image", "", query, turn, wrong, message)
-
-    def _strangers(self, gallery: frozenset[str]) -> str:
-        """How many images from outside the gallery there are, how often they stand first, whose they are."""
-        columns = self.unchecked.rankings
-        if columns is None:
-            return ""
-        strange = np.array([image not in gallery for image in columns.image_ids], dtype=np.bool_)
-        count, filled = int(strange.sum()), columns.lengths > 0
-        first = int(strange[columns.codes[columns.offsets[:-1][filled]]].sum())
-        outside = itertools.compress(columns.image_ids, strange.tolist())
-        return (
-            f" In all {counted(count, 'image')} from outside, first in {first:,} of "
-            f"{counted(len(filled), 'list')}. {owners_of_images(list(outside), self.unchecked.spec)}"
-        ).rstrip()
-
-    def _malformed_images(self, query: str, turn: int | None, ids: list[Any]) -> None:
-        def message(place: int, image: str) -> str:
-            return f"the {ordinal(place)} image {shown(image)} is not a COCO id (12 digits)."
-
-        ranked = enumerate(ids, start=1)
-        wrong = ((place, image) for place, image in ranked if not well_formed(self.family, image))
-        self._at_places("unknown-image", "form", query, turn, wrong, message)
-
-    def _at_places(
-        self,
-        code: str,
-        cause: str,
-        query: str,
-        turn: int | None,
-        places: Iterator[tuple[int, str]],
-        message: Callable[[int, str], str],
-    ) -> None:
-        """Note every place of a ranking, and explain those that are shown: a hostile list has millions."""
-        for place, image in islice(places, MAX_EXAMPLES):
-            said = functools.partial(message, place, image)
-            self._add(code, said, query, turn=turn, cause=cause, value=image, position=place)
-        more = sum(1 for _ in places)
-        if more:
-            self.findings.add(code, "", cause=cause, count=more)
-
-    def _of_all(self, count: int) -> str:
-        return f"{count:,} of {len(self.queries.num_turns):,} have" if count > 1 else "it has"
-
-    def _add(
-        self, code: str, message: str | Callable[[], str], query: str, *, cause: str = "", **details: Any
-    ) -> None:
-        depth = details.pop("depth", self.queries.depth.required)
-        self.findings.add(code, message, query=query, cause=cause, depth=depth, **details)
+def _declared(method: Method | None, benchmark: Benchmark) -> bool:
+    """Whether the file says itself that it ranked something else."""
+    if method is None:
+        return False
+    own = method.own_gallery.partition(":")[2]
+    return bool(method.skipped_images) or own not in ("", benchmark.gallery_hash)
 
 
 def suspects(columns: Columns, queries: Queries, family: str) -> set[str]:
@@ -346,7 +149,7 @@ def suspects(columns: Columns, queries: Queries, family: str) -> set[str]:
     Args:
         columns: the answers.
         queries: the benchmark, without its ground truth.
-        family: the image family (`image_ids.image_family`).
+        family: the image family (`benchmarks.image_family`).
     """
     wanted = np.array([queries.num_turns.get(name, 0) for name in columns.names], dtype=np.int64)
     known = wanted > 0
@@ -361,11 +164,25 @@ def suspects(columns: Columns, queries: Queries, family: str) -> set[str]:
         _odd_lengths(columns, queries)
         | _with_duplicates(columns)
         | _with_strangers(columns, queries, family)
-        | _outside_own_lists(columns, queries)
+        | _outside_own_lists(columns, queries.own)
         | _with_references(columns, queries, owners)
     )
     suspect[owners[wrong]] = True
     return {columns.names[place] for place in np.flatnonzero(suspect & known).tolist()}
+
+
+def subset_suspects(columns: Columns, lists: OwnLists) -> set[str]:
+    """The queries whose second ranking may break a rule.
+
+    Args:
+        columns: the second rankings.
+        lists: the images that each query ranks there.
+    """
+    places = lists.places(columns.names)
+    held, lengths = lists.lengths[places], columns.lengths
+    wrong = (lengths == 0) | (lengths < np.minimum(SUBSET_DEPTH, held)) | (lengths > held)
+    wrong |= _with_duplicates(columns) | _outside_own_lists(columns, lists)
+    return {columns.names[place] for place in np.flatnonzero(wrong & (places >= 0)).tolist()}
 
 
 def _odd_lengths(columns: Columns, queries: Queries) -> NDArray[np.bool_]:
@@ -421,13 +238,13 @@ def _with_any(columns: Columns, places: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return found
 
 
-def _outside_own_lists(columns: Columns, queries: Queries) -> NDArray[np.bool_]:
+def _outside_own_lists(columns: Columns, lists: OwnLists | None) -> NDArray[np.bool_]:
     """Rankings with an image that their query does not rank."""
-    if queries.own is None:
+    if lists is None:
         return np.zeros(len(columns.lengths), dtype=np.bool_)
-    asking = np.repeat(queries.own.places(columns.names), columns.lengths)
-    images = columns.in_gallery(queries.own.images)[columns.codes]
-    return _with_any(columns, ~queries.own.holds(asking, images))
+    asking = np.repeat(lists.places(columns.names), columns.lengths)
+    images = columns.in_gallery(lists.images)[columns.codes]
+    return _with_any(columns, ~lists.holds(asking, images))
 
 
 def _with_references(columns: Columns, queries: Queries, owners: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -9,9 +9,9 @@ import pytest
 
 from cir_datasets import caption_rule_names, registry
 from submissions import validate
-from submissions.rank_file.contradictions import contradictions
 from submissions.rank_file.model import Method
 from submissions.rank_file.words import FIELDS, is_oracle, words_of
+from submissions.validation import contradictions
 
 SHAPES = registry.spec("shapes/val")
 
