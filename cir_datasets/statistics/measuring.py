@@ -27,7 +27,7 @@ class Statistics:
         gallery: images in the gallery, by the card where the list is not available; None where neither says.
         gallery_listed: whether that was counted from the list.
         lists: by number of images the queries that rank so many of their own; empty where none does.
-        second_lists: distinct second lists (CIRR's sixes); None where the benchmark has none.
+        subsets: distinct second lists of queries (CIRR's subsets of six); None where the benchmark has none.
         turns: by number of turns the sessions that have so many; a query has one.
         lengths: by number of words the captions that have so many; empty captions are under 0.
         captions: distinct captions that are not empty.
@@ -44,7 +44,7 @@ class Statistics:
     gallery: int | None
     gallery_listed: bool
     lists: Counter[int]
-    second_lists: int | None
+    subsets: int | None
     turns: Counter[int]
     lengths: Counter[int]
     captions: int
@@ -107,8 +107,8 @@ class Statistics:
             "gallery": self.gallery,
             "gallery_listed": self.gallery_listed,
             "gallery_lists": {str(length): self.lists[length] for length in sorted(self.lists)},
-            "subsets": self.second_lists,
-            "queries_per_subset": self.queries / self.second_lists if self.second_lists else None,
+            "subsets": self.subsets,
+            "queries_per_subset": self.queries / self.subsets if self.subsets else None,
             "turns": {str(turns): self.turns[turns] for turns in sorted(self.turns)},
             "average_turns": self.average_turns,
             "captions": self.caption_count,
@@ -220,7 +220,7 @@ def measure_rows(
 
         classes = count_classes(filled, name)
     negatives = sum(len(row.get("negative_image_ids") or ()) for row in rows)
-    second_lists = {tuple(sorted(row[SUBSET])) for row in rows if row.get(SUBSET)}
+    subsets = {tuple(sorted(row[SUBSET])) for row in rows if row.get(SUBSET)}
     id_field = "session_id" if multi_turn else "query_id"
     return Statistics(
         id=name,
@@ -229,7 +229,7 @@ def measure_rows(
         gallery=gallery,
         gallery_listed=gallery_listed,
         lists=Counter(len(row[GALLERY]) for row in rows if row.get(GALLERY)),
-        second_lists=len(second_lists) or None,
+        subsets=len(subsets) or None,
         turns=Counter(len(row["turns"]) if multi_turn else 1 for row in rows),
         lengths=lengths,
         captions=len(filled),
@@ -282,7 +282,7 @@ def total(parts: Sequence[Statistics]) -> Statistics:
         gallery=_sum([part.gallery for part in parts]),
         gallery_listed=all(part.gallery_listed for part in parts),
         lists=_merged([part.lists for part in parts]),
-        second_lists=_sum([part.second_lists for part in parts]),
+        subsets=_sum([part.subsets for part in parts]),
         turns=_merged([part.turns for part in parts]),
         lengths=_merged([part.lengths for part in parts]),
         captions=sum(part.captions for part in parts),

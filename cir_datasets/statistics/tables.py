@@ -57,13 +57,13 @@ def tables(parts: Sequence[Statistics], top: int) -> str:
 
 
 def rows_table(rows: Sequence[Statistics]) -> str:
-    """Queries or sessions, second lists, galleries, and sessions by number of turns.
+    """Queries or sessions, subsets, galleries, and sessions by number of turns.
 
     Args:
         rows: one a line; the total, if any, comes last.
     """
     sessions, lists = any(row.multi_turn for row in rows), any(row.lists for row in rows)
-    second = any(row.second_lists for row in rows)
+    second = any(row.subsets for row in rows)
     lengths = sorted({turns for row in rows if row.multi_turn for turns in row.turns}) if sessions else []
     head = ["BENCHMARK", *(["SUBSETS"] if second else []), "SESSIONS" if sessions else "QUERIES"]
     head += [*(["PER SUBSET"] if second else []), "GALLERY", *(["LIST A QUERY"] if lists else [])]
@@ -73,9 +73,9 @@ def rows_table(rows: Sequence[Statistics]) -> str:
     cells = [head]
     for row in rows:
         line = [row.id]
-        line += [count(row.second_lists)] if second else []
+        line += [count(row.subsets)] if second else []
         line.append(count(row.queries))
-        line += [_number(row.queries / row.second_lists if row.second_lists else None)] if second else []
+        line += [_number(row.queries / row.subsets if row.subsets else None)] if second else []
         line.append(count(row.gallery) + ("" if row.gallery_listed or row.gallery is None else CARDS_COUNT))
         line += [_ends(row.lists)] if lists else []
         if sessions:

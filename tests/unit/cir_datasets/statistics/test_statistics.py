@@ -144,7 +144,7 @@ def test_subsets_are_counted_once_each() -> None:
     found = measure(
         Benchmark.from_rows(registry.spec("cirr/val"), rows, [f"im{n}" for n in range(9)]), tags=False
     )
-    assert found.second_lists == 2
+    assert found.subsets == 2
     assert rows_table([found]).splitlines()[1].split() == ["cirr/val", "2", "3", "1.50", "9"]
 
 
