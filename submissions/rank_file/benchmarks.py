@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -250,7 +250,7 @@ class Queries:
             removed; empty where it is kept.
         own: the images that each query ranks, where the gallery is not common; else None.
         subsets: those of the second ranking, reference left out; None where none is asked.
-        references: by query id the reference that a subset holds; empty where there are no subsets.
+        references: by query id the reference that a list of its own may hold; empty where there are no such.
         gallery_ids: all image ids, or None where they are not available.
         depth: lengths of the rankings.
         subset_wanted: whether the board needs rankings of the subsets.
@@ -277,11 +277,21 @@ class Queries:
         """The gallery as a set; what is only screened never needs it."""
         return None if self.gallery_ids is None else frozenset(self.gallery_ids)
 
-    def required(self, query: str, turn: int | None = None) -> int:
-        """Images that the ranking of a query, or of a session's turn, holds at least."""
-        if self.lengths is not None:
-            return self.lengths[query][(turn or 1) - 1]
-        return self.depth.required if self.own is None else min(self.depth.used, self.own.length(query))
+    def required(self, query: str, ranked: Collection[str]) -> int:
+        """Images that a ranking of a query, or of a session's turn, holds at least.
+
+        Args:
+            query: id of the query or session.
+            ranked: the ranking's images. One of the query's own list may leave out the reference, where the
+                protocol keeps it, too.
+        """
+        if self.own is None:
+            return self.depth.required
+        reference = self.references.get(query)
+        left_out = (
+            reference is not None and reference not in ranked and not self.own.lacking(query, [reference])
+        )
+        return min(self.depth.used, self.own.length(query) - left_out)
 
 
 def queries(benchmark: Benchmark, declared: str = "") -> Queries:
@@ -308,7 +318,7 @@ def queries(benchmark: Benchmark, declared: str = "") -> Queries:
         own = dict(zip(ids, benchmark.column("reference_image_id"), strict=True))
         if removes:
             removed = {query: [reference] for query, reference in own.items()}
-        if second is not None:
+        if second is not None or first.column:
             references = own
     return Queries(
         benchmark=benchmark.id,

@@ -48,6 +48,7 @@ _KEPT_FIX = (
     "OTHER"
 )
 _OWN_DEPTH_FIX = "rank at least {used} images a query, or its whole list where that is shorter"
+_TOO_LONG_FIX = "keep the first of the two, and add nothing: rank each image of the query's own list once"
 _JOIN_FIX = "join it with your other file:  cir convert {file} OTHER --benchmark {benchmark} --to native"
 
 
@@ -180,7 +181,8 @@ class Faults:
         return None if place is None else _SUBSET_FIX.replace("{place}", place)
 
     def _ranking(self, query: str, turn: int | None, ids: list[Any]) -> None:
-        queries, depth, required = self.queries, self.queries.depth, self.queries.required(query, turn)
+        queries, depth, present = self.queries, self.queries.depth, set(ids)
+        required = queries.required(query, present)
         if not ids:
             if turn is not None and self.unchecked.format == TREC:
                 # A run cannot say that a ranking is empty: a turn without a line is one that is left out.
@@ -188,9 +190,8 @@ class Faults:
             else:
                 self._add("empty-ranking", "the ranking is empty.", query, turn=turn, depth=required)
             return
-        present = set(ids)
         if len(present) < len(ids):
-            self._duplicates(query, turn, ids, "ranking")
+            self._duplicates(query, turn, ids, "ranking", queries.own)
         if queries.gallery is not None:
             if not present <= queries.gallery:
                 self._unknown_images(query, turn, ids, queries.gallery)
@@ -231,7 +232,7 @@ class Faults:
             self._add("empty-ranking", message, query, cause="subset", depth=needed)
             return
         if len(set(ids)) < len(ids):
-            self._duplicates(query, None, ids, "subset ranking")
+            self._duplicates(query, None, ids, "subset ranking", self.queries.subsets)
         reference = self.queries.references.get(query)
         if reference in ids:
             place = ids.index(reference) + 1
@@ -268,7 +269,14 @@ class Faults:
         strangers = ((place, image) for place, image in enumerate(ids, start=1) if image in strange)
         self._at_places(code, "", query, None, strangers, message)
 
-    def _duplicates(self, query: str, turn: int | None, ids: list[Any], part: str) -> None:
+    def _duplicates(
+        self, query: str, turn: int | None, ids: list[Any], part: str, lists: OwnLists | None
+    ) -> None:
+        held = len(ids) if lists is None else lists.length(query)
+        too_long, fix, cause = "", None, part
+        if len(ids) > held:  # there is no next image that could be added
+            too_long = f" It holds {len(ids):,} images, where the query has {held:,} to rank."
+            fix, cause = _TOO_LONG_FIX, f"{part}, longer than its list"
         first: dict[str, int] = {}
         again = (
             (place, image)
@@ -277,13 +285,15 @@ class Faults:
         )
         self._at_places(
             "duplicate-image",
-            part,
+            cause,
             query,
             turn,
             again,
             lambda place, image: (
                 f"{shown(image)} is ranked {ordinal(first[image])} and {ordinal(place)} in the {part}."
+                f"{too_long}"
             ),
+            fix=fix,
         )
 
     def _unknown_images(self, query: str, turn: int | None, ids: list[Any], gallery: frozenset[str]) -> None:
@@ -325,11 +335,12 @@ class Faults:
         turn: int | None,
         places: Iterator[tuple[int, str]],
         message: Callable[[int, str], str],
+        fix: str | None = None,
     ) -> None:
         """Note every place of a ranking, and explain those that are shown: a hostile list has millions."""
         for place, image in islice(places, MAX_EXAMPLES):
             said = functools.partial(message, place, image)
-            self._add(code, said, query, turn=turn, cause=cause, value=image, position=place)
+            self._add(code, said, query, turn=turn, cause=cause, value=image, position=place, fix=fix)
         more = sum(1 for _ in places)
         if more:
             self.findings.add(code, "", cause=cause, count=more)

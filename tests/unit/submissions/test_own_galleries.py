@@ -108,6 +108,32 @@ def test_a_ranking_is_as_long_as_the_metrics_use_or_as_its_list() -> None:
     assert codes(benchmark, whole) == ["deep-ranking"]
 
 
+@pytest.mark.parametrize("declared", ["", "removed"])
+def test_a_short_list_may_leave_out_the_reference_where_the_protocol_keeps_it(declared: str) -> None:
+    benchmark = world.loaded("kept")
+    references = {row["query_id"]: row["reference_image_id"] for row in benchmark.rows()}
+    without = {
+        query: [image for image in images if image != references[query]][:10]
+        for query, images in lists_of(benchmark).items()
+    }
+    document = world.document(without)
+    document["method"]["reference"] = declared
+    content = json.dumps(document).encode()
+    assert submissions.validate(content, benchmark).findings == ()
+    assert submissions.score(content, benchmark).signatures["recall@1"].reference_held == (0, len(without))
+    short = min(without, key=lambda query: len(without[query]))
+    assert codes(benchmark, {**without, short: without[short][:-1]}) == ["short-ranking"]
+
+
+def test_a_ranking_longer_than_its_list_is_told_to_add_nothing() -> None:
+    benchmark = world.loaded()
+    rankings = world.ranked(benchmark)
+    content = json.dumps(world.document({**rankings, "q0": [*rankings["q0"], rankings["q0"][0]]})).encode()
+    [finding] = submissions.validate(content, benchmark).findings
+    assert (finding.code, finding.query) == ("duplicate-image", "q0")
+    assert "add nothing" in finding.fix
+
+
 @pytest.mark.parametrize("reference", ["removed", "kept"])
 def test_methods_rank_the_querys_own_list_alone(reference: str) -> None:
     benchmark = world.loaded(reference)
