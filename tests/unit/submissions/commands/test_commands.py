@@ -165,9 +165,6 @@ def test_convert_refuses_what_does_not_fit(folder: Path) -> None:
     done = cir("convert", "run.json", "--to", "cirr-server", folder=folder)
     assert (done.returncode, done.stdout) == (1, "")
     assert "cirr-server takes rankings of cirr, and this file answers shapes/val" in done.stderr
-    done = cir("convert", "run.json", "--to", "circo", folder=folder)
-    assert done.returncode == 2
-    assert "no format 'circo'. Did you mean 'circo-server'?" in done.stderr
 
 
 def test_a_refused_file_is_json_for_a_program_and_words_for_a_person(folder: Path) -> None:

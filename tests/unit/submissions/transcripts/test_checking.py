@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -227,32 +228,32 @@ def test_a_file_says_that_it_is_a_transcript(tmp_path: Path, suffix: str) -> Non
     assert not is_transcript(tmp_path / "nowhere")
 
 
-SHAPES = {
-    "indented": lambda rows: "\n".join(json.dumps(row, indent=2) for row in rows),
-    "a list": lambda rows: json.dumps(rows),
-    "an indented list": lambda rows: json.dumps(rows, indent=2),
-    "one object": lambda rows: json.dumps({**rows[0], "rounds": rows[1:]}),
-    "one indented object": lambda rows: json.dumps({**rows[0], "rounds": rows[1:]}, indent=2),
-    "without header": lambda rows: content(rows[1:]).decode(),
-}
-FIXES = {
-    "indented": "jq -c '.' talk.json >",
-    "a list": "jq -c '.[]' talk.json >",
-    "an indented list": "jq -c '.[]' talk.json >",
-    "one object": "jq -c 'del(.rounds), .rounds[]' talk.json >",
-    "one indented object": "jq -c 'del(.rounds), .rounds[]' talk.json >",
-    "without header": "put back its first line",
+def whole(rows: Lines) -> dict[str, Any]:
+    return {**rows[0], "rounds": rows[1:]}
+
+
+SHAPES: dict[str, tuple[Callable[[Lines], str], str]] = {
+    "indented": (lambda rows: "\n".join(json.dumps(row, indent=2) for row in rows), "jq -c '.' "),
+    "a list": (json.dumps, "jq -c '.[]' "),
+    "an indented list": (lambda rows: json.dumps(rows, indent=2), "jq -c '.[]' "),
+    "one object": (lambda rows: json.dumps(whole(rows)), "jq -c 'del(.rounds), .rounds[]' "),
+    "one indented object": (
+        lambda rows: json.dumps(whole(rows), indent=2),
+        "jq -c 'del(.rounds), .rounds[]' ",
+    ),
+    "without header": (lambda rows: content(rows[1:]).decode(), "put back its first line"),
 }
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("start", ["", "\ufeff", "\n"])
 def test_transcripts_of_other_shapes_are_named_with_what_makes_lines_of_them(shape: str, start: str) -> None:
-    file = (start + SHAPES[shape](lines())).encode()
+    written, fix = SHAPES[shape]
+    file = (start + written(lines())).encode()
     assert is_transcript(file)
     [finding] = check_transcript(file, world.small_benchmark(), name="talk.json").report.findings
     assert finding.code == ("bad-type" if shape == "one object" else "wrong-format")
-    assert FIXES[shape] in finding.fix
+    assert fix in finding.fix
     [finding] = validate(file).findings
     assert finding.message == "it is a transcript of dialogues, not a rank file."
 
