@@ -277,14 +277,17 @@ class Queries:
         """The gallery as a set; what is only screened never needs it."""
         return None if self.gallery_ids is None else frozenset(self.gallery_ids)
 
-    def required(self, query: str, ranked: Collection[str]) -> int:
+    def required(self, query: str, ranked: Collection[str], turn: int | None = None) -> int:
         """Images that a ranking of a query, or of a session's turn, holds at least.
 
         Args:
             query: id of the query or session.
             ranked: the ranking's images. One of the query's own list may leave out the reference, where the
                 protocol keeps it, too.
+            turn: of a session, from 1.
         """
+        if self.lengths is not None:
+            return self.lengths[query][(turn or 1) - 1]
         if self.own is None:
             return self.depth.required
         reference = self.references.get(query)

@@ -182,7 +182,7 @@ class Faults:
 
     def _ranking(self, query: str, turn: int | None, ids: list[Any]) -> None:
         queries, depth, present = self.queries, self.queries.depth, set(ids)
-        required = queries.required(query, present)
+        required = queries.required(query, present, turn)
         if not ids:
             if turn is not None and self.unchecked.format == TREC:
                 # A run cannot say that a ranking is empty: a turn without a line is one that is left out.
