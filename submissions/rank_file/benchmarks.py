@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from cir_datasets.rows.benchmark import OwnLists, first_ranking, second_ranking
 from cir_metrics.catalogue import METRICS, parse_metric
 from cir_metrics.errors import CallError, CirError
-from cir_metrics.ids import spellings
 
 if TYPE_CHECKING:
     from cir_datasets.registry import BenchmarkSpec
@@ -150,8 +149,14 @@ class Spelling:
 
     def changes(self, ids: Iterable[Any]) -> dict[Any, str]:
         """By id another spelling that is used from then on."""
+        strangers = [each for each in ids if not (isinstance(each, str | int) and each in self.known)]
+        if not strangers:
+            return {}
+        from cir_metrics.ids import spellings
+
         digits = _COCO_DIGITS if self.family in _OF_COCO else None
-        return spellings(ids, self.known, digits=digits, ending=_CIRR_ENDING if self.family == "cirr" else "")
+        ending = _CIRR_ENDING if self.family == "cirr" else ""
+        return spellings(strangers, self.known, digits=digits, ending=ending)
 
     def all(self, ids: list[Any]) -> list[Any]:
         """The ids, in their order."""
