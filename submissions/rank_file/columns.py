@@ -29,6 +29,8 @@ _PENDING = 2**15
 """Images of single answers that are Python strings at a time."""
 _GATHERED = 2**24
 """Bytes of text that are gathered before they become codes."""
+_SHOWN = 5
+"""Names that a repr spells out at most."""
 
 
 class Columns(Mapping[str, Any]):
@@ -41,6 +43,7 @@ class Columns(Mapping[str, Any]):
         images: the image ids that occur, distinct, an Arrow array of strings.
         turn_offsets: where each session's rankings start, and the end, shape (n_sessions + 1,); None where
             every name has one ranking.
+        unreadable: names whose answer is of a wrong type, which was said; here it is empty.
 
     Example:
         >>> columns = Columns.of_lists({"q1": ["a", "b"], "q2": ["b"]}, by_turn=False)
@@ -55,12 +58,12 @@ class Columns(Mapping[str, Any]):
         offsets: Offsets,
         images: pa.Array,
         turn_offsets: Offsets | None = None,
+        unreadable: Iterable[str] = (),
     ) -> None:
         """See the class."""
         self.names, self.codes, self.offsets = list(names), codes, offsets
         self.images, self.turn_offsets = images, turn_offsets
-        self.unreadable: frozenset[str] = frozenset()
-        """Names whose answer is of a wrong type, which was said; here it is empty."""
+        self.unreadable = frozenset(unreadable)
         self._looked_up: tuple[pa.Array, Codes] | None = None
 
     @classmethod
@@ -78,19 +81,16 @@ class Columns(Mapping[str, Any]):
         _only(answers, (str,))
         _only(answers.values(), (list, tuple))
         rankings: Iterable[Sequence[str]] = answers.values()
-        count, turn_offsets = len(answers), None
         if by_turn:
-            turn_offsets = _offsets(map(len, answers.values()), len(answers))
             _only(chain.from_iterable(answers.values()), (list, tuple))
-            rankings, count = chain.from_iterable(answers.values()), int(turn_offsets[-1])
-            lengths = map(len, chain.from_iterable(answers.values()))
-        else:
-            lengths = map(len, answers.values())
-        codes, images = _encoded(rankings)
+            rankings = list(chain.from_iterable(answers.values()))
+        gathering = Gathering(by_turn=by_turn)
         # Copies of the names: the given ones lie scattered among the ids, and each would keep the memory
         # around it from being given back.
-        names = [name.encode().decode() for name in answers]
-        return cls(names, codes, _offsets(lengths, count), images, turn_offsets)
+        gathering.take_lengths([name.encode().decode() for name in answers], answers.values(), rankings)
+        for part in _parts(chain.from_iterable(rankings)):
+            gathering.take_ids(_strings(part))
+        return gathering.columns()
 
     @classmethod
     def of_arrow(cls, names: Sequence[str], column: pa.ChunkedArray, *, by_turn: bool) -> Columns | None:
@@ -221,19 +221,15 @@ class Columns(Mapping[str, Any]):
             images: the new spelling of each of `self.images`, strings that may now coincide.
         """
         encoded = id_array(list(images)).dictionary_encode()
-        codes = numbers(encoded.indices)
-        new = Columns(self.names, codes[self.codes], self.offsets, encoded.dictionary, self.turn_offsets)
-        new.unreadable = self.unreadable
-        return new
+        codes, offsets = numbers(encoded.indices)[self.codes], self.offsets
+        return Columns(self.names, codes, offsets, encoded.dictionary, self.turn_offsets, self.unreadable)
 
     def without(self, names: Iterable[str]) -> Columns:
         """The same rankings but for some names."""
         dropped = set(names)
         kept = [name for name in self.names if name not in dropped]
         codes, offsets, turns = self._picked(kept)
-        left = Columns(kept, codes, offsets, self.images, turns)
-        left.unreadable = self.unreadable - dropped
-        return left
+        return Columns(kept, codes, offsets, self.images, turns, self.unreadable - dropped)
 
     def to_arrow(self, names: Sequence[str]) -> pa.Array:
         """The answers of some names as an Arrow array of lists, every image once in its dictionary.
@@ -347,10 +343,20 @@ class Gathering:
         """
         rankings = list(chain.from_iterable(answers)) if self.by_turn else answers
         texts = _strings(list(chain.from_iterable(rankings)))
+        self.take_lengths(names, answers, rankings)
+        self.take_ids(texts)
+
+    def take_lengths(
+        self, names: Sequence[str], answers: Iterable[Sequence[Any]], rankings: Iterable[Sequence[str]]
+    ) -> None:
+        """Take how long some answers are, whose ids come in the same order by `take_ids`."""
         self.names.extend(names)
         self._lengths.extend(map(len, rankings))
         if self.by_turn:
             self._turns.extend(map(len, answers))
+
+    def take_ids(self, texts: pa.Array) -> None:
+        """Take the ids of rankings, all of them one after the other."""
         self._texts.append(texts)
         self._bytes += texts.nbytes
         if self._bytes >= _GATHERED:
@@ -366,17 +372,15 @@ class Gathering:
         self._pending[1].append(answer)
         self._held += sum(map(len, answer)) if self.by_turn else len(answer)
         if self._held >= _PENDING:
-            self._take_pending()
-
-    def _take_pending(self) -> None:
-        self.take(*self._pending)
-        self._pending, self._held = ([], []), 0
+            self.take(*self._pending)
+            self._pending, self._held = ([], []), 0
 
     def columns(self) -> Columns:
         """The columns of all that was taken."""
         import pyarrow as pa
 
-        self._take_pending()
+        self.take(*self._pending)
+        self._pending, self._held = ([], []), 0
         self._encode()
         encoded = pa.chunked_array(self._encoded, pa.dictionary(pa.int32(), pa.string())).unify_dictionaries()
         codes = [numbers(chunk.indices) for chunk in encoded.chunks]
@@ -411,10 +415,6 @@ def _ranges(
     return found, np.arange(found[-1]) + np.repeat(starts - found[:-1], lengths)
 
 
-_SHOWN = 5
-"""Names that a repr spells out at most."""
-
-
 def _only(values: Iterable[Any], kinds: tuple[type, ...]) -> None:
     found = set(map(type, values)) - set(kinds)
     if found:
@@ -427,32 +427,20 @@ def _offsets(lengths: Iterable[int], count: int) -> Offsets:
     return offsets
 
 
-def _encoded(rankings: Iterable[Sequence[str]]) -> tuple[Codes, pa.Array]:
-    """All ids as codes, and the distinct ids."""
-    gathering = Gathering(by_turn=False)
-    remaining = chain.from_iterable(rankings)
-    while block := list(islice(remaining, _BLOCK)):
-        for part in _parts(block):
-            gathering.take((), [part])
-    columns = gathering.columns()
-    return columns.codes, columns.images
-
-
-def _parts(ids: list[str]) -> Iterator[list[str]]:
+def _parts(ids: Iterator[str]) -> Iterator[list[str]]:
     """The ids in parts of bounded length: one string may stand at all places, and each gets a copy."""
-    try:
-        lengths = np.fromiter(map(len, ids), np.int64, len(ids))
-    except TypeError:
-        # Joining them says which one is not a string, before it takes any memory.
-        yield ids
-        return
-    ends = np.cumsum(lengths)
-    start = 0
-    while start < len(ids):
-        before = ends[start] - lengths[start]
-        end = max(start + 1, int(np.searchsorted(ends, before + _GATHERED, side="right")))
-        yield ids if end - start == len(ids) else ids[start:end]
-        start = end
+    while block := list(islice(ids, _BLOCK)):
+        try:
+            ends = np.cumsum(np.fromiter(map(len, block), np.int64, len(block)))
+        except TypeError:
+            # Joining them says which one is not a string, before it takes any memory.
+            yield block
+            continue
+        start = before = 0
+        while start < len(block):
+            end = max(start + 1, int(np.searchsorted(ends, before + _GATHERED, side="right")))
+            yield block[start:end]
+            start, before = end, int(ends[end - 1])
 
 
 def _strings(ids: list[str]) -> pa.Array:

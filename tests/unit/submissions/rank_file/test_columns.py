@@ -125,7 +125,7 @@ def test_numbers_of_a_slice_have_the_given_value_for_null() -> None:
 
 def test_long_ids_are_copied_a_few_at_a_time() -> None:
     ids = ["x" * 2**23, "a", "y" * 2**25, *["x" * 2**23] * 5, "b"]
-    parts = list(_parts(ids))
+    parts = list(_parts(iter(ids)))
     assert [image for part in parts for image in part] == ids
     assert all(len(part) == 1 or sum(map(len, part)) <= 2**24 for part in parts)
     assert Columns.of_lists({"q": ids}, by_turn=False)["q"] == ids
