@@ -68,6 +68,11 @@ class Report:
         """The further metrics by name."""
         return self.score.extra
 
+    @property
+    def signatures(self) -> Mapping[str, Signature | SuiteSignature]:
+        """Of the board's metrics and of the further ones."""
+        return self.score.signatures
+
     def values(self) -> dict[str, float]:
         """The board's values and the further ones by name."""
         return {**self.score.metrics, **self.score.extra}
