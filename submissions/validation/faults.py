@@ -308,7 +308,7 @@ class Faults:
     def _strangers(self, gallery: frozenset[str]) -> str:
         """How many images from outside the gallery there are, how often they stand first, whose they are."""
         columns = self.unchecked.rankings
-        if columns is None:
+        if columns is None or columns.unreadable:  # Lists that are not there cannot be counted.
             return ""
         strange = np.array([image not in gallery for image in columns.image_ids], dtype=np.bool_)
         count, filled = int(strange.sum()), columns.lengths > 0

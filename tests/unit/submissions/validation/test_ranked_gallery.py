@@ -174,6 +174,9 @@ def test_images_from_outside_are_called_by_the_list_that_has_them() -> None:
     (finding,) = submissions.validate(handed_in(lists, union), union).errors
     assert "1 image from outside, first in 0 of 2,017 lists." in finding.message
     assert "(fashioniq/dress_val, fashioniq/shirt_val) has one" in finding.message
+    unknown, null = submissions.validate(handed_in([*lists[:-1], None], union), union).errors
+    assert {unknown.code, null.code} == {"unknown-image", "bad-type"}
+    assert not any("from outside" in each.message for each in (unknown, null))
 
 
 def test_a_file_that_holds_references_is_told_which_protocol_it_fits() -> None:
