@@ -170,6 +170,7 @@ class _CarefulLines:
         self.first: dict[str, tuple[int, int]] = {}
         self.rankings: dict[str, Any] = {}
         self.subsets: dict[str, Any] = {}
+        self.images: dict[str, str] = {}
 
     def document(self, content: bytes) -> dict[str, Any] | None:
         header = None
@@ -229,9 +230,17 @@ class _CarefulLines:
                 self._refuse("repeated-key", number, said)
             return
         if answers:
-            self.rankings[query] = entry[answers[0]]
+            self.rankings[query] = self._shared(entry[answers[0]])
         if SUBSET in entry:
-            self.subsets[query] = entry[SUBSET]
+            self.subsets[query] = self._shared(entry[SUBSET])
+
+    def _shared(self, answer: Any) -> Any:
+        """The answer with one string for each image id, however many lines name it."""
+        if not isinstance(answer, list):
+            return answer
+        if set(map(type, answer)) == {str}:
+            return list(map(self.images.setdefault, answer, answer))
+        return list(map(self._shared, answer))
 
     def _value(self, number: int, line: bytes) -> Any:
         """The JSON value of a line, or None with a finding."""
