@@ -162,7 +162,7 @@ def test_ray_is_left_only_when_nothing_reads_from_it(
     monkeypatch.setattr(ray, "shutdown", leave)
     threading.setprofile(slow_to_end)
     try:
-        with pytest.raises(MissingImagesError, match=r"^on .+: image_000 is not here$"):
+        with pytest.raises(MissingImagesError, match=r"^on .+: image_\d{3} is not here$"):
             embed_gallery_on_ray(
                 Means,
                 Invented(tmp_path / "log", absent),
