@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 IMAGES_SUFFIX = "_images"
 """`<config>_images` is the configuration that holds the gallery of `<config>`."""
 
-GALLERY_NOTES = {"common": "", "per_query": ", a list a query"}
+GALLERY_NOTES = {"common": "", "per_query": " in per-query lists"}
 """By the card's `gallery` what stands behind a number of images."""
 
 
@@ -77,7 +77,7 @@ class BenchmarkSpec:
 
     @property
     def gallery_note(self) -> str:
-        """What stands behind the number of images in the gallery: `2,734, a list a query`, or nothing."""
+        """What stands behind the number of images in the gallery: `2,734 in per-query lists`, or nothing."""
         return GALLERY_NOTES[self.card.gallery]
 
     @property

@@ -66,7 +66,7 @@ def rows_table(rows: Sequence[Statistics]) -> str:
     second = any(row.subsets for row in rows)
     lengths = sorted({turns for row in rows if row.multi_turn for turns in row.turns}) if sessions else []
     head = ["BENCHMARK", *(["SUBSETS"] if second else []), "SESSIONS" if sessions else "QUERIES"]
-    head += [*(["PER SUBSET"] if second else []), "GALLERY", *(["LIST A QUERY"] if lists else [])]
+    head += [*(["PER SUBSET"] if second else []), "GALLERY", *(["LIST PER QUERY"] if lists else [])]
     head += (
         ["AVG TURNS", *(f"{turns} TURN{'S' if turns > 1 else ''}" for turns in lengths)] if sessions else []
     )
