@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import anyio
 import pytest
 from http_hub import Hub
 
 from cir_datasets.sources import download
+
+# anyio imports its parts when they are used, in threads of a server here, and pytest, whose plugin it is,
+# parses them: two threads that parse at once end in a SystemError of Python 3.11 (gh-106905).
+for _name in dir(anyio):
+    getattr(anyio, _name)
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:
