@@ -464,12 +464,12 @@ def _count(number: int | None) -> str:
 
 def rank_files() -> str:
     """`docs/rank_files.md` with its tables of words and of doors written anew between the markers."""
-    from submissions.rank_file.words import FIELDS, words_of
+    from submissions.rank_file.texts import LISTED_FIELDS, words_of
 
     lines = ["| field | word | meaning |", "|---|---|---|"]
     lines += [
         f"| `{field}` | `{word}` | {_cell(meaning)} |"
-        for field in FIELDS
+        for field in LISTED_FIELDS
         for word, meaning in words_of(field).items()
     ]
     return _filled(DOCS / "rank_files.md", {"words": "\n".join(lines), "doors": _doors()})

@@ -17,7 +17,7 @@ from leaderboard.identity import Caller
 from leaderboard.identity.tokens import matches
 from leaderboard.store import Happened, Store
 from leaderboard.submission import ERASED, By, EventKind, State, Submission
-from submissions.rank_file.words import is_oracle
+from submissions.rank_file.texts import is_oracle
 from submissions.validation import CODE, contradictions
 
 Action = Literal[

@@ -20,7 +20,7 @@ from leaderboard.boards import Board
 from leaderboard.inspection.lists import KeptLists, MemberLists
 from leaderboard.standings.intervals import member_values, opened
 from leaderboard.submission import Submission
-from submissions.rank_file.words import is_oracle
+from submissions.rank_file.texts import is_oracle
 from submissions.scoring.score_report import RANKED, Evidence, ScoreReport
 from submissions.scoring.suite_signature import read_signature
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from leaderboard.life import RULES, Action
 from leaderboard.submission import Submission
-from submissions.rank_file.words import OTHER
-from submissions.rank_file.words import words_of as listed_words
+from submissions.rank_file.texts import OTHER
+from submissions.rank_file.texts import words_of as listed_words
 
 ACTIONS: dict[Action, str] = {
     "publish": "Publish",

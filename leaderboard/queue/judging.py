@@ -105,7 +105,7 @@ def _together(blocks: Sequence[dict[str, Any]]) -> dict[str, Any]:
         >>> _together([{"name": "Ours", "zero_shot": True}, {"name": "Ours", "zero_shot": False}])
         {'name': 'Ours', 'zero_shot': False}
     """
-    from submissions.rank_file.words import is_oracle
+    from submissions.rank_file.texts import is_oracle
 
     if len(blocks) == 1:
         return blocks[0]

@@ -31,7 +31,7 @@ from leaderboard.standings.blocks import (
     signatures_of,
 )
 from leaderboard.submission import EventKind, Submission
-from submissions.rank_file.words import is_oracle
+from submissions.rank_file.texts import is_oracle
 
 log = logging.getLogger("leaderboard.standings")
 

@@ -13,7 +13,7 @@ from leaderboard.receipts import Receipt
 from leaderboard.standings.blocks import Block, Reference
 from leaderboard.submission import EventKind, State
 from submissions.rank_file.model import Method
-from submissions.rank_file.words import FIELDS as WORD_FIELDS
+from submissions.rank_file.texts import LISTED_FIELDS
 
 Fraction = Annotated[float, Field(description="a fraction, or a rank where the metric is one")]
 
@@ -288,7 +288,7 @@ def upload_request() -> dict[str, Any]:
     }
     for name, schema in Method.model_json_schema()["properties"].items():
         words = schema.get("description", "a field of the method, where the file leaves it out")
-        listed = {"anyOf": schema["anyOf"]} if name in WORD_FIELDS else {"type": "string"}
+        listed = {"anyOf": schema["anyOf"]} if name in LISTED_FIELDS else {"type": "string"}
         fields[name] = {**listed, "description": words}
     form = {
         "type": "object",

@@ -18,7 +18,7 @@ from submissions.rank_file.benchmarks import Spelling, image_family
 from submissions.rank_file.columns import Columns
 from submissions.rank_file.findings import MAX_EXAMPLES, Findings, json_type, ordinal, shown
 from submissions.rank_file.model import BUNDLE, FORMAT_VERSION, NATIVE, RANK_FILE, Method, RankFile
-from submissions.rank_file.words import FIELDS, is_kept_as_other, words_of
+from submissions.rank_file.texts import LISTED_FIELDS, is_kept_as_other, words_of
 
 if TYPE_CHECKING:
     from cir_datasets.registry import BenchmarkSpec
@@ -304,7 +304,7 @@ def _method(document: Mapping[str, Any], context: ReaderContext) -> Method | Non
             place = ".".join(str(step) for step in ("method", *entry["loc"]))
             findings.add("bad-metadata", f"{place}: {_reason(entry)}.", cause=f"method.{entry['loc'][0]}")
         return None
-    for name in FIELDS:
+    for name in LISTED_FIELDS:
         if is_kept_as_other(raw.get(name), getattr(method, name)):
             text, listed = raw[name], list(words_of(name))
             message = f"method.{name} is {shown(text)}, which its list does not have; it is kept as other."

@@ -30,7 +30,7 @@ from pydantic import (
 from cir_datasets.common.terminal import counted
 from cir_metrics.signature import Declared
 from submissions.errors import SubmissionError
-from submissions.rank_file import texts, words
+from submissions.rank_file import texts
 
 RANK_FILE = "cir-rank-file"
 """What a native rank file says under "format"."""
@@ -119,14 +119,14 @@ class _Listed:
     field: str
 
     def __call__(self, text: str) -> str:
-        longest = words.LONGEST if text.casefold().startswith(words.OTHER) else _TEXT
-        return words.word(self.field, texts.plain_text(text, longest))
+        longest = texts.LONGEST_WORD if text.casefold().startswith(texts.OTHER) else _TEXT
+        return texts.listed_word(self.field, texts.plain_text(text, longest))
 
     def __get_pydantic_json_schema__(self, _core: Any, _handler: Any) -> dict[str, Any]:
-        return words.schema_of(self.field)
+        return texts.schema_of(self.field)
 
 
-_ORACLE, _CAPTION_RULE, _BACKBONE = map(_Listed, words.FIELDS)
+_ORACLE, _CAPTION_RULE, _BACKBONE = map(_Listed, texts.LISTED_FIELDS)
 Oracle = Annotated[StrictStr, AfterValidator(_ORACLE), BeforeValidator(_or_empty), _ORACLE]
 CaptionRule = Annotated[StrictStr, AfterValidator(_CAPTION_RULE), BeforeValidator(_or_empty), _CAPTION_RULE]
 Backbone = Annotated[StrictStr, AfterValidator(_BACKBONE), BeforeValidator(_or_empty), _BACKBONE]

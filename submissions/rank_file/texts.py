@@ -1,7 +1,8 @@
-"""Free text and links that strangers write and others read, checked in one way wherever they come in.
+"""Texts that strangers write and others read, checked in one way wherever they come in.
 
-The method block of a rank file, the form beside it and the name of its sender go through here. What a check
-refuses is a `ValueError` whose words begin with "it" or "the character": whoever calls names the field.
+The method block of a rank file, the form beside it and the name of its sender go through here: plain texts,
+names, links, and the fields that choose from a list of words (`words.yaml`) or say "other" and what. What a
+check refuses is a `ValueError` whose words begin with "it" or "the character": whoever calls names the field.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from __future__ import annotations
 import functools
 import re
 import unicodedata
-from typing import Literal
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
 
 _NAME_EXTRA = frozenset(" -_.,:;+*/()[]&@#'!?=~^%·")
 
@@ -38,8 +40,18 @@ _LINK = re.compile(
 )
 _LINK_REFUSED = frozenset("<>\"'`{}|\\^")
 
+OTHER = "other"
+"""The word for what no list has; a text stands behind it."""
+_OTHER = f"{OTHER}: "
+LISTED_FIELDS = ("oracle", "caption_rule", "backbone")
+"""The fields of the method block that are lists of words."""
+LONGEST_WORD = 300 + len(_OTHER)
+"""Characters at most, "other: " included."""
+_DETAILS = re.compile(r" \(|[;,:] ")
+"""Where details may begin behind a word."""
 
-def plain_text(text: str, longest: int, breaks: Literal["refuse", "join", "keep"] = "refuse") -> str:
+
+def plain_text(text: str, longest: int, breaks: Literal["refuse", "join"] = "refuse") -> str:
     """A text that can stand anywhere: in NFC, trimmed, of characters that are seen and stay in their place.
 
     Letters, marks, numbers, punctuation, symbols and blanks are accepted. Controls, formatting characters (so
@@ -51,8 +63,7 @@ def plain_text(text: str, longest: int, breaks: Literal["refuse", "join", "keep"
     Args:
         text: as it came.
         longest: characters at most, before and after NFC.
-        breaks: what becomes of line ends and tabs: they are refused, or become a blank, or (`keep`) lines end
-            in one line feed each, without blanks before it.
+        breaks: whether line ends and tabs are refused, or become a blank.
 
     Raises:
         ValueError: it is too long, or holds a character that is refused.
@@ -60,23 +71,19 @@ def plain_text(text: str, longest: int, breaks: Literal["refuse", "join", "keep"
     Example:
         >>> plain_text("  Zu\\u0308rich ", 80)
         'Zürich'
-        >>> plain_text("a \\r\\nb", 80, "join"), plain_text("a \\r\\nb", 80, "keep")
-        ('a b', 'a\\nb')
+        >>> plain_text("a \\r\\nb", 80, "join")
+        'a b'
     """
     _check_length(text, longest)
     if breaks == "join":
         text = re.sub(r"[ \t\r\n]+", " ", text)
-    elif breaks == "keep":
-        text = re.sub(r"[ \t]*(?:\r\n|\r|\n)", "\n", text).replace("\t", " ")
-    text = unicodedata.normalize("NFC", text).strip(" \n" if breaks == "keep" else None)
+    text = unicodedata.normalize("NFC", text).strip()
     _check_length(text, longest)
-    marks = 0
-    for place, character in enumerate(text):
-        if not _is_accepted(text, place) and not (breaks == "keep" and character == "\n"):
+    for place, (character, marks) in enumerate(_with_marks(text)):
+        if not _is_accepted(text, place):
             raise ValueError(
                 f"the character U+{ord(character):04X} is refused (control, formatting, unseen or unassigned)"
             )
-        marks = marks + 1 if unicodedata.category(character) in ("Mn", "Me") else 0
         if marks > _MARKS:
             raise ValueError(f"it stacks more than {_MARKS} combining marks on one character")
     return text
@@ -154,17 +161,106 @@ def file_name(text: str, longest: int, default: str) -> str:
         'run.json'
     """
     last = unicodedata.normalize("NFC", text.replace("\\", "/").rsplit("/", maxsplit=1)[-1])
-    kept, marks = "", 0
-    for character in last:
-        marks = marks + 1 if unicodedata.category(character) in ("Mn", "Me") else 0
-        if _is_seen(character) and marks <= _MARKS:
-            kept += character
+    kept = "".join(c for c, marks in _with_marks(last) if _is_seen(c) and marks <= _MARKS)
     return unicodedata.normalize("NFC", kept)[-longest:].strip() or default
+
+
+def words_of(field: str) -> dict[str, str]:
+    """The words of a field with their meanings, "other" last.
+
+    Args:
+        field: `oracle`, `caption_rule` or `backbone`.
+
+    Example:
+        >>> list(words_of("oracle"))
+        ['none', 'target_captions', 'target_images', 'ground_truth', 'scene_graphs', 'other']
+    """
+    listed = {word: str(entry["meaning"]) for word, entry in _listed()[field].items()}
+    return {**listed, OTHER: 'Anything else, said behind it: "other: ...".'}
+
+
+def listed_word(field: str, text: str) -> str:
+    """A field's text as it is kept: a word of its list, perhaps with details, or "other: " and a text.
+
+    Args:
+        field: `oracle`, `caption_rule` or `backbone`.
+        text: as it was written, trimmed.
+
+    Raises:
+        ValueError: it is "other" and nothing behind it.
+
+    Example:
+        >>> listed_word("backbone", "vit-b/32"), listed_word("backbone", "CLIP ViT-B/32 (laion2b)")
+        ('CLIP ViT-B/32', 'CLIP ViT-B/32 (laion2b)')
+        >>> listed_word("backbone", "a tower of mine"), listed_word("oracle", "other: clicks on the target")
+        ('other: a tower of mine', 'other: clicks on the target')
+    """
+    if not text:
+        return text
+    other = re.fullmatch(rf"{OTHER}\s*:\s*(.*)", text, re.IGNORECASE | re.DOTALL)
+    if other is not None or _plain(text) == OTHER:
+        if other is None or not other[1]:
+            raise ValueError('"other" needs a text behind it: "other: ..."')
+        return _OTHER + other[1]
+    known = _spellings(field)
+    if _plain(text) in known:
+        return known[_plain(text)]
+    for end in _DETAILS.finditer(text):
+        start, rest = _plain(text[: end.start()]), text[end.start() :]
+        if start in known:
+            kept = known[start] + rest if start == _plain(known[start]) else f"{known[start]} ({text})"
+            return kept if len(kept) <= LONGEST_WORD else _OTHER + text
+    return _OTHER + text
+
+
+def of_several(texts: list[str]) -> str:
+    """What a method of several methods says: the word of all, or "other: " and theirs.
+
+    Example:
+        >>> of_several(["single", "single"]), of_several(["single", "other: mine"])
+        ('single', 'other: single + mine')
+    """
+    different = list(dict.fromkeys(text for text in texts if text))
+    if len(different) < 2:
+        return "".join(different)
+    return _OTHER + " + ".join(text.removeprefix(_OTHER) for text in different)
+
+
+def is_kept_as_other(written: object, kept: str) -> bool:
+    """Whether a text that names no word was kept behind "other: ", which it did not say itself."""
+    return isinstance(written, str) and kept.startswith(_OTHER) and not _plain(written).startswith("other:")
+
+
+def is_oracle(method: Mapping[str, Any]) -> bool:
+    """Whether a method says that it knows what a user's query does not hold.
+
+    Example:
+        >>> is_oracle({"name": "x"}), is_oracle({"oracle": "none"}), is_oracle({"oracle": "target_captions"})
+        (False, False, True)
+    """
+    said = str(method.get("oracle") or "none")
+    return _plain(_DETAILS.split(said)[0]) != "none"
+
+
+def schema_of(field: str) -> dict[str, Any]:
+    """A field's JSON schema: one of its words, or a text that begins with one."""
+    listed = words_of(field)
+    words = [{"type": "string", "enum": list(listed)[:-1]}]
+    free = {"type": "string", "maxLength": LONGEST_WORD, "examples": [f"{_OTHER}..."]}
+    return {"anyOf": [*words, free]}
 
 
 def _check_length(text: str, longest: int) -> None:
     if len(text) > longest:
         raise ValueError(f"it has {len(text):,} characters; at most {longest:,} are accepted")
+
+
+def _with_marks(text: str) -> Iterator[tuple[str, int]]:
+    """Each character with the number of combining marks that end in it."""
+    marks = 0
+    for character in text:
+        marks = marks + 1 if unicodedata.category(character) in ("Mn", "Me") else 0
+        yield character, marks
 
 
 def _is_seen(character: str) -> bool:
@@ -196,3 +292,29 @@ def _with_form(form: str) -> frozenset[str]:
     """The Arabic letters that have an initial form (they join what follows), or a final one."""
     forms = [unicodedata.decomposition(chr(code)).split() for code in range(0xFB50, 0xFF00)]
     return frozenset(chr(int(parts[1], 16)) for parts in forms if len(parts) == 2 and parts[0] == f"<{form}>")
+
+
+@functools.cache
+def _listed() -> dict[str, dict[str, dict[str, Any]]]:
+    from cir_datasets.common.yaml import own_yaml
+
+    found: dict[str, dict[str, dict[str, Any]]] = own_yaml("submissions", "rank_file/words.yaml")
+    rules, own = own_yaml("cir_datasets", "registry/caption_rules.yaml"), found["caption_rule"]
+    found["caption_rule"] = {
+        name: {"meaning": rule["meaning"], **own.get(name, {})} for name, rule in rules.items()
+    }
+    return found
+
+
+@functools.cache
+def _spellings(field: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for word, entry in _listed()[field].items():
+        for spelling in (word, *entry.get("also", ())):
+            found[_plain(spelling)] = word
+    return found
+
+
+def _plain(text: str) -> str:
+    """A spelling without case, blanks, hyphens and underscores."""
+    return re.sub(r"[\s_-]+", "", unicodedata.normalize("NFKC", text).casefold()).rstrip(".")

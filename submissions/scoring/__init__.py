@@ -27,7 +27,7 @@ from submissions.formats.budget import MAX_BYTES
 from submissions.rank_file.benchmarks import Benchmarks, board_depth
 from submissions.rank_file.findings import Finding, RefusedError, ValidationReport, evident_gallery
 from submissions.rank_file.model import CIRR_SERVER, RankBundle, RankFile
-from submissions.rank_file.words import is_oracle
+from submissions.rank_file.texts import is_oracle
 from submissions.scoring.coding import Coding, code_queries, code_sessions
 from submissions.scoring.score_report import Evidence, ScoreReport, main_value
 from submissions.validation import validate_with

@@ -18,7 +18,7 @@ from submissions.formats.budget import MAX_BYTES
 from submissions.rank_file.benchmarks import MAX_DEPTH, Benchmarks, board_depth
 from submissions.rank_file.findings import RefusedError, shown
 from submissions.rank_file.model import Method, RankBundle, RankFile, turn_key
-from submissions.rank_file.words import LONGEST, is_oracle, of_several
+from submissions.rank_file.texts import LONGEST_WORD, is_oracle, of_several
 from submissions.validation import validate_with
 
 if TYPE_CHECKING:
@@ -301,7 +301,7 @@ def _joined(texts: Iterable[str]) -> str:
 def _one_word(said: Iterable[str]) -> str:
     """What the methods say in a field that is a list of words; nothing where that would be too long."""
     text = of_several(list(said))
-    return text if len(text) <= LONGEST else ""
+    return text if len(text) <= LONGEST_WORD else ""
 
 
 def _union(lists: Iterable[Sequence[str]]) -> list[str]:

@@ -24,7 +24,7 @@ from submissions.formats.native import UncheckedFile
 from submissions.rank_file.benchmarks import Benchmarks, queries, warn_of_data
 from submissions.rank_file.findings import Findings, RefusedError, ValidationReport, shown
 from submissions.rank_file.model import CIRR_SERVER, LISTS
-from submissions.rank_file.words import is_oracle, words_of
+from submissions.rank_file.texts import is_oracle, words_of
 
 if TYPE_CHECKING:
     from cir_datasets.registry import BenchmarkSpec

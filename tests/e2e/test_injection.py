@@ -25,7 +25,7 @@ import yaml
 
 from cir_datasets.common.terminal import visible
 from submissions.rank_file.model import Method
-from submissions.rank_file.words import OTHER
+from submissions.rank_file.texts import OTHER
 
 pytestmark = pytest.mark.slow
 

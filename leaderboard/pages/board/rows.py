@@ -10,7 +10,7 @@ from typing import Any, Literal
 from leaderboard.boards import Board
 from leaderboard.pages.published_rows import as_sentence, rows_for
 from leaderboard.standings.blocks import BLOCKS, Block, block_mark
-from submissions.rank_file.words import OTHER
+from submissions.rank_file.texts import OTHER
 
 PAGE_ROWS = 50
 ALL = "all"
