@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import importlib
-import re
 from typing import Any
 
 import numpy as np
 import pytest
+from says import refusal
 
 import cir_metrics
 from cir_metrics import evaluate_multi_turn, evaluate_single_turn
@@ -28,11 +28,8 @@ QUERY = {
     "aspects": [],
     "pairid": 12,
 }
+WITHHELD = {**QUERY, "target_image_id": None, "positive_image_ids": []}
 SESSION = {"session_id": "s_1", "subset": "x", "ground_truth_ids": ["a"], "num_turns": 2, "turns": [{}, {}]}
-
-
-def says(text: str) -> Any:
-    return pytest.raises(InputError, match=f"^{re.escape(text)}$")
 
 
 def test_input_error_is_a_value_error_with_exit_code_1() -> None:
@@ -66,22 +63,12 @@ def test_references_leaves_out_what_is_null_or_an_empty_subset() -> None:
     ("row", "text"),
     [
         (["a"], "rows[0] is ['a']; a row is a dict. Fix: pass the rows of a benchmark."),
-        (
-            {"image_id": "a"},
-            (
-                "rows[0] has none of 'target_image_id', 'reference_image_id', 'subset_image_ids', "
-                "'positive_image_ids', 'negative_image_ids', 'gallery_image_ids', 'ground_truth_ids', "
-                "'num_turns'. Fix: pass queries or sessions, not images."
-            ),
-        ),
-        (
-            {**QUERY, "target_image_id": None, "positive_image_ids": []},
-            "rows[0] (query_id '12'): its ground truth is withheld. Fix: ask the publisher's server.",
-        ),
+        ({"image_id": "a"}, "rows[0] has none of 'target_image_id', 'reference_image_id', ... pass queries"),
+        (WITHHELD, "rows[0] (query_id '12'): its ground truth is withheld. Fix: ask the publisher's server."),
     ],
 )
 def test_a_malformed_reference_is_refused_with_its_fix(row: Any, text: str) -> None:
-    with says(text):
+    with refusal(text):
         cir_metrics.references([row])
 
 
@@ -93,54 +80,21 @@ def test_a_malformed_reference_is_refused_with_its_fix(row: Any, text: str) -> N
     [
         (None, "predictions[3] is None; a ranking is a list of image ids. Fix: pass a list of strings."),
         ("abc", "predictions[3] is 'abc'; a ranking is a list of image ids. Fix: pass a list of strings."),
-        (
-            {"a": 1},
-            "predictions[3] is {'a': 1}; a ranking is a list of image ids. Fix: pass a list of strings.",
-        ),
+        ({"a": 1}, "predictions[3] is {'a': 1} ... pass a list of strings"),
         (7, "predictions[3] is 7; a ranking is a list of image ids. Fix: pass a list of strings."),
         ([], "predictions[3] is an empty ranking. Fix: name at least one image."),
         (["a", None], "predictions[3][1] is None; an image id is a string. Fix: drop it."),
-        (
-            ["a", 1.5],
-            "predictions[3][1] is 1.5; an image id is a string. Fix: write '1.5' if that is the id.",
-        ),
-        (
-            [["a"]],
-            "predictions[3][0] is ['a']; an image id is a string. Fix: write \"['a']\" if that is the id.",
-        ),
-        (
-            {"a", "b"},
-            (
-                "predictions[3] is a set, which has no order; a ranking is a list of image ids. "
-                "Fix: pass a list, in the order that is meant."
-            ),
-        ),
-        (
-            frozenset("a"),
-            (
-                "predictions[3] is a set, which has no order; a ranking is a list of image ids. "
-                "Fix: pass a list, in the order that is meant."
-            ),
-        ),
-        (
-            ["a", "b\ud800"],
-            (
-                "predictions[3][1] is 'b\\ud800', which holds half of a surrogate pair and is not Unicode "
-                "text. Fix: write the id as it was before it was decoded."
-            ),
-        ),
+        (["a", 1.5], "predictions[3][1] is 1.5 ... write '1.5' if that is the id"),
+        ([["a"]], "predictions[3][0] is ['a'] ... write \"['a']\" if that is the id"),
+        ({"a", "b"}, "predictions[3] is a set, which has no order ... pass a list, in the order that is"),
+        (frozenset("a"), "predictions[3] is a set, which has no order ... pass a list, in the order that is"),
+        (["a", "b\ud800"], "predictions[3][1] is 'b\\ud800' ... write the id as it was before it was"),
         (["a", ""], "predictions[3][1] is an empty string, which is not an image id. Fix: name the image."),
-        (
-            ["a", "b", "c", "b"],
-            (
-                "predictions[3][3] is 'b', which stands at [1] already; a ranking names an image once. "
-                "Fix: keep the first."
-            ),
-        ),
+        (["a", "b", "c", "b"], "predictions[3][3] is 'b', which stands at [1] already ... keep the first"),
     ],
 )
 def test_malformed_rankings_are_refused(value: Any, text: str) -> None:
-    with says(text):
+    with refusal(text):
         check_ids(value, "predictions[3]", what="ranking")
 
 
@@ -170,196 +124,57 @@ def test_arrays_and_tuples_are_rankings_too() -> None:
     [
         (None, "predictions[0] is None; a session is a list of rankings. Fix: give one ranking a turn."),
         ([], "predictions[0] has no turn. Fix: give one ranking a turn."),
-        (
-            ["a", "b"],
-            (
-                "predictions[0] is one ranking; a session is a list of them. Fix: write a single turn "
-                "as [ranking]."
-            ),
-        ),
-        (
-            {("a",), ("b",)},
-            (
-                "predictions[0] is a set, which has no order; a session is a list of rankings, one a turn. "
-                "Fix: pass a list, in the order that is meant."
-            ),
-        ),
-        (
-            [["a"], {"b"}],
-            (
-                "predictions[0][1] is a set, which has no order; a ranking is a list of image ids. "
-                "Fix: pass a list, in the order that is meant."
-            ),
-        ),
+        (["a", "b"], "predictions[0] is one ranking ... write a single turn as [ranking]"),
+        ({("a",), ("b",)}, "predictions[0] is a set, which has no order ... pass a list, in the order that"),
+        ([["a"], {"b"}], "predictions[0][1] is a set, which has no order ... pass a list, in the order that"),
         ([["a"], []], "predictions[0][1] is an empty ranking. Fix: name at least one image."),
-        (
-            [["a"], None],
-            "predictions[0][1] is None; a ranking is a list of image ids. Fix: pass a list of strings.",
-        ),
+        ([["a"], None], "predictions[0][1] is None ... pass a list of strings"),
         ([["a"], ["b", None]], "predictions[0][1][1] is None; an image id is a string. Fix: drop it."),
     ],
 )
 def test_malformed_sessions_are_refused(value: Any, text: str) -> None:
-    with says(text):
+    with refusal(text):
         check_session(value, "predictions[0]", {}, allow_empty=False)
 
 
 def test_each_turn_is_of_the_sessions_own_gallery() -> None:
-    with says(
-        "predictions[0][1][0] is 'z', which is not in the query's own gallery. "
-        "Fix: rank the images of its gallery_image_ids."
-    ):
+    with refusal("predictions[0][1][0] is 'z' ... rank the images of its gallery_image_ids"):
         check_session([["a"], ["z"]], "predictions[0]", {"gallery": ["a", "b"]})
 
 
 # --- references ---
 
+SIGNED, SUBSET = ["positives", "negatives"], ["target", "reference", "subset"]
+
 
 @pytest.mark.parametrize(
     ("value", "fields", "text"),
     [
-        (
-            "a",
-            ["target"],
-            (
-                "references[2] is 'a'; a reference is a dict with 'target'. Fix: take them from "
-                "cir_metrics.references(rows)."
-            ),
-        ),
-        (
-            {"targets": "a"},
-            ["target"],
-            (
-                "references[2] has the unknown key 'targets'. Did you mean 'target'? Fix: use "
-                "'target', 'reference', 'subset', 'positives', 'negatives', 'gallery', 'num_turns'."
-            ),
-        ),
-        (
-            {"target": "a", "colour": "red"},
-            ["target"],
-            (
-                "references[2] has the unknown key 'colour'. Fix: use 'target', 'reference', 'subset', "
-                "'positives', 'negatives', 'gallery', 'num_turns'."
-            ),
-        ),
-        (
-            {"positives": ["a"]},
-            ["positives", "negatives"],
-            (
-                "references[2] lacks 'negatives'. Fix: add it; cir_metrics.references(rows) takes it "
-                "from a benchmark."
-            ),
-        ),
-        (
-            {"target": None},
-            ["target"],
-            "references[2]['target'] is None; an image id is a string. Fix: drop it.",
-        ),
-        (
-            {"target": 5.0},
-            ["target"],
-            "references[2]['target'] is 5.0; an image id is a string. Fix: write '5' if that is the id.",
-        ),
-        (
-            {"target": ""},
-            ["target"],
-            "references[2]['target'] is an empty string, which is not an image id. Fix: name the image.",
-        ),
-        (
-            {"target": "\ud800"},
-            ["target"],
-            (
-                "references[2]['target'] is '\\ud800', which holds half of a surrogate pair and is not "
-                "Unicode text. Fix: write the id as it was before it was decoded."
-            ),
-        ),
-        (
-            {"positives": []},
-            ["positives"],
-            "references[2]['positives'] is an empty list of positives. Fix: name at least one image.",
-        ),
-        (
-            {"positives": "a"},
-            ["positives"],
-            (
-                "references[2]['positives'] is 'a'; a list of positives is a list of image ids. Fix: "
-                "pass a list of strings."
-            ),
-        ),
-        (
-            {"positives": ["a", "a"]},
-            ["positives"],
-            (
-                "references[2]['positives'][1] is 'a', which stands at [0] already; a list of "
-                "positives names an image once. Fix: keep the first."
-            ),
-        ),
-        (
-            {"positives": ["a"], "negatives": None},
-            ["positives", "negatives"],
-            (
-                "references[2]['negatives'] is None; a list of hard negatives is a list of image ids. "
-                "Fix: pass a list of strings."
-            ),
-        ),
-        (
-            {"positives": ["a", "b"], "negatives": ["c", "b"]},
-            ["positives", "negatives"],
-            "references[2]: 'b' is both positive and hard negative. Fix: keep it in one of the two.",
-        ),
-        (
-            {"target": "a", "reference": "r", "subset": ["a", "b"]},
-            ["target", "reference", "subset"],
-            "references[2]: reference 'r' is not in the subset. Fix: give all its members.",
-        ),
-        (
-            {"target": "a", "reference": "r", "subset": ["r", "b"]},
-            ["target", "reference", "subset"],
-            "references[2]: target 'a' is not in the subset. Fix: give all its members.",
-        ),
-        (
-            {"target": "r", "reference": "r", "subset": ["r", "b"]},
-            ["target", "reference", "subset"],
-            "references[2]: 'r' is both target and reference. Fix: correct one of them.",
-        ),
-        (
-            {"positives": ["a"], "num_turns": 0},
-            ["positives"],
-            "references[2]['num_turns'] is 0; a session has 1 turn or more. Fix: give the number of turns.",
-        ),
-        (
-            {**QUERY, "target_image_id": None},
-            ["target"],
-            (
-                "references[2] (query_id '12'): 'target_image_id' is null. Fix: use a metric that this "
-                "benchmark has or, where the ground truth is withheld, the publisher's server."
-            ),
-        ),
-        (
-            {**QUERY, "subset_image_ids": []},
-            ["subset"],
-            (
-                "references[2] (query_id '12'): 'subset_image_ids' is empty. Fix: use a metric that "
-                "this benchmark has or, where the ground truth is withheld, the publisher's server."
-            ),
-        ),
-        (
-            SESSION,
-            ["target"],
-            (
-                "references[2] (session_id 's_1') lacks 'target_image_id'. Fix: pass a row of a "
-                "benchmark that has this metric."
-            ),
-        ),
-        (
-            {**SESSION, "ground_truth_ids": []},
-            ["positives"],
-            "references[2]['ground_truth_ids'] is an empty list of positives. Fix: name at least one image.",
-        ),
+        ("a", ["target"], "references[2] is 'a' ... take them from cir_metrics.references(rows)"),
+        ({"targets": "a"}, ["target"], "references[2] has the unknown key 'targets' ... use 'target',"),
+        ({"target": "a", "colour": "red"}, ["target"], "references[2] has the unknown key ... use 'target',"),
+        ({"positives": ["a"]}, SIGNED, "references[2] lacks 'negatives'"),
+        ({"target": None}, ["target"], "references[2]['target'] is None ... drop it"),
+        ({"target": 5.0}, ["target"], "references[2]['target'] is 5.0 ... write '5' if that is the id"),
+        ({"target": ""}, ["target"], "references[2]['target'] is an empty string ... name the image"),
+        ({"target": "\ud800"}, ["target"], "references[2]['target'] is '\\ud800' ... write the id as it was"),
+        ({"positives": []}, ["positives"], "references[2]['positives'] is an empty list"),
+        ({"positives": "a"}, ["positives"], "references[2]['positives'] is 'a' ... pass a list of strings"),
+        ({"positives": ["a", "a"]}, ["positives"], "references[2]['positives'][1] is 'a' ... keep the first"),
+        ({"positives": ["a"], "negatives": None}, SIGNED, "references[2]['negatives'] is None ... pass"),
+        ({"positives": ["a", "b"], "negatives": ["c", "b"]}, SIGNED, "references[2]: 'b' is both"),
+        ({"target": "a", "reference": "r", "subset": ["a"]}, SUBSET, "references[2]: reference 'r' is not"),
+        ({"target": "a", "reference": "r", "subset": ["r"]}, SUBSET, "references[2]: target 'a' is not"),
+        ({"target": "r", "reference": "r", "subset": ["r"]}, SUBSET, "references[2]: 'r' is both target"),
+        ({"positives": ["a"], "num_turns": 0}, ["positives"], "references[2]['num_turns'] is 0"),
+        ({**QUERY, "target_image_id": None}, ["target"], "references[2] (query_id '12') ... use a metric"),
+        ({**QUERY, "subset_image_ids": []}, ["subset"], "references[2] (query_id '12') ... use a metric"),
+        (SESSION, ["target"], "references[2] (session_id 's_1') lacks 'target_image_id' ... pass a row of"),
+        ({**SESSION, "ground_truth_ids": []}, ["positives"], "references[2]['ground_truth_ids'] is an empty"),
     ],
 )
 def test_malformed_references_are_refused(value: Any, fields: list[str], text: str) -> None:
-    with says(text):
+    with refusal(text):
         check_reference(value, "references[2]", fields)
 
 
@@ -388,7 +203,7 @@ def test_a_reference_is_projected_to_what_the_metric_needs() -> None:
     ],
 )
 def test_malformed_cutoffs_are_refused(ks: Any, text: str) -> None:
-    with says(text):
+    with refusal(text):
         check_cutoffs(ks)
 
 
@@ -403,39 +218,18 @@ def test_cutoffs_keep_their_order_and_lose_repeats() -> None:
     ("arguments", "text"),
     [
         ((["recall@1"], [["a"]], []), "1 rankings but 0 references. Fix: give one a query."),
-        (
-            (["recall@1"], [], []),
-            "rankings and references are empty: a mean over no queries is undefined. Fix: give at least one.",
-        ),
+        ((["recall@1"], [], []), "rankings and references are empty: a mean over no queries"),
         (("recall@1", [["a"]], [QUERY]), "metrics='recall@1' is one name. Fix: pass a list, ['recall@1']."),
         (([], [["a"]], [QUERY]), "metrics is empty. Fix: name at least one metric, such as 'recall@10'."),
-        (
-            (["hits@10"], [["a"]], [QUERY]),
-            "hits_at_k is a metric of sessions, and this benchmark has queries. Fix: leave it out.",
-        ),
-        (
-            (["recall_subset@1"], [["a"]], [QUERY]),
-            "recall_subset ranks the subset on its own. Fix: pass subset_rankings.",
-        ),
-        (
-            (["map@5", "recall_subset@1"], None, [QUERY]),
-            "no rankings, which map_at_k needs. Fix: pass rankings.",
-        ),
-        (
-            (["mean_rank"], [[]], [QUERY]),
-            "mean_rank: every ranking is empty, so a miss has no rank. Fix: rank at least one query.",
-        ),
-        (
-            (["recall@1"], [["b", "b"]], [QUERY]),
-            (
-                "rankings[0][1] is 'b', which stands at [0] already; a ranking names an image once. "
-                "Fix: keep the first."
-            ),
-        ),
+        ((["hits@10"], [["a"]], [QUERY]), "hits_at_k is a metric of sessions, ... leave it out"),
+        ((["recall_subset@1"], [["a"]], [QUERY]), "recall_subset ranks the subset ... pass subset_rankings"),
+        ((["map@5", "recall_subset@1"], None, [QUERY]), "no rankings ... pass rankings"),
+        ((["mean_rank"], [[]], [QUERY]), "mean_rank: every ranking is empty, so a miss has no rank"),
+        ((["recall@1"], [["b", "b"]], [QUERY]), "rankings[0][1] is 'b' ... keep the first"),
     ],
 )
 def test_single_turn_evaluation_refuses(arguments: Any, text: str) -> None:
-    with says(text):
+    with refusal(text):
         evaluate_single_turn(*arguments)
 
 
@@ -448,33 +242,24 @@ def test_single_turn_evaluation_refuses(arguments: Any, text: str) -> None:
     ],
 )
 def test_malformed_subset_rankings_are_refused(subset_rankings: Any, text: str) -> None:
-    with says(text):
+    with refusal(text):
         evaluate_single_turn(["recall_subset@1"], None, [QUERY], subset_rankings=subset_rankings)
 
 
-def test_an_unknown_variant_is_refused() -> None:
-    with says("variant='paper': pnr_map has no such variant. Fix: use one of 'equation', 'released_code'."):
-        evaluate_single_turn(["pnr_map@5"], [["a"]], [QUERY], variants={"pnr_map": "paper"})
-
-
 def test_an_unknown_metric_is_named() -> None:
-    with pytest.raises(
-        UnknownNameError, match=re.escape("no metric is printed as 'recal@5'. Did you mean 'recall@5'?")
-    ):
+    with pytest.raises(UnknownNameError, match=r"'recal@5'\. Did you mean 'recall@5'"):
         evaluate_single_turn(["recal@5"], [["a"]], [QUERY])
 
 
 def test_multi_turn_evaluation_refuses() -> None:
-    with says("recall_at_k is a metric of queries, and this benchmark has sessions. Fix: leave it out."):
+    with refusal("recall_at_k is a metric of queries, and this benchmark has sessions. Fix: leave it out."):
         evaluate_multi_turn(["recall@5"], [[["a"], ["a"]]], [SESSION])
-    with says("rankings[0] has 1 rankings, its session 2 turns. Fix: give one ranking a turn."):
+    with refusal("rankings[0] has 1 rankings, its session 2 turns. Fix: give one ranking a turn."):
         evaluate_multi_turn(["hits@5"], [[["a"]]], [SESSION])
 
 
 def test_target_is_never_replaced_by_positives() -> None:
-    with says(
-        "references[0] lacks 'target'. Fix: add it; cir_metrics.references(rows) takes it from a benchmark."
-    ):
+    with refusal("references[0] lacks 'target' ... add it; cir_metrics.references(rows)"):
         evaluate_single_turn(["recall@1"], [["a"]], [{"positives": ["a"]}])
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pickle
-import re
 import typing
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from says import refusal
 
 from cir_metrics import evaluation as coding
 from cir_metrics import measures
@@ -18,20 +18,12 @@ from cir_metrics.errors import InputError
 MASK = [[True, False]]
 
 
-def says(text: str) -> Any:
-    return pytest.raises(InputError, match=f"^{re.escape(text)}$")
-
-
-@pytest.mark.parametrize("measure", [measures.recall_at_k, measures.recall_subset, measures.map_subset])
-@pytest.mark.parametrize("k", [0, -1])
-def test_bad_cutoff_names_the_value(measure: Callable[..., float], k: int) -> None:
-    with says(f"k={k}; a cutoff is 1 or more. Fix: pass k=10, say."):
-        measure(np.array([1]), k)
-
-
 @pytest.mark.parametrize("k", [0, -3])
 def test_every_measure_checks_its_cutoff(k: int) -> None:
     calls: list[Callable[[], object]] = [
+        lambda: measures.recall_at_k([1], k),
+        lambda: measures.recall_subset([1], k),
+        lambda: measures.map_subset([1], k),
         lambda: measures.map_at_k(MASK, [1], k),
         lambda: measures.pnr_map(MASK, [[False, True]], [1], k),
         lambda: measures.hits_at_k([[1]], [1], k),
@@ -40,7 +32,7 @@ def test_every_measure_checks_its_cutoff(k: int) -> None:
         lambda: measures.hits_auc([[1]], [1], k),
     ]
     for call in calls:
-        with says(f"k={k}; a cutoff is 1 or more. Fix: pass k=10, say."):
+        with refusal(f"k={k}; a cutoff is 1 or more. Fix: pass k=10, say."):
             call()
 
 
@@ -55,34 +47,22 @@ def test_every_measure_checks_its_cutoff(k: int) -> None:
 )
 def test_malformed_ranks_are_refused(ranks: Any, text: str) -> None:
     for measure in (lambda: measures.recall_at_k(ranks, 5), lambda: measures.mean_rank(ranks)):
-        with says(text):
+        with refusal(text):
             measure()
 
 
 @pytest.mark.parametrize("measure", [measures.mean_rank, measures.median_rank])
 def test_an_unlisted_rank_has_no_mean(measure: Callable[..., float]) -> None:
-    with says("ranks[1] is UNLISTED. Fix: give unlisted targets a rank by cir_metrics.evaluation.censor."):
+    with refusal("ranks[1] is UNLISTED. Fix: give unlisted targets a rank by cir_metrics.evaluation.censor."):
         measure([1, coding.UNLISTED])
 
 
 @pytest.mark.parametrize(
     ("positive", "n_positives", "text"),
     [
-        (
-            [True],
-            [1],
-            "positive has shape (1,) and type bool. Fix: pass booleans of shape (n_queries, depth).",
-        ),
-        (
-            [[1, 0]],
-            [1],
-            "positive has shape (1, 2) and type int64. Fix: pass booleans of shape (n_queries, depth).",
-        ),
-        (
-            np.zeros((0, 2), dtype=bool),
-            [],
-            "positive has shape (0, 2) and type bool. Fix: pass booleans of shape (n_queries, depth).",
-        ),
+        ([True], [1], "positive has shape (1,) and type bool ... pass booleans of shape (n_queries, depth)"),
+        ([[1, 0]], [1], "positive has shape (1, 2) and type int64 ... pass booleans of shape"),
+        (np.zeros((0, 2), dtype=bool), [], "positive has shape (0, 2) and type bool ... pass booleans of"),
         (MASK, [1, 2], "n_positives has shape (2,) and type int64. Fix: pass 1 integers."),
         (MASK, [1.5], "n_positives has shape (1,) and type float64. Fix: pass 1 integers."),
         (MASK, [0], "n_positives[0] is 0, 1 are marked. Fix: count all, 1 or more."),
@@ -91,32 +71,24 @@ def test_an_unlisted_rank_has_no_mean(measure: Callable[..., float]) -> None:
     ],
 )
 def test_map_refuses_masks_and_counts_that_do_not_fit(positive: Any, n_positives: Any, text: str) -> None:
-    with says(text):
+    with refusal(text):
         measures.map_at_k(positive, n_positives, 5)
 
 
 def test_pnr_map_refuses_masks_that_do_not_fit_and_unknown_variants() -> None:
-    with says("positive has shape (1, 2), negative (1, 1). Fix: code both to one depth."):
+    with refusal("positive has shape (1, 2), negative (1, 1). Fix: code both to one depth."):
         measures.pnr_map(MASK, [[False]], [1], 5)
-    with says("place [0, 0] is positive and hard negative. Fix: an image is one of the two."):
+    with refusal("place [0, 0] is positive and hard negative. Fix: an image is one of the two."):
         measures.pnr_map(MASK, [[True, False]], [1], 5)
-    with says("variant='code': pnr_map has no such variant. Fix: use one of 'equation', 'released_code'."):
+    with refusal("variant='code': pnr_map has no such variant. Fix: use one of 'equation', 'released_code'."):
         measures.pnr_map(MASK, [[False, True]], [1], 5, variant="code")
 
 
 @pytest.mark.parametrize(
     ("ranks", "num_turns", "text"),
     [
-        (
-            [1],
-            [1],
-            ("ranks have shape (1,). Fix: pass shape (n_sessions, max_turns), with at least one query."),
-        ),
-        (
-            np.zeros((0, 2), dtype=int),
-            [],
-            "ranks have shape (0, 2). Fix: pass shape (n_sessions, max_turns), with at least one query.",
-        ),
+        ([1], [1], "ranks have shape (1,) ... pass shape (n_sessions, max_turns), with at least one query"),
+        (np.zeros((0, 2), dtype=int), [], "ranks have shape (0, 2) ... pass shape (n_sessions, max_turns),"),
         ([[1.5]], [1], "ranks are float64; a rank is a whole number. Fix: pass integers."),
         ([[1, 2], [1, 0]], [2, 2], "ranks[1, 1] is 0; ranks count from 1. Fix: add 1 to 0-based ranks."),
         ([[1, 2]], [3], "num_turns[0] is 3, ranks hold 2 turns. Fix: use 1 to 2."),
@@ -126,7 +98,7 @@ def test_pnr_map_refuses_masks_that_do_not_fit_and_unknown_variants() -> None:
 )
 def test_malformed_sessions_are_refused(ranks: Any, num_turns: Any, text: str) -> None:
     for measure in (measures.hits_at_k, measures.final_recall, measures.final_mrr, measures.hits_auc):
-        with says(text):
+        with refusal(text):
             measure(ranks, num_turns, 5)
 
 

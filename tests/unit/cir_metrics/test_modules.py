@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from says import refusal
 
 import cir_metrics
 from cir_metrics.catalogue import METRICS
@@ -51,10 +52,6 @@ def load(tmp_path: Path) -> Any:
     return load_into_a_folder_of_its_own
 
 
-def says(text: str) -> Any:
-    return pytest.raises(InputError, match=f"^{re.escape(text)}$")
-
-
 @pytest.mark.parametrize("name", METRICS)
 def test_every_module_refuses_what_is_malformed_and_stores_nothing_of_it(name: str, load: Any) -> None:
     """What that is, `test_inputs` says: here is one of each kind."""
@@ -72,7 +69,7 @@ def test_every_module_refuses_what_is_malformed_and_stores_nothing_of_it(name: s
         for call in (module.compute, module.add_batch):
             with pytest.raises(InputError, match=f"^{re.escape(start)}"):
                 call(predictions=predictions, references=references)
-    with says(f"{name}: nothing was added. Fix: pass predictions and references."):
+    with refusal(f"{name}: nothing was added. Fix: pass predictions and references."):
         module.compute()
 
 
@@ -81,16 +78,16 @@ def test_every_module_refuses_wrong_keywords(name: str, load: Any) -> None:
     prediction, reference = GOOD[name]
     module = load(name)
     takes = {"pnr_map": "ks, variant", "mean_rank": "gallery_size"}.get(name, "ks")
-    with says(f"{name} has no keyword 'k'. Fix: use predictions, references, {takes}."):
+    with refusal(f"{name} has no keyword 'k'. Fix: use predictions, references, {takes}."):
         module.compute(predictions=[prediction], references=[reference], k=5)
-    with says(f"{name} has no keyword 'extra'. Fix: use predictions, references."):
+    with refusal(f"{name} has no keyword 'extra'. Fix: use predictions, references."):
         module.add_batch(predictions=[prediction], references=[reference], extra=1)
-    with says(f"{name} has no keyword 'extra'. Fix: use prediction, reference."):
+    with refusal(f"{name} has no keyword 'extra'. Fix: use prediction, reference."):
         module.add(prediction=prediction, reference=reference, extra=1)
-    with says(f"{name} has no keyword 'predictions'. Fix: use prediction, reference."):
+    with refusal(f"{name} has no keyword 'predictions'. Fix: use prediction, reference."):
         module.add(prediction=prediction, reference=reference, predictions=prediction)
     if "ks" in takes:
-        with says("k=0; a cutoff is 1 or more. Fix: pass k=10, say."):
+        with refusal("k=0; a cutoff is 1 or more. Fix: pass k=10, say."):
             module.compute(predictions=[prediction], references=[reference], ks=(5, 0))
 
 
@@ -105,7 +102,7 @@ def test_incremental_use_equals_one_call(name: str, keep_in_memory: bool, load: 
     assert module.compute(predictions=[prediction], references=[reference]) == whole
     assert {type(value) for key, value in whole.items() if key != "censored"} == {float}
     # The module starts afresh.
-    with says(f"{name}: nothing was added. Fix: pass predictions and references."):
+    with refusal(f"{name}: nothing was added. Fix: pass predictions and references."):
         module.compute()
     with pytest.raises(InputError, match=r"^predictions\[0\] is None"):
         module.add(prediction=None, reference=reference)
@@ -116,11 +113,9 @@ def test_positions_count_from_the_first_that_was_added(load: Any) -> None:
     module = load("recall_at_k")
     module.add(prediction=["a"], reference={"target": "a"})
     module.add_batch(predictions=[["a"]] * 2, references=[{"target": "a"}] * 2)
-    with says("predictions[4] is an empty ranking. Fix: name at least one image."):
+    with refusal("predictions[4] is an empty ranking. Fix: name at least one image."):
         module.add_batch(predictions=[["a"], []], references=[{"target": "a"}] * 2)
-    with says(
-        "references[3] lacks 'target'. Fix: add it; cir_metrics.references(rows) takes it from a benchmark."
-    ):
+    with refusal("references[3] lacks 'target'"):
         module.add(prediction=["a"], reference={})
 
 
@@ -164,47 +159,44 @@ def test_a_dataset_is_a_list_of_rows(load: Any) -> None:
 
 def test_a_session_needs_one_ranking_a_turn(load: Any) -> None:
     for name in ("hits_at_k", "final_recall", "final_mrr", "hits_auc", "mean_rank"):
-        with says("predictions[0] has 1 rankings, its session 2 turns. Fix: give one ranking a turn."):
+        with refusal("predictions[0] has 1 rankings, its session 2 turns. Fix: give one ranking a turn."):
             load(name).compute(predictions=[[["b"]]], references=[SESSION])
-    with says("predictions[0] is one ranking, its reference a session. Fix: give one ranking a turn."):
+    with refusal("predictions[0] is one ranking, its reference a session. Fix: give one ranking a turn."):
         load("mean_rank").compute(predictions=[["b"]], references=[SESSION])
 
 
 def test_subset_rankings_hold_the_other_members(load: Any) -> None:
     module = load("recall_subset")
-    with says("predictions[0][1] is the reference image 'a'; it is not ranked. Fix: drop it."):
+    with refusal("predictions[0][1] is the reference image 'a'; it is not ranked. Fix: drop it."):
         module.compute(predictions=[["b", "a"]], references=[SUBSET])
-    with says("predictions[0][1] is 'z', which is not in the subset. Fix: rank its members."):
+    with refusal("predictions[0][1] is 'z', which is not in the subset. Fix: rank its members."):
         module.compute(predictions=[["b", "z"]], references=[SUBSET])
 
 
 def test_gallery_size_is_a_check(load: Any) -> None:
     module = load("mean_rank")
     predictions, references = [["a"], ["a", "b", "c"], ["c", "b", "a"]], [{"positives": ["b"]}] * 3
-    with says("predictions[1] ranks 3 images, gallery_size=2. Fix: give the true size."):
+    with refusal("predictions[1] ranks 3 images, gallery_size=2. Fix: give the true size."):
         module.compute(predictions=predictions, references=references, gallery_size=2)
     module.add_batch(predictions=predictions, references=references)
-    with says("predictions[1] ranks 3 images, gallery_size=2. Fix: give the true size."):
+    with refusal("predictions[1] ranks 3 images, gallery_size=2. Fix: give the true size."):
         module.compute(gallery_size=2)
     # What was added is still there.
     assert module.compute(gallery_size=3) == {"mean_rank": 2.0, "median_rank": 2.0, "censored": 1}
     for size in (0, 1.5, True, "9"):
-        with says(f"gallery_size={size!r}; a gallery has 1 image or more. Fix: give their number."):
+        with refusal(f"gallery_size={size!r}; a gallery has 1 image or more. Fix: give their number."):
             module.compute(predictions=predictions, references=references, gallery_size=size)
 
 
 def test_variant_is_chosen_by_name(load: Any) -> None:
     module = load("pnr_map")
-    arguments = {
-        "predictions": [["n", "b"]],
-        "references": [{"positives": ["b"], "negatives": ["n"]}],
-        "ks": [5],
-    }
+    references = [{"positives": ["b"], "negatives": ["n"]}]
+    arguments = {"predictions": [["n", "b"]], "references": references, "ks": [5]}
     assert (
         module.compute(**arguments) == module.compute(**arguments, variant="equation") == {"pnr_map@5": 0.25}
     )
     assert module.compute(**arguments, variant="released_code") == {"pnr_map@5": 0.5}
-    with says("variant='paper': pnr_map has no such variant. Fix: use one of 'equation', 'released_code'."):
+    with refusal("variant='paper': pnr_map has no such variant ... use one of 'equation', 'released_code'"):
         module.compute(**arguments, variant="paper")
 
 

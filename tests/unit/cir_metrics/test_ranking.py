@@ -2,55 +2,35 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
 import pytest
+from says import refusal
 
-from cir_metrics.errors import InputError
 from cir_metrics.ranking import best_target_ranks, target_ranks, top_k
 
 SCORES = [[0.1, 0.9, 0.5]]
 
 
-def says(text: str) -> Any:
-    return pytest.raises(InputError, match=f"^{re.escape(text)}$")
-
-
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (
-            ([[0.1, float("nan")]], np.array([0])),
-            ("scores[0, 1] is NaN, which has no rank. Fix: find where it arose."),
-        ),
-        (
-            ([0.1, 0.2], np.array([0])),
-            "scores have shape (2,) and type float64. Fix: pass numbers of shape (n_queries, n_gallery).",
-        ),
-        (
-            ([["a"]], np.array([0])),
-            "scores have shape (1, 1) and type <U1. Fix: pass numbers of shape (n_queries, n_gallery).",
-        ),
-        (
-            (np.zeros((0, 3)), np.array([], dtype=int)),
-            "scores have shape (0, 3) and type float64. Fix: pass numbers of shape (n_queries, n_gallery).",
-        ),
+        (([[0.1, float("nan")]], np.array([0])), "scores[0, 1] is NaN ... find where it arose"),
+        (([0.1, 0.2], np.array([0])), "scores have shape (2,) and type float64 ... pass numbers of shape"),
+        (([["a"]], np.array([0])), "scores have shape (1, 1) and type <U1 ... pass numbers of shape"),
+        ((np.zeros((0, 3)), np.array([], dtype=int)), "scores have shape (0, 3) and type ... pass numbers"),
         ((SCORES, np.array([0, 1])), "targets for 2 queries, scores for 1. Fix: give each its own."),
         ((SCORES, np.array([3])), "targets[0] holds 3; columns are 0 to 2. Fix: correct it."),
         ((SCORES, np.array([-1])), "targets[0] holds -1; columns are 0 to 2. Fix: correct it."),
-        (
-            (SCORES, np.array([[1, 1]])),
-            ("targets[0] is [1, 1], which names a column twice. Fix: name it once."),
-        ),
+        ((SCORES, np.array([[1, 1]])), "targets[0] is [1, 1] ... name it once"),
         ((SCORES, [np.array([], dtype=int)]), "targets[0] is []. Fix: give one column number or more."),
         ((SCORES, np.array([0.5])), "targets[0] is [0.5]. Fix: give one column number or more."),
     ],
 )
 def test_target_ranks_refuse_scores_and_targets_that_do_not_fit(arguments: Any, text: str) -> None:
     for function in (target_ranks, best_target_ranks):
-        with says(text):
+        with refusal(text):
             function(*arguments)
 
 
@@ -65,7 +45,7 @@ def test_target_ranks_refuse_scores_and_targets_that_do_not_fit(arguments: Any, 
     ],
 )
 def test_malformed_excluded_columns_are_refused(excluded: Any, text: str) -> None:
-    with says(text):
+    with refusal(text):
         target_ranks(SCORES, np.array([0]), excluded=excluded)
 
 
@@ -73,39 +53,16 @@ def test_malformed_excluded_columns_are_refused(excluded: Any, text: str) -> Non
     ("scores", "ids", "k", "text"),
     [
         (SCORES, ["a", "b"], 1, "2 gallery ids but 3 columns of scores. Fix: name each column."),
-        (
-            SCORES,
-            ["a", "b", "a"],
-            1,
-            (
-                "gallery_ids[2] is 'a', which stands at [0] already; a gallery names an image once. "
-                "Fix: keep the first."
-            ),
-        ),
+        (SCORES, ["a", "b", "a"], 1, "gallery_ids[2] is 'a', which stands at [0] already ... keep the first"),
         (SCORES, ["a", None, "c"], 1, "gallery_ids[1] is None; an image id is a string. Fix: drop it."),
-        (
-            SCORES,
-            ["a", "b", "c"],
-            "2",
-            "k='2'; a cutoff is a whole number, 1 or more. Fix: pass k=10, say.",
-        ),
-        (
-            [[1, 2], [1]],
-            ["a", "b"],
-            1,
-            "scores is not a rectangular array: its rows differ in length. Fix: pad the short ones.",
-        ),
+        (SCORES, ["a", "b", "c"], "2", "k='2'; a cutoff is a whole number, 1 or more. Fix: pass k=10, say."),
+        ([[1, 2], [1]], ["a", "b"], 1, "scores is not a rectangular array: its rows differ in length"),
         (SCORES, ["a", "b", "c"], 0, "k=0; a cutoff is 1 or more. Fix: pass k=10, say."),
-        (
-            [[float("nan"), 0.0, 0.0]],
-            ["a", "b", "c"],
-            1,
-            "scores[0, 0] is NaN, which has no rank. Fix: find where it arose.",
-        ),
+        ([[float("nan"), 0.0, 0.0]], ["a", "b", "c"], 1, "scores[0, 0] is NaN ... find where it arose"),
     ],
 )
 def test_top_k_refuses_scores_and_ids_that_do_not_fit(scores: Any, ids: list[str], k: int, text: str) -> None:
-    with says(text):
+    with refusal(text):
         top_k(scores, ids, k)
 
 

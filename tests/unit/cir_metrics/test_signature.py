@@ -8,6 +8,7 @@ import re
 from typing import Any
 
 import pytest
+from says import refusal, says
 
 from cir_metrics.catalogue import METRICS, check_variant, metric, parse_metric
 from cir_metrics.errors import InputError, UnknownNameError
@@ -62,11 +63,7 @@ def test_key_has_whole_hashes_and_neither_n_nor_package_version() -> None:
 
 
 CHANGES: list[tuple[str, dict[str, Any], str]] = [
-    (
-        "benchmark",
-        {"benchmark": "fashioniq/dress_val_union"},
-        ("fashioniq/dress_val#1 against fashioniq/dress_val_union#1"),
-    ),
+    ("benchmark", {"benchmark": "cirr/val"}, "fashioniq/dress_val#1 against cirr/val#1"),
     ("benchmark", {"benchmark_version": 2}, "fashioniq/dress_val#1 against fashioniq/dress_val#2"),
     # The first seven characters agree, the hashes do not.
     ("data", {"data_hash": DATA[:-1] + "f"}, f"{DATA} against {DATA[:-1]}f"),
@@ -166,31 +163,16 @@ def test_to_dict_is_json_and_holds_the_key() -> None:
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        (
-            {"gallery_hash": None},
-            "a signature has both gallery hash and size, or neither. Fix: pass both or None twice.",
-        ),
-        (
-            {"reference": "dropped"},
-            "reference='dropped'. Fix: use one of 'kept', 'removed', 'outside', 'none'.",
-        ),
-        (
-            {"reference_held": (3, 2)},
-            (
-                "reference_held=(3, 2). Fix: pass how many lists hold the reference, and how many were "
-                "looked at, which are at least as many."
-            ),
-        ),
-        (
-            {"reference_declared": "outside"},
-            "reference_declared='outside'. Fix: use one of '', 'kept', 'removed'.",
-        ),
+        ({"gallery_hash": None}, "a signature has both gallery hash and size, or neither"),
+        ({"reference": "dropped"}, "reference='dropped' ... use one of 'kept', 'removed', 'outside', 'none'"),
+        ({"reference_held": (3, 2)}, "reference_held=(3, 2) ... pass how many lists hold the reference"),
+        ({"reference_declared": "outside"}, "reference_declared='outside' ... use one of '', 'kept'"),
         ({"ties": "first"}, "ties='first'. Fix: use one of 'last', 'listed'."),
         ({"variant": "code"}, "variant='code': recall_at_k has no such variant. Fix: use one of 'equation'."),
     ],
 )
 def test_malformed_signatures_are_refused(change: dict[str, Any], text: str) -> None:
-    with pytest.raises(InputError, match=f"^{re.escape(text)}$"):
+    with refusal(text):
         signature(**change)
 
 
@@ -317,50 +299,20 @@ def test_a_printed_metric_is_parsed_into_module_and_cutoff(
     ("printed", "error", "text"),
     [
         ("recall", InputError, "'recall' names no cutoff. Fix: write 'recall@K', such as 'recall@1'."),
-        (
-            "recall@0",
-            InputError,
-            "'recall@0': k=0; a cutoff is 1 or more. Fix: ask for recall@1 or more.",
-        ),
-        (
-            "recall@-5",
-            InputError,
-            "'recall@-5': k=-5; a cutoff is 1 or more. Fix: ask for recall@1 or more.",
-        ),
-        (
-            "mean_rank@5",
-            InputError,
-            ("'mean_rank@5' names a cutoff; mean_rank has none. Fix: write 'mean_rank'."),
-        ),
-        (
-            "pnr_map@5@turn1",
-            InputError,
-            (
-                "'pnr_map@5@turn1' names a turn; only hits, recall, map, mean_rank have a value a turn. "
-                "Fix: drop '@turn1'."
-            ),
-        ),
-        (
-            "recal@5",
-            UnknownNameError,
-            "no metric is printed as 'recal@5'. Did you mean 'recall@5'? `cir metrics list` shows all.",
-        ),
-        (
-            "recall_at_k@5",
-            UnknownNameError,
-            "no metric is printed as 'recall_at_k@5'. Did you mean 'recall@5'? `cir metrics list` shows all.",
-        ),
+        ("recall@0", InputError, "'recall@0': k=0; a cutoff is 1 or more. Fix: ask for recall@1 or more."),
+        ("recall@-5", InputError, "'recall@-5': k=-5; a cutoff is 1 or more. Fix: ask for recall@1 or more."),
+        ("mean_rank@5", InputError, "'mean_rank@5' names a cutoff ... write 'mean_rank'"),
+        ("pnr_map@5@turn1", InputError, "'pnr_map@5@turn1' names a turn ... drop '@turn1'"),
+        ("recal@5", UnknownNameError, "'recal@5'. Did you mean 'recall@5'? `cir metrics list`"),
+        ("recall_at_k@5", UnknownNameError, "'recall_at_k@5'. Did you mean 'recall@5'? `cir metrics list`"),
         ("zzz", UnknownNameError, "no metric is printed as 'zzz'. `cir metrics list` shows all."),
-        (
-            "recall@five",
-            UnknownNameError,
-            "no metric is printed as 'recall@five'. Did you mean 'recall@1'? `cir metrics list` shows all.",
-        ),
+        ("recall@five", UnknownNameError, "'recall@five'. Did you mean 'recall@1'? `cir metrics list`"),
     ],
 )
 def test_malformed_names_are_refused(printed: str, error: type[Exception], text: str) -> None:
-    with pytest.raises(error, match=f"^{re.escape(text)}$"):
+    with pytest.raises(error) as caught:
         parse_metric(printed)
+    says(caught, *text.split(" ... "))
 
 
 def test_module_names_are_looked_up_with_a_hint() -> None:
