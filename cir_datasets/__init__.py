@@ -4,8 +4,6 @@
 and imports nothing heavy: names below are loaded when they are used.
 """
 
-from importlib import import_module
-
 import lazy_loader
 
 from cir_metrics import hooks
@@ -13,4 +11,4 @@ from cir_metrics import hooks
 # The names, and the modules that hold them, stand in __init__.pyi.
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
-hooks.on_import("datasets", lambda datasets: import_module("cir_datasets.hook").wrap(datasets))
+hooks.wrap_after_import("datasets", "cir_datasets.hook")

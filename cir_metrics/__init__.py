@@ -14,12 +14,10 @@ imported) and loads nothing else; what is named below is imported when first use
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import sys
-import threading
 import warnings
-from collections.abc import Callable, Sequence
-from importlib.abc import MetaPathFinder
+from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
@@ -66,76 +64,66 @@ def __dir__() -> list[str]:
 
 
 class Hooks(MetaPathFinder):
-    """Runs functions right after another library is imported, in whichever order, without importing it.
+    """Has libraries wrapped right after their import, in whichever order, without importing them.
 
-    It stands at the front of `sys.meta_path`, lets the ordinary finders find the module, has the module's
-    loader call the functions when the module's code has run, and takes itself off the path when nothing is
-    waited for.
+    It stands at the front of `sys.meta_path`, lets the other finders find a library, and has the library's
+    loader call the wrapping function when the library's code has run.
     """
 
     def __init__(self) -> None:
         """Wait for nothing yet."""
-        self._lock = threading.RLock()
-        self._waiting: dict[str, list[Callable[[ModuleType], None]]] = {}
-        self._searching = threading.local()
+        self._homes: dict[str, str] = {}
 
-    def on_import(self, module_name: str, callback: Callable[[ModuleType], None]) -> None:
-        """Call `callback(module)` once, after the named module has been executed.
+    def wrap_after_import(self, library: str, home: str) -> None:
+        """Call `home`'s `wrap(library)` after each import of a library, at once where it is imported already.
 
-        The call comes at once where the module is imported already. Where another thread is importing it,
-        this waits for that thread. A failed import keeps the callback for the next attempt.
+        Where another thread is importing it, this waits for that thread. A failed import calls nothing, the
+        next attempt does.
 
         Args:
-            module_name: absolute name, such as `evaluate`.
-            callback: takes the module; what it raises goes to whoever imports the module.
-
-        Example:
-            >>> hooks.on_import("json", lambda module: print(module.__name__))
-            json
+            library: absolute name of a module, such as `evaluate`.
+            home: the module that holds `wrap`, imported with the library; a second call of `wrap` on the same
+                library must change nothing. What it raises goes to whoever imports the library.
         """
-        with self._lock:
-            self._waiting.setdefault(module_name, []).append(callback)
-            if self not in sys.meta_path:
-                sys.meta_path.insert(0, self)
-        if sys.modules.get(module_name) is not None:
-            self._call(importlib.import_module(module_name), module_name)
+        self._homes[library] = home
+        if self not in sys.meta_path:
+            sys.meta_path.insert(0, self)
+        if sys.modules.get(library) is not None:
+            importlib.import_module(home).wrap(importlib.import_module(library))
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Find what the other finders find, for the modules that are waited for."""
-        names: set[str] = self._searching.__dict__.setdefault("names", set())
-        if fullname not in self._waiting or fullname in names:
+        """Find what the other finders find, for the libraries that are waited for."""
+        if fullname not in self._homes:
             return None
-        names.add(fullname)
-        try:
-            spec = importlib.util.find_spec(fullname)
-        finally:
-            names.discard(fullname)
+        specs = (each.find_spec(fullname, path, target) for each in sys.meta_path if each is not self)
+        spec = next((spec for spec in specs if spec is not None), None)
         if spec is not None and hasattr(spec.loader, "exec_module"):
-            self._call_after(spec.loader)
+            spec.loader = _Wrapping(spec.loader, self._homes[fullname])
         return spec
 
-    def _call_after(self, loader: Any) -> None:
-        """Have a module's own loader run the callbacks when it has run the module."""
-        execute = loader.exec_module
 
-        def exec_module(module: ModuleType) -> None:
-            loader.exec_module = execute
-            execute(module)
-            self._call(sys.modules.get(module.__name__, module), module.__name__)
+class _Wrapping(Loader):
+    """A library's own loader, and the call that follows; other hooks may have put theirs around it."""
 
-        loader.exec_module = exec_module
+    def __init__(self, loader: Any, home: str) -> None:
+        self._loader, self._home = loader, home
 
-    def _call(self, module: ModuleType, module_name: str) -> None:
-        """Call what waits for the module; the lock makes sure that each callback is taken once."""
-        with self._lock:
-            callbacks = self._waiting.pop(module_name, [])
-            if not self._waiting and self in sys.meta_path:
-                sys.meta_path.remove(self)
-        for callback in callbacks:
-            callback(module)
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loader, name)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        made: ModuleType | None = self._loader.create_module(spec)
+        return made
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__loader__ = self._loader
+        if module.__spec__ is not None:
+            module.__spec__.loader = self._loader
+        self._loader.exec_module(module)
+        importlib.import_module(self._home).wrap(sys.modules.get(module.__name__, module))
 
 
 hooks = Hooks()
-hooks.on_import("evaluate", lambda evaluate: importlib.import_module("cir_metrics.hook").wrap(evaluate))
+hooks.wrap_after_import("evaluate", "cir_metrics.hook")

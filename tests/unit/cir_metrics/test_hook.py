@@ -1,4 +1,4 @@
-"""Functions that run when another module has been imported."""
+"""A library is wrapped when it has been imported, whoever imports it first."""
 
 from __future__ import annotations
 
@@ -16,6 +16,12 @@ import pytest
 from cir_metrics import Hooks
 
 _numbers = itertools.count()
+HOME = """
+calls = []
+
+def wrap(module):
+    calls.append((module.__name__, module.value))
+"""
 
 
 class Made:
@@ -34,117 +40,125 @@ class Made:
 @pytest.fixture
 def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Made]:
     monkeypatch.syspath_prepend(tmp_path)
-    before = list(sys.meta_path)
     yield Made(tmp_path)
-    assert sys.meta_path == before
     for name in [name for name in sys.modules if name.startswith("post_import_example_")]:
         del sys.modules[name]
 
 
 @pytest.fixture
-def hooks() -> Hooks:
+def home(make: Made) -> ModuleType:
+    """A module whose `wrap` notes what it is called with."""
+    return importlib.import_module(make(HOME))
+
+
+@pytest.fixture
+def hooks(monkeypatch: pytest.MonkeyPatch) -> Hooks:
     """In which nobody else waits."""
+    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
     return Hooks()
 
 
-def test_runs_after_the_module_has_been_executed(make: Made, hooks: Hooks) -> None:
-    name, seen = make(), []
-    hooks.on_import(name, lambda module: seen.append(module.value))
-    assert seen == []
-    module = importlib.import_module(name)
-    assert seen == [1]
-    importlib.import_module(name)
-    assert seen == [1]
-    assert module is sys.modules[name]
-
-
-def test_runs_at_once_where_the_module_is_there(make: Made, hooks: Hooks) -> None:
-    name, seen = make(), []
-    module = importlib.import_module(name)
-    hooks.on_import(name, seen.append)
-    assert seen == [module]
-
-
-def test_a_hook_leaves_no_trace_after_the_import(make: Made, hooks: Hooks) -> None:
+def test_wraps_after_the_module_has_been_executed(make: Made, hooks: Hooks, home: ModuleType) -> None:
     name = make()
-    path_before = list(sys.meta_path)
-    hooks.on_import(name, lambda module: None)
-    assert sys.meta_path != path_before
-    hooked = importlib.import_module(name)
-    assert sys.meta_path == path_before
-    other = importlib.import_module(make())
-    assert type(hooked.__loader__) is type(other.__loader__)
-    assert hooked.__spec__ is not None
-    assert hooked.__spec__.loader is hooked.__loader__
-    assert Path(str(hooked.__file__)).name == f"{name}.py"
+    hooks.wrap_after_import(name, home.__name__)
+    assert home.calls == []
+    module = importlib.import_module(name)
+    assert home.calls == [(name, 1)]
+    assert importlib.import_module(name) is module is sys.modules[name]
+    assert home.calls == [(name, 1)]
 
 
-def test_runs_several_in_the_order_given(make: Made, hooks: Hooks) -> None:
-    name, seen = make(), []
-    for number in range(3):
-        hooks.on_import(name, lambda module, number=number: seen.append(number))
+def test_wraps_at_once_where_the_module_is_there(make: Made, hooks: Hooks, home: ModuleType) -> None:
+    name = make()
     importlib.import_module(name)
-    assert seen == [0, 1, 2]
+    hooks.wrap_after_import(name, home.__name__)
+    assert home.calls == [(name, 1)]
 
 
-def test_finding_a_module_is_not_importing_it(make: Made, hooks: Hooks) -> None:
-    name, seen = make(), []
-    hooks.on_import(name, seen.append)
+def test_a_wrapped_module_has_its_own_loader(make: Made, hooks: Hooks, home: ModuleType) -> None:
+    name = make()
+    hooks.wrap_after_import(name, home.__name__)
+    module, other = importlib.import_module(name), importlib.import_module(make())
+    assert type(module.__loader__) is type(other.__loader__)
+    assert module.__spec__ is not None
+    assert module.__spec__.loader is module.__loader__
+    assert Path(str(module.__file__)).name == f"{name}.py"
+
+
+def test_finding_a_module_is_not_importing_it(make: Made, hooks: Hooks, home: ModuleType) -> None:
+    name = make()
+    hooks.wrap_after_import(name, home.__name__)
     spec = importlib.util.find_spec(name)
     assert spec is not None
     assert spec.loader is not None
     assert spec.loader.get_source(name) == "value = 1\n"  # type: ignore[attr-defined]
-    assert seen == []
+    assert home.calls == []
     importlib.import_module(name)
-    assert len(seen) == 1
+    assert len(home.calls) == 1
 
 
-def test_a_failed_import_keeps_the_callback(make: Made, hooks: Hooks) -> None:
-    name = make("import os\nif 'POST_IMPORT_FAIL' in os.environ: raise RuntimeError('not yet')\n")
-    seen: list[ModuleType] = []
-    hooks.on_import(name, seen.append)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("POST_IMPORT_FAIL", "1")
-        with pytest.raises(RuntimeError, match="not yet"):
-            importlib.import_module(name)
-    assert seen == []
+def test_a_failed_import_is_followed_by_the_next_attempt(
+    make: Made, hooks: Hooks, home: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = make("import os\nif 'POST_IMPORT_FAIL' in os.environ: raise RuntimeError('not yet')\nvalue = 1\n")
+    hooks.wrap_after_import(name, home.__name__)
+    monkeypatch.setenv("POST_IMPORT_FAIL", "1")
+    with pytest.raises(RuntimeError, match="not yet"):
+        importlib.import_module(name)
+    assert home.calls == []
+    monkeypatch.delenv("POST_IMPORT_FAIL")
     importlib.import_module(name)
-    assert len(seen) == 1
+    assert len(home.calls) == 1
 
 
-def test_a_module_that_does_not_exist_stays_missing(hooks: Hooks) -> None:
+def test_a_module_that_does_not_exist_stays_missing(hooks: Hooks, home: ModuleType) -> None:
     name = "post_import_example_that_is_nowhere"
-    hooks.on_import(name, lambda module: None)
-    try:
-        with pytest.raises(ModuleNotFoundError, match=name):
-            importlib.import_module(name)
-        assert name in hooks._waiting
-    finally:
-        sys.meta_path.remove(hooks)
+    hooks.wrap_after_import(name, home.__name__)
+    with pytest.raises(ModuleNotFoundError, match=name):
+        importlib.import_module(name)
+    assert home.calls == []
 
 
-def test_a_module_that_is_barred_is_left_alone(hooks: Hooks, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_module_that_is_barred_is_left_alone(
+    hooks: Hooks, home: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
     name = "post_import_example_that_is_barred"
     monkeypatch.setitem(sys.modules, name, None)
-    hooks.on_import(name, lambda module: None)
-    sys.meta_path.remove(hooks)
+    hooks.wrap_after_import(name, home.__name__)
+    assert home.calls == []
 
 
-def test_many_threads_run_each_callback_once(make: Made, hooks: Hooks) -> None:
+@pytest.mark.parametrize("ours_first", [True, False])
+def test_hooks_of_another_library_run_as_well(
+    make: Made, hooks: Hooks, home: ModuleType, ours_first: bool
+) -> None:
+    wrapt = pytest.importorskip("wrapt")
+    importer = importlib.import_module("wrapt.importer")
+    name, seen = make(), []
+    wrapt.register_post_import_hook(seen.append, name)
+    hooks.wrap_after_import(name, home.__name__)
+    sys.meta_path.insert(1 if ours_first else 0, importer.ImportHookFinder())
+    module = importlib.import_module(name)
+    assert seen == [module]
+    assert set(home.calls) == {(name, 1)}
+
+
+def test_threads_that_import_it_all_find_it_wrapped(make: Made, hooks: Hooks, home: ModuleType) -> None:
     name = make("import time\ntime.sleep(0.05)\nvalue = 1\n")
-    seen: list[tuple[int, int]] = []
+    wrapped: list[bool] = []
     start = threading.Barrier(16)
 
     def work(number: int) -> None:
         start.wait()
         if number % 2:
             importlib.import_module(name)
-        hooks.on_import(name, lambda module: seen.append((number, module.value)))
+        hooks.wrap_after_import(name, home.__name__)
         importlib.import_module(name)
+        wrapped.append((name, 1) in home.calls)
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(16)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(seen) == [(number, 1) for number in range(16)]
+    assert wrapped == [True] * 16
