@@ -175,7 +175,7 @@ def format_values(incomplete: str) -> list[str]:
         >>> format_values("l")
         ['latex']
     """
-    from cir_datasets.common.tables import FORMATS
+    from cir_datasets.common.terminal import FORMATS
 
     return [name for name in FORMATS if name.startswith(incomplete)]
 
@@ -272,7 +272,7 @@ class PrintsTables(LoadsBenchmarks):
 
     def __post_init__(self) -> None:
         """Refuse two formats, and one that there is not."""
-        from cir_datasets.common.tables import check_format
+        from cir_datasets.common.terminal import check_format
         from cir_metrics.errors import CallError
 
         if self.as_json and self.format not in (None, "json"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from cir_datasets.common.tables import Cell, Table
+from cir_datasets.common.terminal import Cell, Table
 
 PICTURE_TOKENS = 85
 """Of a small picture, as in the low detail of OpenAI's older models; servers count pictures differently."""

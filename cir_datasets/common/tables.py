@@ -1,8 +1,4 @@
-"""Tables of results as values, and how they are written: terminal text, CSV, Markdown, LaTeX, JSON.
-
-Who makes a table decides what its cells say; who renders it decides how that looks. Scores are shown in per
-cent in a cell's `text` and kept as fractions in its `value`, which CSV and JSON give in full precision.
-"""
+"""Tables in forms for files: CSV, Markdown, LaTeX and JSON; CSV and JSON give numbers in full precision."""
 
 from __future__ import annotations
 
@@ -11,14 +7,9 @@ import io
 import json
 import re
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from cir_datasets.common.terminal import fitted
-from cir_metrics.errors import CallError, UnknownNameError, did_you_mean
-
-FORMATS = ("table", "json", "csv", "latex", "markdown")
-"""Formats that tables are written in; `table` is text for a terminal."""
+from cir_datasets.common.terminal import Cell, Table, check_format, printable, tables_text
 
 _NUMBER = re.compile(r"[+-]?\d[\d,]*(\.\d+)?(e[+-]?\d+)?")
 _LONG = ("table", "row", "name", "column", "value", "text", "mark")
@@ -41,71 +32,6 @@ _LATEX = {
 _FORMULA = re.compile(r"'*\s*[=+\-@＝＋－＠]|'*[\t\r\n]")
 
 
-@dataclass(frozen=True)
-class Cell:
-    """One cell of a table.
-
-    Args:
-        text: what is shown, such as `49.83`.
-        value: the number behind it in full precision (scores: a fraction), or None where it is not a number.
-        superscript: marks shown behind the text, such as the letters of the methods that it beats.
-        bold: whether it stands out; a star in a terminal.
-        underline: whether it stands out second; an underscore in a terminal.
-    """
-
-    text: str
-    value: float | None = None
-    superscript: str = ""
-    bold: bool = False
-    underline: bool = False
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table: title, heads of its columns, rows of cells, and notes below it.
-
-    Args:
-        title: what it shows.
-        columns: heads, at least one.
-        rows: as many cells each as there are columns; the first cell names the row.
-        notes: sentences that a reader of the numbers must know.
-        spans: heads above heads, each with the number of columns below it, from the first column on; a
-            column's own head begins with that of its span. LaTeX sets them as a line of their own.
-        rules: numbers of rows (from 0) that a new block begins with: a rule stands above, an empty row in
-            Markdown.
-        kept: places of the columns that stay where a screen has no room for all.
-
-    Raises:
-        CallError: a row has more or fewer cells than there are columns, or the spans do not cover them.
-    """
-
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-    notes: tuple[str, ...] = ()
-    spans: tuple[tuple[str, int], ...] = ()
-    rules: tuple[int, ...] = ()
-    kept: tuple[int, ...] = (0, 1)
-
-    def __post_init__(self) -> None:
-        """Refuse rows and spans that do not fit the head."""
-        if self.spans and sum(width for _, width in self.spans) != len(self.columns):
-            raise CallError(
-                f"table {self.title!r}: its spans do not cover its {len(self.columns)} columns. "
-                "Fix: let their widths add up to the number of columns."
-            )
-        for number, row in enumerate(self.rows, start=1):
-            if len(row) != len(self.columns):
-                raise CallError(
-                    f"table {self.title!r}: row {number} has {len(row)} cells, the head has "
-                    f"{len(self.columns)}. Fix: give every row a cell a column."
-                )
-
-    def numeric(self) -> set[int]:
-        """Places of the columns that hold numbers, so that they are set to the right."""
-        return {place for row in self.rows for place, cell in enumerate(row) if cell.value is not None}
-
-
 def render(tables: Sequence[Table], format: str) -> str:
     """Tables as text, without a line feed at the end.
 
@@ -122,15 +48,19 @@ def render(tables: Sequence[Table], format: str) -> str:
     Example:
         >>> row = (Cell("CLIP_sum"), Cell("49.83", 0.4983, "a"))
         >>> scores = Table("Scores", ("method", "recall@5"), (row,))
-        >>> print(render([scores], "table"))
-        Scores
-        method    recall@5
-        CLIP_sum   49.83^a
         >>> print(render([scores], "csv"))
         method,recall@5
         CLIP_sum,0.4983
     """
-    return _renderer(format)(tables)
+    check_format(format)
+    writers: dict[str, Callable[[Sequence[Table]], str]] = {
+        "table": tables_text,
+        "json": lambda tables: json.dumps([_document(t) for t in tables], ensure_ascii=False, indent=2),
+        "csv": _csv,
+        "latex": lambda tables: "\n\n".join(map(_latex, tables)),
+        "markdown": lambda tables: "\n\n".join(map(_markdown, tables)),
+    }
+    return writers[format](tables)
 
 
 def render_or_json(
@@ -156,57 +86,6 @@ def render_or_json(
     if format == "json":
         return json.dumps(values(), ensure_ascii=False, indent=2)
     return render(list(tables()), format)
-
-
-def check_format(format: str) -> None:
-    """Refuse a format that does not exist.
-
-    Raises:
-        UnknownNameError: there is no such format; the message names the nearest.
-    """
-    _renderer(format)
-
-
-def _renderer(format: str) -> Callable[[Sequence[Table]], str]:
-    writers: dict[str, Callable[[Sequence[Table]], str]] = {
-        "table": lambda tables: "\n\n".join(map(_terminal, tables)),
-        "json": lambda tables: json.dumps([_document(t) for t in tables], ensure_ascii=False, indent=2),
-        "csv": _csv,
-        "latex": lambda tables: "\n\n".join(map(_latex, tables)),
-        "markdown": lambda tables: "\n\n".join(map(_markdown, tables)),
-    }
-    if format not in writers:
-        raise UnknownNameError(
-            f"no format {format!r}.{did_you_mean(format, FORMATS)} Fix: use one of {', '.join(FORMATS)}."
-        )
-    return writers[format]
-
-
-def _plain(text: str) -> str:
-    """Text without line ends and control characters, which a name in a foreign file may hold."""
-    return "".join(each if each.isprintable() else " " for each in text)
-
-
-def _terminal(table: Table) -> str:
-    """Columns that the screen has room for; marks stand behind the numbers, whose digits stay in line."""
-    right = table.numeric()
-    columns = []
-    for place, head in enumerate(table.columns):
-        cells = [row[place] for row in table.rows]
-        marks = [
-            ("*" if cell.bold else "")
-            + ("_" if cell.underline else "")
-            + (f"^{cell.superscript}" if cell.superscript else "")
-            for cell in cells
-        ]
-        widest = max(map(len, marks), default=0) if place in right else 0
-        texts = (_plain(cell.text) + mark.ljust(widest) for cell, mark in zip(cells, marks, strict=True))
-        columns.append([head, *texts])
-    head, *lines = fitted(list(zip(*columns, strict=True)), right=right, keep=table.kept).split("\n")
-    rule = "-" * max(map(len, (head, *lines[: len(table.rows)])))
-    for above in sorted(table.rules, reverse=True):
-        lines.insert(above, rule)
-    return "\n".join([_plain(table.title), head, *lines, *map(_plain, table.notes)])
 
 
 def _document(table: Table) -> dict[str, object]:
@@ -263,7 +142,7 @@ def _value(cell: Cell) -> str:
 
 def _spreadsheet(text: str) -> str:
     """Text that no spreadsheet takes for a formula: an apostrophe stands before what begins like one."""
-    text = _plain(text)
+    text = printable(text)
     return text if text == "-" or _NUMBER.fullmatch(text) else guarded(text)
 
 
@@ -303,7 +182,7 @@ def _markdown_cell(cell: Cell) -> str:
 
 def _escape_markdown(text: str) -> str:
     """Pipes, HTML and emphasis as plain characters; an underscore within a word is plain already."""
-    text = re.sub(r"([\\|<`*\[\]~])", r"\\\1", _plain(text))
+    text = re.sub(r"([\\|<`*\[\]~])", r"\\\1", printable(text))
     return re.sub(r"(?<!\w)_|_(?!\w)", r"\\_", text)
 
 
@@ -376,7 +255,7 @@ def _latex_cell(cell: Cell) -> str:
 
 
 def _escape_latex(text: str) -> str:
-    escaped = "".join(_LATEX.get(each, each) for each in _plain(text))
+    escaped = "".join(_LATEX.get(each, each) for each in printable(text))
     return escaped.replace("--", "-{}-").replace("--", "-{}-")
 
 

@@ -1,7 +1,11 @@
-"""The one place where the suite writes to a terminal: nothing that a terminal obeys gets through.
+"""The one place where the suite writes to a terminal: lines, and tables as wide as the screen.
 
-Names, ids and answers come from files and servers of others. An escape sequence in one of them could recolour
-or rewrite what stands on the screen, and a control of text direction could show a name backwards.
+Nothing that a terminal obeys gets through: names, ids and answers come from files and servers of others. An
+escape sequence in one of them could recolour or rewrite what stands on the screen, and a control of text
+direction could show a name backwards.
+
+A table is a value: who makes it decides what its cells say. Scores are shown in per cent in a cell's `text`
+and kept as fractions in its `value`. The forms for files, such as LaTeX, are in `cir_datasets.common.tables`.
 """
 
 from __future__ import annotations
@@ -9,9 +13,13 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass
 
-from cir_metrics.errors import without_passwords
+from cir_metrics.errors import CallError, UnknownNameError, did_you_mean, without_passwords
+
+FORMATS = ("table", "json", "csv", "latex", "markdown")
+"""Formats that tables are written in; `table` is text for a terminal."""
 
 _OBEYED = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"  # controls but tab and line feed, and but the line ends of Windows
@@ -168,3 +176,120 @@ def _written_out(found: re.Match[str]) -> str:
     # The others as JSON writes them: two halves beyond the first 65,536.
     halves = found.group().encode("utf-16-be", "surrogatepass").hex()
     return "".join(f"\\u{halves[start : start + 4]}" for start in range(0, len(halves), 4))
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell of a table.
+
+    Args:
+        text: what is shown, such as `49.83`.
+        value: the number behind it in full precision (scores: a fraction), or None where it is not a number.
+        superscript: marks shown behind the text, such as the letters of the methods that it beats.
+        bold: whether it stands out; a star in a terminal.
+        underline: whether it stands out second; an underscore in a terminal.
+    """
+
+    text: str
+    value: float | None = None
+    superscript: str = ""
+    bold: bool = False
+    underline: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table: title, heads of its columns, rows of cells, and notes below it.
+
+    Args:
+        title: what it shows.
+        columns: heads, at least one.
+        rows: as many cells each as there are columns; the first cell names the row.
+        notes: sentences that a reader of the numbers must know.
+        spans: heads above heads, each with the number of columns below it, from the first column on; a
+            column's own head begins with that of its span. LaTeX sets them as a line of their own.
+        rules: numbers of rows (from 0) that a new block begins with: a rule stands above, an empty row in
+            Markdown.
+        kept: places of the columns that stay where a screen has no room for all.
+
+    Raises:
+        CallError: a row has more or fewer cells than there are columns, or the spans do not cover them.
+    """
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    notes: tuple[str, ...] = ()
+    spans: tuple[tuple[str, int], ...] = ()
+    rules: tuple[int, ...] = ()
+    kept: tuple[int, ...] = (0, 1)
+
+    def __post_init__(self) -> None:
+        """Refuse rows and spans that do not fit the head."""
+        if self.spans and sum(width for _, width in self.spans) != len(self.columns):
+            raise CallError(
+                f"table {self.title!r}: its spans do not cover its {len(self.columns)} columns. "
+                "Fix: let their widths add up to the number of columns."
+            )
+        for number, row in enumerate(self.rows, start=1):
+            if len(row) != len(self.columns):
+                raise CallError(
+                    f"table {self.title!r}: row {number} has {len(row)} cells, the head has "
+                    f"{len(self.columns)}. Fix: give every row a cell a column."
+                )
+
+    def numeric(self) -> set[int]:
+        """Places of the columns that hold numbers, so that they are set to the right."""
+        return {place for row in self.rows for place, cell in enumerate(row) if cell.value is not None}
+
+
+def check_format(format: str) -> None:
+    """Refuse a format that does not exist.
+
+    Raises:
+        UnknownNameError: there is no such format; the message names the nearest.
+    """
+    if format not in FORMATS:
+        raise UnknownNameError(
+            f"no format {format!r}.{did_you_mean(format, FORMATS)} Fix: use one of {', '.join(FORMATS)}."
+        )
+
+
+def tables_text(tables: Iterable[Table]) -> str:
+    """Tables as a terminal shows them, without a line feed at the end; they follow each other.
+
+    Example:
+        >>> row = (Cell("CLIP_sum"), Cell("49.83", 0.4983, "a"))
+        >>> print(tables_text([Table("Scores", ("method", "recall@5"), (row,))]))
+        Scores
+        method    recall@5
+        CLIP_sum   49.83^a
+    """
+    return "\n\n".join(map(_table_text, tables))
+
+
+def _table_text(table: Table) -> str:
+    """Columns that the screen has room for; marks stand behind the numbers, whose digits stay in line."""
+    right = table.numeric()
+    columns = []
+    for place, head in enumerate(table.columns):
+        cells = [row[place] for row in table.rows]
+        marks = [
+            ("*" if cell.bold else "")
+            + ("_" if cell.underline else "")
+            + (f"^{cell.superscript}" if cell.superscript else "")
+            for cell in cells
+        ]
+        widest = max(map(len, marks), default=0) if place in right else 0
+        texts = (printable(cell.text) + mark.ljust(widest) for cell, mark in zip(cells, marks, strict=True))
+        columns.append([head, *texts])
+    head, *lines = fitted(list(zip(*columns, strict=True)), right=right, keep=table.kept).split("\n")
+    rule = "-" * max(map(len, (head, *lines[: len(table.rows)])))
+    for above in sorted(table.rules, reverse=True):
+        lines.insert(above, rule)
+    return "\n".join([printable(table.title), head, *lines, *map(printable, table.notes)])
+
+
+def printable(text: str) -> str:
+    """Text without line ends and control characters, which a name in a foreign file may hold."""
+    return "".join(each if each.isprintable() else " " for each in text)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from cir_datasets.common.atomic import write_whole
-from cir_datasets.common.tables import Table
+from cir_datasets.common.terminal import Table
 from cir_datasets.construction.workspace import StageState
 from cir_datasets.errors import ConstructionError
 from cir_datasets.pages import page_environment, part, table_values
@@ -133,7 +133,7 @@ def stage_section(stages: Sequence[StageState]) -> Section:
 
 def stage_table(stages: Sequence[StageState]) -> Table:
     """A row a stage: what it does, its rows, those that failed."""
-    from cir_datasets.common.tables import Cell
+    from cir_datasets.common.terminal import Cell
 
     rows = []
     for stage in stages:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-    from cir_datasets.common.tables import Table
+    from cir_datasets.common.terminal import Table
 
 _NUMBER = re.compile(r"[-+]?[\d,]*(\.\d+)?\s?%?|-")
 
@@ -63,7 +63,7 @@ def object_html(title: str, facts: Iterable[str] = (), tables: Sequence[Table] =
         tables: shown below.
 
     Example:
-        >>> from cir_datasets.common.tables import Cell, Table
+        >>> from cir_datasets.common.terminal import Cell, Table
         >>> scores = Table("Scores", ("metric", "value"), ((Cell("recall@5"), Cell("49.83", 0.4983)),))
         >>> "<td class=number>49.83</td>" in object_html("a <b>", ["300 queries"], [scores])
         True

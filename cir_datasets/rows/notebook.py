@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
-from cir_datasets.common.tables import Cell, Table
-from cir_datasets.common.terminal import counted_rows
+from cir_datasets.common.terminal import Cell, Table, counted_rows
 
 if TYPE_CHECKING:
     from cir_datasets.registry import BenchmarkSpec

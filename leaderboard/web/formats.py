@@ -13,7 +13,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cir_datasets.common.tables import Cell, Table, guarded, render
+from cir_datasets.common.tables import guarded, render
+from cir_datasets.common.terminal import Cell, Table
 from leaderboard.boards import Board
 from leaderboard.pages.figures import number
 from leaderboard.pages.published_rows import rows_for

@@ -259,7 +259,8 @@ def _say_plan(
 ) -> None:
     """Pictures, calls, tokens and hours of a run, before it is begun."""
     from cir_datasets.common.estimates import CALL_SECONDS, CHARACTERS, Calls, calls_table, hours
-    from cir_datasets.common.tables import Cell, Table, render
+    from cir_datasets.common.tables import render
+    from cir_datasets.common.terminal import Cell, Table
     from cir_datasets.construction.fisd.dealing import deal
     from submissions.language.prompts import load_prompts
 

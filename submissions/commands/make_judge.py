@@ -100,7 +100,8 @@ def judge_command(options: JudgeOptions) -> None:
 
     from cir_datasets.common.atomic import write_whole
     from cir_datasets.common.plots import DPI
-    from cir_datasets.common.tables import check_format, render
+    from cir_datasets.common.tables import render
+    from cir_datasets.common.terminal import check_format
     from cir_datasets.construction.circled.judging import agreement_table, scores_figure, scores_table
 
     check_format(options.format)

@@ -65,7 +65,7 @@ def table_command(options: TableOptions) -> None:
         cir table dress.json shirt.json toptee.json --for fashioniq --format latex
         cir table ours.json theirs.json --for cirr --significance --published cirr
     """
-    from cir_datasets.common.tables import check_format
+    from cir_datasets.common.terminal import check_format
     from cir_metrics.errors import CallError
     from submissions.formats.containers import are_transcripts
     from submissions.papers.table import paper_table

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from cir_datasets.common.tables import Cell, Table, render_or_json
-from cir_datasets.common.terminal import counted
+from cir_datasets.common.tables import render_or_json
+from cir_datasets.common.terminal import Cell, Table, counted
 from cir_metrics.resampling import ALPHA
 from submissions.comparison.difference import Pair
 from submissions.comparison.groups import GroupTest

@@ -9,7 +9,8 @@ from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cir_datasets.common.tables import Cell, Table, render_or_json
+from cir_datasets.common.tables import render_or_json
+from cir_datasets.common.terminal import Cell, Table
 from cir_datasets.registry import members_of
 from cir_datasets.registry.published import Reported
 from cir_metrics.errors import CallError

@@ -227,7 +227,7 @@ class RankFile:
 
     def _repr_html_(self) -> str:
         """Who answers what, and the first rankings, for a notebook."""
-        from cir_datasets.common.tables import Cell, Table
+        from cir_datasets.common.terminal import Cell, Table
         from cir_datasets.pages import object_html
 
         lists = self.rankings or self.subset_rankings or {}
@@ -294,7 +294,7 @@ class RankBundle:
 
     def _repr_html_(self) -> str:
         """Its rank files as a table, for a notebook."""
-        from cir_datasets.common.tables import Cell, Table
+        from cir_datasets.common.terminal import Cell, Table
         from cir_datasets.pages import object_html
 
         rows = tuple(

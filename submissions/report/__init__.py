@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from cir_datasets.common.tables import Cell, Table, render_or_json
+from cir_datasets.common.terminal import Cell, Table, tables_text
 from cir_datasets.registry.schema import is_micro, main_metric_terms, member_metric
 from cir_datasets.rows import list_lengths
 from cir_metrics.catalogue import METRICS, check_variant, parse_metric
@@ -93,7 +93,7 @@ class Report:
         return tuple(tables)
 
     def render(self, format: str = "table") -> str:
-        """The report in one of `cir_datasets.common.tables.FORMATS`, without a line feed at the end.
+        """The report in one of `cir_datasets.common.terminal.FORMATS`, without a line feed at the end.
 
         Args:
             format: `table`, `json` (fractions, all fields), `csv` (long form), `latex` or `markdown`.
@@ -101,6 +101,10 @@ class Report:
         Raises:
             UnknownNameError: there is no such format.
         """
+        if format == "table":
+            return tables_text(self.tables())
+        from cir_datasets.common.tables import render_or_json
+
         return render_or_json(format, self.tables, self.to_dict)
 
     def plot(self, path: str | Path) -> Path:

@@ -7,7 +7,8 @@ from itertools import accumulate, chain
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
-from cir_datasets.common.tables import Cell, Table, render_or_json
+from cir_datasets.common.tables import render_or_json
+from cir_datasets.common.terminal import Cell, Table
 from submissions.scoring.reference_use import block_notes, reference_blocks
 from submissions.scoring.rounds import MAP
 from submissions.scoring.score_report import rounds_of, value_cells
@@ -36,7 +37,7 @@ class SideBySide:
         return (self._files(), *(self._metric(name) for name in self._names()))
 
     def render(self, format: str = "table") -> str:
-        """The tables in one of `cir_datasets.common.tables.FORMATS`.
+        """The tables in one of `cir_datasets.common.terminal.FORMATS`.
 
         Raises:
             UnknownNameError: there is no such format.

@@ -19,7 +19,7 @@ from submissions.methods.turns import gallery_of, removed_reference, turns_of
 from submissions.running.make import loaded_benchmark, named_method
 
 if TYPE_CHECKING:
-    from cir_datasets.common.tables import Table
+    from cir_datasets.common.terminal import Table
     from cir_datasets.rows.benchmark import Benchmark
     from submissions.methods.turns import Candidates, Turn
     from submissions.running.options import RunOptions

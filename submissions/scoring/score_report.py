@@ -20,7 +20,7 @@ from submissions.rank_file.findings import Finding
 if TYPE_CHECKING:
     import pandas as pd
 
-    from cir_datasets.common.tables import Cell
+    from cir_datasets.common.terminal import Cell
     from cir_datasets.rows.benchmark import Benchmark
     from cir_metrics.sums import FloatArray, IntArray
     from submissions.scoring.rounds import Rounds
@@ -94,7 +94,7 @@ class ScoreReport:
 
     def _repr_html_(self) -> str:
         """The numbers as a table, in per cent, with their signatures, for a notebook."""
-        from cir_datasets.common.tables import Cell, Table
+        from cir_datasets.common.terminal import Cell, Table
         from cir_datasets.pages import object_html
 
         reports = (*self.runs, self) if self.runs else (self,)
@@ -378,7 +378,7 @@ def shown_value(metric: str, value: float | None) -> str:
 
 def value_cells(metric: str, values: Iterable[float | None]) -> list[Cell]:
     """Values of a metric as cells of a table, which keep them in full precision."""
-    from cir_datasets.common.tables import Cell
+    from cir_datasets.common.terminal import Cell
 
     return [Cell(shown_value(metric, value).strip(), value) for value in values]
 

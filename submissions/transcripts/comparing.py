@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from cir_datasets.common.tables import Cell, Table
+from cir_datasets.common.terminal import Cell, Table
 from cir_metrics.errors import CallError
 from cir_metrics.resampling import ALPHA, DRAWS, SEED
 from cir_metrics.significance import kendall_tau

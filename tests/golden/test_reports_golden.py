@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import report_worlds
 
-from cir_datasets.common.tables import FORMATS
+from cir_datasets.common.terminal import FORMATS
 from cir_metrics.signature import package_version
 from submissions.report import full_report
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cir_datasets.common.estimates import CALL_SECONDS, PICTURE_TOKENS, hours
-from cir_datasets.common.tables import Cell, Table
-from cir_datasets.common.terminal import counted
+from cir_datasets.common.terminal import Cell, Table, counted
 from cir_datasets.common.yaml import own_yaml
 from cir_datasets.construction.circled.settings import CircledSettings
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from cir_datasets.common.tables import Cell, Table
+from cir_datasets.common.terminal import Cell, Table
 from cir_datasets.construction.circled.filters import FILTERS
 from cir_datasets.construction.report import Example, Section, Step
 from cir_datasets.statistics.measuring import Statistics, measure, measure_rows

@@ -12,7 +12,7 @@ import orjson
 
 from cir_datasets.common.atomic import write_whole
 from cir_datasets.common.plots import INK, empty_figure, quiet_axes
-from cir_datasets.common.tables import Cell, Table
+from cir_datasets.common.terminal import Cell, Table
 from cir_datasets.construction.cirr import answers as handed_in
 from cir_datasets.construction.cirr.corpus import Corpus
 from cir_datasets.construction.cirr.pairs import paths_of, sessions_of

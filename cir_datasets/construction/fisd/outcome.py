@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from cir_datasets.common.tables import Cell, Table
-from cir_datasets.common.terminal import counted
+from cir_datasets.common.terminal import Cell, Table, counted
 from cir_datasets.construction.fisd.making import MadeFisd
 from cir_datasets.construction.fisd.options import ASPECTS
 from cir_datasets.construction.fisd.triplets import ReviewedTriplet, gallery

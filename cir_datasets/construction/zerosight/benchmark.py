@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cir_datasets.builders.zerosight import CATEGORIES
-from cir_datasets.common.tables import Cell, Table
-from cir_datasets.common.terminal import counted
+from cir_datasets.common.terminal import Cell, Table, counted
 from cir_datasets.construction.folder import write_benchmark
 from cir_datasets.construction.report import Example, Section, Step, write_report
 from cir_datasets.construction.workspace import BENCHMARK, FAILED, Row, states_of

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from cir_datasets.common.estimates import ANSWER_TOKENS, Calls, calls_table
-from cir_datasets.common.tables import Table
+from cir_datasets.common.terminal import Table
 from cir_datasets.construction.workspace import FAILED, Row
 from cir_datasets.construction.zerosight.references import WINDOW
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from cir_datasets.common.tables import Cell, Table
+from cir_datasets.common.terminal import Cell, Table
 from cir_datasets.pages import table_values
 from leaderboard.boards import Board, main_of_member
 from leaderboard.inspection.hits import main_cutoff, turn_word

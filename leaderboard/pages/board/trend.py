@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from cir_datasets.common.tables import Cell, Table
+from cir_datasets.common.terminal import Cell, Table
 from cir_datasets.pages import table_values
 from cir_datasets.registry.published import Number
 from leaderboard.boards import Board

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 from says import says
 
-from cir_datasets.common.tables import FORMATS, Cell, Table, render
+from cir_datasets.common.tables import render
+from cir_datasets.common.terminal import FORMATS, Cell, Table
 from cir_metrics.errors import CallError, UnknownNameError
 
 HOSTILE = "=a_b|c & 100% {x} #1 $y ~ ^ \\ <b> [z] *w* --metric `q`\n\x1b[31m"
