@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from submissions.rank_file.findings import ValidationReport
     from submissions.rank_file.model import RankBundle, RankFile
     from submissions.scoring.score_report import ScoreReport
-    from submissions.transcripts.checking import CheckedTranscript
+    from submissions.transcripts.sessions import CheckedTranscript
 
 
 CLAIMS = ("oracle", "zero_shot", "trained_on", "reference")

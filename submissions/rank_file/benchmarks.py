@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from cir_datasets.rows.benchmark import OwnLists, first_ranking, second_ranking
@@ -253,11 +253,11 @@ class Queries:
         multi_turn: whether answers are lists of rankings.
         removed: by query id the reference of each turn, which the protocol removes or the file says to have
             removed; empty where it is kept.
+        gallery_ids: all image ids, or None where they are not available.
+        depth: lengths of the rankings.
         own: the images that each query ranks, where the gallery is not common; else None.
         subsets: those of the second ranking, reference left out; None where none is asked.
         references: by query id the reference that a list of its own may hold; empty where there are no such.
-        gallery_ids: all image ids, or None where they are not available.
-        depth: lengths of the rankings.
         subset_wanted: whether the board needs rankings of the subsets.
         readers: who reads how many images of a ranking, in messages.
         lengths: of a dialogue's rounds, by session how many images the list of each holds at least.
@@ -268,12 +268,12 @@ class Queries:
     num_turns: dict[str, int]
     multi_turn: bool
     removed: dict[str, list[str | None]]
-    own: OwnLists | None
-    subsets: OwnLists | None
-    references: dict[str, str]
     gallery_ids: Sequence[str] | None
     depth: Depth
-    subset_wanted: bool
+    own: OwnLists | None = None
+    subsets: OwnLists | None = None
+    references: Mapping[str, str] = field(default_factory=dict)
+    subset_wanted: bool = False
     readers: str = "the board's metrics use"
     lengths: Mapping[str, Sequence[int]] | None = None
 

@@ -223,6 +223,8 @@ class Findings:
         self.file = file
         self.benchmark = benchmark
         self.member = member
+        self.places: dict[tuple[str | None, int | None], str] = {}
+        """Where a session's round stands in the file, which goes before a message about it."""
         self._causes: dict[tuple[str, str], _Cause] = {}
 
     def add(
@@ -260,6 +262,8 @@ class Findings:
             filled.update({name: str(blank) for name, blank in blanks.items()})
             text = (fix or codes()[code].fix).format_map(filled)
             said = message if isinstance(message, str) else message()
+            place = self.places.get((query, turn))
+            said = said if place is None else f"{place}: {said}"
             entry = self._causes[code, cause] = _Cause(
                 code, said[:_MESSAGE], text, query=shortened(query), turn=turn
             )

@@ -6,8 +6,7 @@ that both are checked and not believed. What a method ranked and what a user sai
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cir_metrics.errors import CirError
@@ -16,7 +15,7 @@ from submissions.formats.budget import MAX_BYTES
 from submissions.formats.native import UncheckedFile
 from submissions.rank_file.benchmarks import Benchmarks, Spelling, image_family
 from submissions.rank_file.columns import Columns
-from submissions.rank_file.findings import Findings, RefusedError, ValidationReport, shown
+from submissions.rank_file.findings import Findings, ValidationReport, shown
 from submissions.transcripts.openings import (
     Opening,
     aim_of,
@@ -28,72 +27,15 @@ from submissions.transcripts.openings import (
     published_openings,
 )
 from submissions.transcripts.reading import parse_transcript
-from submissions.transcripts.sessions import RoundLists, score_dialogue, session_rankings
+from submissions.transcripts.sessions import MISSING, CheckedTranscript, RoundLists, session_rankings
 from submissions.transcripts.settings import DEPTH
-from submissions.transcripts.transcript import FORMAT, SILENT, Round, Transcript
+from submissions.transcripts.transcript import FORMAT, SILENT, Round, Transcript, by_session
 from submissions.validation import check_rankings, check_words
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
     from submissions.formats.containers import Source
     from submissions.rank_file.benchmarks import BenchmarkLike
-    from submissions.scoring.score_report import ScoreReport
-
-MISSING = "missing-query"
-"""The finding that --allow-missing forgives."""
-
-
-@dataclass(frozen=True, eq=False)
-class CheckedTranscript:
-    """A transcript with what is wrong about it.
-
-    Args:
-        report: the findings.
-        transcript: what was read, or None.
-        benchmark: what it was checked against, or None.
-        openings: the sessions that it should hold.
-        limit: how many these are, where they are the first of a draw; None where they are all.
-    """
-
-    report: ValidationReport
-    transcript: Transcript | None = None
-    benchmark: Benchmark | None = None
-    openings: tuple[Opening, ...] = ()
-    limit: int | None = None
-
-    def score(
-        self, *, allow_missing: bool = False, only: Sequence[str] | None = None, per_query: bool = False
-    ) -> ScoreReport:
-        """Its numbers.
-
-        Args:
-            allow_missing: leave out sessions that are missing, instead of refusing the file.
-            only: sessions to score, where not all are wanted; they stand in this order.
-            per_query: whether to keep one row a session as well.
-
-        Raises:
-            RefusedError: something is wrong with it.
-        """
-        forgiven = {MISSING} if allow_missing or only is not None else set()
-        blocking = [finding for finding in self.report.errors if finding.code not in forgiven]
-        if blocking or self.transcript is None or self.benchmark is None:
-            codes = {finding.code for finding in self.report.errors}
-            hint = " --allow-missing leaves out what is missing." if codes == {MISSING} else ""
-            raise RefusedError(f"{self.report.file} cannot be scored.{hint}", self.report)
-        held = set(self.transcript.sessions())
-        there = [each for each in self.openings if each.session in held]
-        if only is not None:
-            by_session = {each.session: each for each in there}
-            there = [by_session[session] for session in only if session in by_session]
-        return score_dialogue(
-            self.transcript,
-            there,
-            self.benchmark,
-            self.report,
-            missing=len(self.openings) - len(there) if only is None else 0,
-            limit=self.limit,
-            per_query=per_query,
-        )
 
 
 def check_transcript(
@@ -123,7 +65,7 @@ def check_transcript(
     label = name or ("transcript" if isinstance(file, bytes) else str(file))
     # A server passes names that others chose: nothing in them may steer a terminal.
     label = "".join(character if character.isprintable() else "?" for character in label)
-    findings = _PlacedFindings(label, benchmarks.expected)
+    findings = Findings(label, benchmarks.expected)
     read = parse_transcript(file, findings, max_bytes=max_bytes)
     loaded = None if read is None else _benchmark(read.transcript, benchmarks, findings)
     if read is None or loaded is None:
@@ -154,34 +96,6 @@ def check_transcript(
         label, findings.listed(), loaded.id, session_rankings(transcript), len(transcript.sessions())
     )
     return CheckedTranscript(report, transcript, loaded, tuple(openings), limit)
-
-
-class _PlacedFindings(Findings):
-    """Findings that say in which line or row a session's round stands."""
-
-    def __init__(self, file: str, benchmark: str | None) -> None:
-        """See the class."""
-        super().__init__(file, benchmark)
-        self.places: dict[tuple[str | None, int | None], str] = {}
-        """By session and round; of one that is there twice, of that which is looked at."""
-
-    def add(
-        self,
-        code: str,
-        message: str | Callable[[], str],
-        *,
-        query: str | None = None,
-        turn: int | None = None,
-        **details: Any,
-    ) -> None:
-        """As `Findings.add`."""
-        place = self.places.get((query, turn))
-
-        def placed() -> str:
-            text = message if isinstance(message, str) else message()
-            return text if place is None else f"{place}: {text}"
-
-        super().add(code, placed, query=query, turn=turn, **details)
 
 
 def _benchmark(transcript: Transcript, benchmarks: Benchmarks, findings: Findings) -> Benchmark | None:
@@ -240,7 +154,7 @@ class _Checks:
         transcript: Transcript,
         openings: Sequence[Opening],
         ranked: RoundLists,
-        findings: _PlacedFindings,
+        findings: Findings,
     ) -> None:
         """See the class."""
         self._settings, self._findings, self.ranked = transcript.choices, findings, ranked
@@ -248,22 +162,25 @@ class _Checks:
 
     def run(self, rounds: Iterable[tuple[Round, str]]) -> dict[str, list[Round]]:
         """Check rounds, each with its place; by session those with lists, as far as they were looked at."""
-        by_session: dict[str, dict[int, tuple[Round, str]]] = {}
+        first: dict[tuple[str | None, int | None], str] = {}
+        played: list[Round] = []
         for each, place in rounds:
-            self._findings.places[each.session, each.round] = place
-            session = by_session.setdefault(each.session, {})
+            key = each.session, each.round
+            # Of one that is there twice, that which is looked at.
+            self._findings.places[key] = place
             if each.session not in self._openings:
                 said = f"no session of these settings has the id {shown(each.session)}."
                 self._say(each, "unknown-query", said)
-            elif each.round in session:
-                said = f"round {each.round} stands in {session[each.round][1]} already."
-                self._say(each, "repeated-round", said)
+            elif key in first:
+                self._say(each, "repeated-round", f"round {each.round} stands in {first[key]} already.")
             else:
-                session[each.round] = each, place
+                first[key] = place
+                played.append(each)
+        self._findings.places.update(first)
+        sessions = by_session(played)
         reached: dict[str, list[Round]] = {}
         for name, opening in self._openings.items():
-            session = by_session.get(name, {})
-            if not session:
+            if name not in sessions:
                 self._findings.add(
                     MISSING,
                     "the session is not in the file; leaving it out would change the numbers.",
@@ -272,8 +189,7 @@ class _Checks:
                     "cir score --allow-missing leaves these out, for your own eyes",
                 )
                 continue
-            self._findings.places.update({(name, number): place for number, (_, place) in session.items()})
-            looked_at = self._session(opening, [session[number][0] for number in sorted(session)])
+            looked_at = self._session(opening, sessions[name])
             if listed := [each for each in looked_at if each.top or not each.silent]:
                 reached[name] = listed
         return reached
@@ -288,42 +204,36 @@ class _Checks:
             if each.round != number:
                 self._say(each, "missing-round", f"round {number} is not there.")
                 return before
-            if before and not self._goes_on(each, before[-1]):
+            over = self._over(each, before)
+            if over:
+                self._say(each, "round-after-end", over)
                 return before
-            if each.round > self._settings.max_rounds:
-                said = f"round {each.round} is beyond the last one, {self._settings.max_rounds}."
-                self._say(each, "round-after-end", said)
-                return before
-            self._round(opening, each, before)
+            if before:
+                self._reference(opening, each, before)
+            else:
+                self._start(opening, each)
+            if each.silent:
+                self._silence(opening, each, before)
+            else:
+                self._caption(each, before)
+                self._rank(opening, each)
+                self._target(opening, each)
+                self._end(each)
             before.append(each)
         if not before[-1].end:
             self._say(before[-1], "missing-round", "the session stops here, and does not say why.")
         return before
 
-    def _goes_on(self, each: Round, last: Round) -> bool:
-        """Whether a round may follow."""
-        if last.end:
-            self._say(
-                each, "round-after-end", f"round {last.round} has ended the session: {shown(last.end)}."
-            )
-        elif self._settings.after_success == "stop" and last.rank <= self._settings.k:
-            self._say(each, "round-after-end", f"the target was found in round {last.round}.")
-        else:
-            return True
-        return False
-
-    def _round(self, opening: Opening, each: Round, before: Sequence[Round]) -> None:
-        if before:
-            self._reference(opening, each, before)
-        else:
-            self._start(opening, each)
-        self._caption(each, before)
-        if each.silent:
-            self._silence(opening, each, before)
-        else:
-            self._rank(opening, each)
-            self._target(opening, each)
-        self._end(each)
+    def _over(self, each: Round, before: Sequence[Round]) -> str:
+        """Why a round may not follow; empty where it may."""
+        for last in before[-1:]:
+            if last.end:
+                return f"round {last.round} has ended the session: {shown(last.end)}."
+            if self._settings.after_success == "stop" and last.rank <= self._settings.k:
+                return f"the target was found in round {last.round}."
+        if each.round > self._settings.max_rounds:
+            return f"round {each.round} is beyond the last one, {self._settings.max_rounds}."
+        return ""
 
     def _start(self, opening: Opening, each: Round) -> None:
         if each.reference != opening.reference:
@@ -352,18 +262,12 @@ class _Checks:
         self._say(each, "wrong-reference", said, was, value=each.reference)
 
     def _caption(self, each: Round, before: Sequence[Round]) -> None:
-        if each.silent and each.caption:
-            self._say(each, "wrong-caption", "the user is silent, and there are words.", "silent")
-        elif not each.silent and (before or self._settings.start == "random") and not each.caption.strip():
-            self._say(
-                each, "wrong-caption", "there are no words, and the session does not end as silent.", "none"
-            )
-        elif not each.silent and before and self._changed(each, before[0]):
+        if (before or self._settings.start == "random") and not each.caption.strip():
+            said = "there are no words, and the session does not end as silent."
+            self._say(each, "wrong-caption", said, "none")
+        elif self._settings.feedback == "unchanged" and before and each.caption != before[0].caption:
             said = "feedback=unchanged repeats the first caption, and this is another."
             self._say(each, "wrong-caption", said, "changed")
-
-    def _changed(self, each: Round, first: Round) -> bool:
-        return self._settings.feedback == "unchanged" and each.caption != first.caption
 
     def _rank(self, opening: Opening, each: Round) -> None:
         right = set(opening.targets)
@@ -390,7 +294,9 @@ class _Checks:
             self._say(each, "wrong-target", said, value=each.target)
 
     def _silence(self, opening: Opening, each: Round, before: Sequence[Round]) -> None:
-        """Nothing was ranked."""
+        """Nothing was said, and nothing was ranked."""
+        if each.caption:
+            self._say(each, "wrong-caption", "the user is silent, and there are words.", "silent")
         ranked = self.ranked.size(each)
         last = before[-1] if before else None
         target, rank, top = left_by_silence(last, opening.targets, each.rank if ranked is None else ranked)
@@ -401,15 +307,13 @@ class _Checks:
         if each.target != target:
             said = f"the user is silent, and the target is not {_id(target)}."
             self._say(each, "wrong-target", said, "silent")
+        if not each.end.removeprefix(SILENT).strip():
+            self._say(each, "wrong-end", f"its end is {shown(each.end)}, without a reason.", "reason")
+        if not before and self._settings.start == "published":
+            said = "the user is silent in round 1, whose words are published."
+            self._say(each, "wrong-end", said, "silent")
 
     def _end(self, each: Round) -> None:
-        if each.silent:
-            if not each.end.removeprefix(SILENT).strip():
-                self._say(each, "wrong-end", f"its end is {shown(each.end)}, without a reason.", "reason")
-            if each.round == 1 and self._settings.start == "published":
-                said = "the user is silent in round 1, whose words are published."
-                self._say(each, "wrong-end", said, "silent")
-            return
         end = end_of(self._settings, each.round, each.rank)
         if each.end != end:
             said = f"its end is {shown(each.end)}; by its rank and round it is {shown(end)}."

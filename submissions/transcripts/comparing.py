@@ -61,13 +61,13 @@ def compare_transcripts(
     whole = [each.score(allow_missing=True) for each in checked]
     _check_alike("benchmark", [score.benchmark for score in whole])
     _check_alike("start", [rounds_of(score).choices["start"] for score in whole])
-    held = [[session for _, session in Sample.behind(score).query_ids()] for score in whole]
+    held = [Sample.behind(score).parts[0].query_ids for score in whole]
     # In the first one's order: a run with a limit has its sessions in the order of the draw.
     in_all = set.intersection(*map(set, held))
     shared = [session for session in held[0] if session in in_all]
     if not shared:
         raise ComparisonError("the transcripts share no session. Fix: play the same sessions in both.")
-    scores = [each.score(only=shared) for each in checked]
+    scores = [each.of(shared).score(allow_missing=True) for each in checked]
     scores = [
         replace(score, method=label) for score, label in zip(scores, dialogue_labels(scores), strict=True)
     ]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -12,10 +13,10 @@ import orjson
 
 from cir_metrics.evaluation import CodedSessions
 from submissions.rank_file.benchmarks import Depth, Queries
-from submissions.rank_file.columns import Columns
+from submissions.rank_file.findings import RefusedError
 from submissions.rank_file.model import RankFile
 from submissions.scoring import report_of
-from submissions.scoring.coding import Coding, references_held
+from submissions.scoring.coding import Coding
 from submissions.scoring.rounds import Rounds, evaluate_rounds
 from submissions.transcripts.settings import DEPTH, USER, RoundSettings
 from submissions.transcripts.transcript import SILENT, Round, Transcript
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from submissions.scoring.score_report import ScoreReport
     from submissions.transcripts.openings import Opening
 
+MISSING = "missing-query"
+"""The finding that --allow-missing forgives."""
 _NAME = 160
 """Characters of a user's description in a signature."""
 
@@ -34,6 +37,88 @@ def session_rankings(transcript: Transcript) -> RankFile:
     """The lists of a transcript as rankings by turn."""
     lists = {name: [each.top for each in rounds] for name, rounds in transcript.sessions().items()}
     return RankFile(transcript.benchmark, transcript.benchmark_version, transcript.method, lists)
+
+
+@dataclass(frozen=True, eq=False)
+class CheckedTranscript:
+    """A transcript with what is wrong about it.
+
+    Args:
+        report: the findings.
+        transcript: what was read, or None.
+        benchmark: what it was checked against, or None.
+        openings: the sessions that it should hold.
+        limit: how many these are, where they are the first of a draw; None where they are all.
+    """
+
+    report: ValidationReport
+    transcript: Transcript | None = None
+    benchmark: Benchmark | None = None
+    openings: tuple[Opening, ...] = ()
+    limit: int | None = None
+
+    def of(self, sessions: Sequence[str]) -> CheckedTranscript:
+        """The transcript as if these sessions alone were asked for, in this order."""
+        openings = {each.session: each for each in self.openings}
+        return replace(self, openings=tuple(openings[session] for session in sessions))
+
+    def score(self, *, allow_missing: bool = False, per_query: bool = False) -> ScoreReport:
+        """Its numbers. Ranks are the file's own words, since they may lie behind its lists.
+
+        Args:
+            allow_missing: leave out sessions that are missing, instead of refusing the file.
+            per_query: whether to keep one row a session as well.
+
+        Raises:
+            RefusedError: something is wrong with it.
+        """
+        codes = {finding.code for finding in self.report.errors}
+        blocking = codes - {MISSING} if allow_missing else codes
+        transcript, benchmark = self.transcript, self.benchmark
+        if blocking or transcript is None or benchmark is None:
+            hint = " --allow-missing leaves out what is missing." if codes == {MISSING} else ""
+            raise RefusedError(f"{self.report.file} cannot be scored.{hint}", self.report)
+        settings, by_id = transcript.choices, transcript.sessions()
+        openings = [each for each in self.openings if each.session in by_id]
+        sessions = [by_id[each.session] for each in openings]
+        rounds, choices, usual = settings.max_rounds, settings.to_dict(), RoundSettings().to_dict()
+        padded = [[*session, *([session[-1]] * (rounds - len(session)))] for session in sessions]
+        ranks = np.array([[each.rank for each in session] for session in padded], dtype=np.int64)
+        lengths = np.array([[len(each.top) for each in session] for session in padded], dtype=np.int64)
+        coded = CodedSessions(ranks, lengths, np.full(len(sessions), rounds, dtype=np.int64))
+        lists = [[each.top for each in session] for session in padded]
+        played = np.arange(rounds) < np.array([len(session) for session in sessions])[:, None]
+        silences = {end: n for end, n in ends(transcript).items() if end.startswith(SILENT)}
+        return report_of(
+            evaluate_rounds(settings.k, coded, lists, [each.targets for each in openings]),
+            Coding(coded, len(self.openings) - len(openings), len(openings), _references_held(sessions)),
+            benchmark,
+            transcript.method,
+            self.report,
+            main_metric=f"hits@{settings.k}@turn{rounds}",
+            per_query=per_query,
+            dialogue=f"{settings.text_of(self.limit)}{USER}{user_text(transcript)}",
+            sessions=tuple(each.session for each in openings),
+            rounds=Rounds(
+                played=played,
+                silent=np.array([[each.silent for each in session] for session in padded]),
+                unlisted=ranks > lengths,
+                silences={end.removeprefix(SILENT): count for end, count in silences.items()},
+                choices=choices,
+                unusual=frozenset(name for name in choices if choices[name] != usual[name]),
+                user=user_text(transcript),
+            ),
+        )
+
+
+def _references_held(sessions: Iterable[Sequence[Round]]) -> tuple[int, int] | None:
+    """In how many rounds the list holds the reference, and how many have one; None where none has.
+
+    A round that a silent user ends ranks nothing, and is left out.
+    """
+    listed = [each for each in chain.from_iterable(sessions) if each.top and not each.silent]
+    held = [each.reference in each.top for each in listed if each.reference is not None]
+    return (sum(held), len(held)) if held else None
 
 
 class RoundLists:
@@ -73,12 +158,8 @@ class RoundLists:
                 session: [None if each.silent else self.removed(each) for each in rounds]
                 for session, rounds in sessions.items()
             },
-            own=None,
-            subsets=None,
-            references={},
             gallery_ids=self._benchmark.gallery,
             depth=Depth(DEPTH, DEPTH),
-            subset_wanted=False,
             readers="a transcript keeps",
             lengths={session: list(map(self._length, rounds)) for session, rounds in sessions.items()},
         )
@@ -88,92 +169,12 @@ class RoundLists:
         return 0 if size is None or each.silent else max(0, min(DEPTH, size - self._skipped))
 
 
-def score_dialogue(
-    transcript: Transcript,
-    openings: Sequence[Opening],
-    benchmark: Benchmark,
-    checked: ValidationReport,
-    *,
-    missing: int = 0,
-    limit: int | None = None,
-    per_query: bool = False,
-) -> ScoreReport:
-    """Score a transcript in which nothing contradicts itself.
-
-    Ranks are the file's own words, since they may lie behind its lists.
-
-    Args:
-        transcript: the file.
-        openings: the sessions that are scored, all of which it holds.
-        benchmark: what was played.
-        checked: what was found in it.
-        missing: how many sessions are left out, which the signature says.
-        limit: how many sessions were drawn, where not all were wanted.
-        per_query: whether to keep one row a session as well.
-    """
-    settings, by_id = transcript.choices, transcript.sessions()
-    sessions = [by_id[each.session] for each in openings]
-    rounds, choices, usual = settings.max_rounds, settings.to_dict(), RoundSettings().to_dict()
-    padded = [[*session, *([session[-1]] * (rounds - len(session)))] for session in sessions]
-    ranks = np.array([[each.rank for each in session] for session in padded], dtype=np.int64)
-    lengths = np.array([[len(each.top) for each in session] for session in padded], dtype=np.int64)
-    coded = CodedSessions(ranks, lengths, np.full(len(sessions), rounds, dtype=np.int64))
-    lists = [[each.top for each in session] for session in padded]
-    numbers = np.arange(1, rounds + 1)
-    last = np.array([len(session) for session in sessions])[:, None]
-    silent = np.array([session[-1].silent for session in sessions])[:, None]
-    return report_of(
-        evaluate_rounds(settings.k, coded, lists, [each.targets for each in openings]),
-        Coding(coded, missing, len(sessions), _references_held(list(chain.from_iterable(sessions)))),
-        benchmark,
-        transcript.method,
-        checked,
-        main_metric=f"hits@{settings.k}@turn{rounds}",
-        per_query=per_query,
-        dialogue=f"{settings.text_of(limit)}{USER}{user_text(transcript)}",
-        sessions=tuple(each.session for each in openings),
-        rounds=Rounds(
-            played=numbers <= last,
-            silent=silent & (numbers >= last),
-            unlisted=ranks > lengths,
-            silences=_silences(transcript),
-            choices=choices,
-            unusual=frozenset(name for name in choices if choices[name] != usual[name]),
-            user=user_text(transcript),
-        ),
-    )
-
-
-def _references_held(rounds: Sequence[Round]) -> tuple[int, int] | None:
-    """In how many rounds the list holds the reference, and how many have one; None where none has.
-
-    A round that a silent user ends ranks nothing, and is left out.
-    """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    from cir_datasets.rows import id_array
-
-    columns = Columns.of_lists({str(place): each.top for place, each in enumerate(rounds)}, by_turn=False)
-    # `pa.array` and `pa.scalar` would import pandas, and a process that judges must not.
-    ranked = id_array(["" if each.silent else each.reference or "" for each in rounds])
-    is_ranked = pc.utf8_length(ranked).cast(pa.bool_())
-    references = pc.if_else(is_ranked, ranked, pa.nulls(len(ranked), pa.string()))
-    return references_held(columns, np.arange(len(rounds)), references)
-
-
 def ends(transcript: Transcript) -> dict[str, int]:
     """How many sessions ended in which way, in the file's words: `solved`, `last round`, `silent: ...`."""
     counts: dict[str, int] = {}
     for session in transcript.sessions().values():
         counts[session[-1].end] = counts.get(session[-1].end, 0) + 1
     return dict(sorted(counts.items(), key=lambda one: (-one[1], one[0])))
-
-
-def _silences(transcript: Transcript) -> dict[str, int]:
-    return {
-        end.removeprefix(SILENT): count for end, count in ends(transcript).items() if end.startswith(SILENT)
-    }
 
 
 def user_text(transcript: Transcript) -> str:

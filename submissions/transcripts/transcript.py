@@ -6,6 +6,7 @@ numbers are computed from it and from the benchmark's ground truth.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -77,6 +78,14 @@ class Round(BaseModel):
         return self.end.startswith(SILENT)
 
 
+def by_session(rounds: Sequence[Round]) -> dict[str, list[Round]]:
+    """Rounds by session, in the order in which sessions are first named; each session's by number."""
+    found: dict[str, list[Round]] = {each.session: [] for each in rounds}
+    for each in sorted(rounds, key=lambda one: one.round):
+        found[each.session].append(each)
+    return found
+
+
 class Transcript(BaseModel):
     """All sessions of one method with one user on one benchmark.
 
@@ -105,11 +114,7 @@ class Transcript(BaseModel):
 
     def sessions(self) -> dict[str, list[Round]]:
         """The rounds of each session, by number, wherever they stand in the file."""
-        found: dict[str, list[Round]] = {}
-        for each in sorted(self.rounds, key=lambda one: one.round):
-            found.setdefault(each.session, []).append(each)
-        # Sessions as the file has them.
-        return {name: found[name] for name in dict.fromkeys(each.session for each in self.rounds)}
+        return by_session(self.rounds)
 
     def respelled(self, spelling: Spelling) -> Transcript:
         """The transcript with its images spelled as a benchmark spells them."""

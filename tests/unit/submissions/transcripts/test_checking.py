@@ -18,7 +18,8 @@ from transcript_twins import random_dialogue
 
 from submissions.formats.containers import is_transcript
 from submissions.rank_file.findings import RefusedError, ValidationReport, codes
-from submissions.transcripts.checking import CheckedTranscript, check_transcript
+from submissions.transcripts.checking import check_transcript
+from submissions.transcripts.sessions import CheckedTranscript
 from submissions.transcripts.settings import RoundSettings
 from submissions.transcripts.transcript import write_transcript
 from submissions.validation import validate
