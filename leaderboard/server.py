@@ -95,7 +95,7 @@ class Server:
             refused_days=settings.refused_days,
         )
         numbers = GroupedNumbers(store, lists)
-        compared = Compared(store, numbers)
+        compared = Compared(numbers)
         return cls(settings, store, files, intake, worker, key, quotas, tables, lists, numbers, compared)
 
     def close(self) -> None:

@@ -219,7 +219,7 @@ class Mirror:
         server = self.site.server
         found = [server.store.submission(name) for name in query["e"].split(",")]
         try:
-            return server.compared.make([one for one in found if one is not None]) is not None
+            return server.compared.of([one for one in found if one is not None], None) is not None
         except CirError:  # entries that do not compare
             return False
 

@@ -396,19 +396,11 @@ class Store:
             name: of the view; erasing a submission removes those that name it.
             etag: names what it was made of, at most 64 characters.
             body: what is kept.
-            changed: the event, or the second, that it goes back to.
+            changed: the event that it goes back to.
         """
         row = {"changed": changed, "etag": etag, "body": body}
         with self.database.write() as connection:
             upsert(connection, views, {"name": name, **row}, **row)
-
-    def drop_views(self, prefix: str, kept: int) -> None:
-        """Remove the views whose names begin so, but for those that changed last."""
-        latest = sa.select(views.c.name).where(views.c.name.startswith(prefix))
-        latest = latest.order_by(views.c.changed.desc(), views.c.name).offset(kept)
-        with self.database.write() as connection:
-            names = connection.scalars(latest).all()
-            connection.execute(views.delete().where(views.c.name.in_(names)))
 
     def changed(self, board: str) -> int:
         """The id of the last event that changed what a board shows; 0 before the first."""

@@ -55,7 +55,7 @@ def pair(shown_site: Site, shown_entries: dict[str, Submission]) -> list[Submiss
 @pytest.mark.slow
 def test_numbers_are_those_of_cir_compare(shown_site: Site, pair: list[Submission]) -> None:
     found = submissions.compare([FILES["random"], OTHER])
-    shown_site.server.compared.make(pair)
+    shown_site.server.compared.of(pair, None)
     page, html = opened(shown_site, e=",".join(each.id for each in pair))
     assert page.data is not None
     (said,) = page.data["pairs"]
@@ -76,7 +76,7 @@ def test_numbers_are_those_of_cir_compare(shown_site: Site, pair: list[Submissio
 
 @pytest.mark.slow
 def test_won_and_lost_lead_into_the_query_browser(shown_site: Site, pair: list[Submission]) -> None:
-    shown_site.server.compared.make(pair)
+    shown_site.server.compared.of(pair, None)
     page, html = opened(shown_site, e=",".join(each.id for each in pair))
     assert page.data is not None
     (said,) = page.data["pairs"]
@@ -95,7 +95,7 @@ def test_more_than_two_entries_are_a_table_of_pairs(
     shown_site: Site, shown_entries: dict[str, Submission], pair: list[Submission]
 ) -> None:
     three = [*pair, shown_entries["sum"]]
-    shown_site.server.compared.make(three)
+    shown_site.server.compared.of(three, None)
     page, html = opened(shown_site, e=",".join(each.id for each in three))
     assert page.data is not None
     board = boards.board("shapes/val")
@@ -134,7 +134,7 @@ def test_queries_that_flip_in_the_subset_are_counted_where_that_ranks(tmp_path: 
         for each in sent:
             server.lists.make(each)
         server.tables.refresh(boards.board("shapes/own"))
-        server.compared.make(sent)
+        server.compared.of(sent, None)
         page, html = opened(Site(server), e=",".join(each.id for each in sent))
         assert page.data is not None
         (said,) = page.data["pairs"]
@@ -165,7 +165,7 @@ def test_sessions_have_curves_with_bands_and_queries_have_aspects(
     sessions = [shown_entries["tirg"], second]
     for each in sessions:
         shown_site.server.lists.make(each)
-    shown_site.server.compared.make(sessions)
+    shown_site.server.compared.of(sessions, None)
     _, html = opened(shown_site, e=",".join(each.id for each in sessions))
     assert "Hits@10 by turn" in html
     for file in (FILES["tirg"], other):
@@ -173,7 +173,7 @@ def test_sessions_have_curves_with_bands_and_queries_have_aspects(
         for turn in (1, 3):
             value = 100 * report.metrics[f"hits@10@turn{turn}"]
             assert re.search(rf'<th scope="row">{turn}</th>.*?{value:.2f} \[', html)
-    shown_site.server.compared.make(pair)
+    shown_site.server.compared.of(pair, None)
     _, html = opened(shown_site, e=",".join(each.id for each in pair))
     table = re.findall(r'<th scope="row">Negation</th><td class=num>(\d+)</td>', html)
     assert table == ["38"]

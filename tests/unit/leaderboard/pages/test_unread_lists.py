@@ -44,7 +44,7 @@ def test_lists_that_cannot_be_made_are_said_once_and_no_page_waits(
     for each in entries:
         assert site.server.lists.make(each) is None
         assert not site.server.lists.waits(each)
-    site.server.compared.make(entries)
+    site.server.compared.of(entries, None)
     ids = ",".join(each.id for each in entries)
     paths = [
         (f"e/{entries[0].id}", {}),

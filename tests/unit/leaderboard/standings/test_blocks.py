@@ -231,4 +231,4 @@ def test_no_test_goes_across_two_blocks(server: Server, rows: dict[str, dict[str
         ("old", "sig: 3 against 2"),
     ):
         with pytest.raises(ComparisonError, match=part):
-            Compared(server.store, server.numbers).make([found["kept"], found[name]])
+            Compared(server.numbers).of([found["kept"], found[name]])
