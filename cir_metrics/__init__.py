@@ -31,7 +31,7 @@ _HOMES = {
     "Found": "gallery",
     "Gallery": "gallery",
     "Results": "evaluation",
-    "Signature": "signature",
+    "Signature": "catalogue",
     "best_target_ranks": "ranking",
     "differences": "signature",
     "evaluate_multi_turn": "lists",

@@ -1,4 +1,5 @@
 from cir_metrics.catalogue import METRICS as METRICS
+from cir_metrics.catalogue import Signature as Signature
 from cir_metrics.catalogue import parse_metric as parse_metric
 from cir_metrics.errors import CirError as CirError
 from cir_metrics.errors import InputError as InputError
@@ -13,6 +14,5 @@ from cir_metrics.lists import evaluate_single_turn as evaluate_single_turn
 from cir_metrics.ranking import best_target_ranks as best_target_ranks
 from cir_metrics.ranking import target_ranks as target_ranks
 from cir_metrics.ranking import top_k as top_k
-from cir_metrics.signature import Signature as Signature
 from cir_metrics.signature import differences as differences
 from cir_metrics.sums import UNLISTED as UNLISTED

@@ -80,7 +80,7 @@ def current_keys(board: Board) -> tuple[str, ...] | None:
     """
     from cir_datasets.prepared import last_prepared
     from cir_datasets.registry.schema import member_metric
-    from cir_metrics.signature import Signature
+    from cir_metrics.catalogue import Signature
     from submissions.scoring.suite_signature import signature_over
 
     prepared = [(spec, last) for spec in board.specs if (last := last_prepared(spec)) is not None]

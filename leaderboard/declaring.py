@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from cir_metrics.signature import FORMAT, Declared, Signature
+from cir_metrics.catalogue import FORMAT, Declared, Signature
 from leaderboard.boards import Board
 from leaderboard.errors import UploadRefusedError
 from leaderboard.submission import Submission

@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from cir_metrics.signature import package_version
+from cir_metrics.catalogue import package_version
 from leaderboard import boards, data
 from leaderboard.boards import Board
 from leaderboard.errors import SubmissionStoreError

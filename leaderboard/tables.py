@@ -25,7 +25,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from cir_metrics.signature import package_version
+from cir_metrics.catalogue import package_version
 from leaderboard import data
 from leaderboard.boards import Board
 from leaderboard.settings import DEFAULT_MAX_UPLOAD_MB

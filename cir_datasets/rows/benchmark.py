@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from cir_datasets.registry import BenchmarkSpec
     from cir_datasets.rows.notebook import NotebookRows
     from cir_datasets.rows.records import Row
-    from cir_metrics.signature import ReferenceUse
+    from cir_metrics.catalogue import ReferenceUse
 
 GALLERY, SUBSET = "gallery_image_ids", "subset_image_ids"
 """The fields of a row that hold a list of the query's own."""

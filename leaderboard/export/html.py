@@ -24,8 +24,8 @@ import yaml
 from fastapi import FastAPI
 
 from cir_datasets.common.staging import staging_folder
+from cir_metrics.catalogue import package_version
 from cir_metrics.errors import CallError, CirError
-from cir_metrics.signature import package_version
 from leaderboard import boards
 from leaderboard.boards import Board
 from leaderboard.pages.addresses import page_at

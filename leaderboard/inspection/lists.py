@@ -25,8 +25,8 @@ import sqlalchemy as sa
 from numpy.typing import NDArray
 
 from cir_datasets.prepared import last_prepared
+from cir_metrics.catalogue import package_version
 from cir_metrics.errors import UnknownNameError
-from cir_metrics.signature import package_version
 from leaderboard import boards
 from leaderboard.boards import Board
 from leaderboard.errors import FileStoreError, LostFileError, PassingError

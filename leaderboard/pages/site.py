@@ -17,7 +17,7 @@ from urllib.parse import quote, urlencode
 from jinja2 import ChoiceLoader, Environment, PackageLoader
 
 from cir_datasets.pages import page_environment
-from cir_metrics.signature import package_version
+from cir_metrics.catalogue import package_version
 from leaderboard.pages.figures import chance, number
 from leaderboard.pages.findings import sentence, with_commands
 from leaderboard.server import Server

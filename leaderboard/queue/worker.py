@@ -24,8 +24,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 import cir_datasets
 from cir_datasets.errors import DatasetError
+from cir_metrics.catalogue import package_version
 from cir_metrics.errors import UnknownNameError
-from cir_metrics.signature import package_version
 from leaderboard import boards, data
 from leaderboard.boards import Board
 from leaderboard.destination import with_offer

@@ -15,8 +15,8 @@ from typing import Any
 
 from cir_datasets.errors import PushError
 from cir_datasets.publishing.hub import hub_push
+from cir_metrics.catalogue import package_version
 from cir_metrics.errors import CallError
-from cir_metrics.signature import package_version
 
 PACKAGES = ("cir_metrics", "cir_datasets", "submissions", "leaderboard")
 _OWN = re.compile(rf"(?:{'|'.join(PACKAGES)})/|cir_benchmarks-[^/]*\.dist-info/")

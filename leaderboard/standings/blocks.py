@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from cir_metrics.signature import FORMAT
+from cir_metrics.catalogue import FORMAT
 from leaderboard.boards import Board
 from leaderboard.submission import Submission
 from submissions.scoring import SKIPPED_IMAGES

@@ -19,7 +19,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from cir_datasets.common.atomic import sync_folder
-from cir_metrics.signature import package_version
+from cir_metrics.catalogue import package_version
 from leaderboard.errors import LostFileError, SubmissionStoreError
 from leaderboard.store import Store, erase_texts, schema
 from leaderboard.store.files import FileStore

@@ -23,7 +23,7 @@ from starlette.routing import Mount
 from starlette.types import Receive, Scope, Send
 
 from cir_datasets.errors import install_lines
-from cir_metrics.signature import package_version
+from cir_metrics.catalogue import package_version
 from leaderboard import settings
 from leaderboard.errors import ServeError, UploadRefusedError
 from leaderboard.pages import submit_page

@@ -6,7 +6,8 @@ import re
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
-from cir_metrics.signature import Signature, differences
+from cir_metrics.catalogue import Signature
+from cir_metrics.signature import differences
 from submissions.errors import ComparisonError
 from submissions.scoring.samples import Sample
 from submissions.scoring.suite_signature import SuiteSignature

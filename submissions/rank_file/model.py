@@ -28,7 +28,7 @@ from pydantic import (
 )
 
 from cir_datasets.common.terminal import counted
-from cir_metrics.signature import Declared
+from cir_metrics.catalogue import Declared
 from submissions.errors import SubmissionError
 from submissions.rank_file import texts
 

@@ -32,7 +32,7 @@ from submissions.scoring.score_report import Evidence, ScoreReport, main_value, 
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
-    from cir_metrics.signature import Signature
+    from cir_metrics.catalogue import Signature
     from cir_metrics.sums import IntArray
     from submissions.scoring.intervals import Intervals
     from submissions.scoring.rounds import Rounds

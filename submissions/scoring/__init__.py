@@ -19,9 +19,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from cir_datasets.registry import members_of
 from cir_datasets.registry.schema import member_metric
-from cir_metrics.catalogue import METRICS, reads_subset
+from cir_metrics.catalogue import METRICS, Signature, reads_subset
 from cir_metrics.evaluation import evaluate_coded, parse_wanted
-from cir_metrics.signature import Signature
 from submissions.errors import WithheldError
 from submissions.formats.budget import MAX_BYTES
 from submissions.rank_file.benchmarks import Benchmarks, board_depth

@@ -11,7 +11,8 @@ from fractions import Fraction
 from typing import cast
 
 from cir_datasets.common.terminal import counted
-from cir_metrics.signature import Signature, shares_differ
+from cir_metrics.catalogue import Signature
+from cir_metrics.signature import shares_differ
 from submissions.scoring.score_report import ScoreReport
 
 FIX = 'Fix: write "reference": "kept" or "removed" into the method block of the rank file.'

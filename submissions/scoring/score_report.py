@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from cir_datasets.registry.schema import is_micro, main_metric_terms
 from cir_datasets.rows import list_lengths
-from cir_metrics.catalogue import METRICS, parse_metric
+from cir_metrics.catalogue import METRICS, Signature, parse_metric
 from cir_metrics.errors import CallError
 from cir_metrics.measures import map_subset, recall_at_k, recall_subset
-from cir_metrics.signature import Signature
 from cir_metrics.sums import exact_mean
 from submissions.rank_file.benchmarks import SUBSET_DEPTH, board_depth
 from submissions.rank_file.findings import Finding

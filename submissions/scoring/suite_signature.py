@@ -10,8 +10,9 @@ from typing import Any, Literal
 
 from cir_datasets.registry.schema import is_micro
 from cir_datasets.registry.suites import find_suite
+from cir_metrics.catalogue import Signature
 from cir_metrics.errors import InputError
-from cir_metrics.signature import Signature, shares_differ
+from cir_metrics.signature import shares_differ
 
 _SHORT = 7
 """Characters of a hash in the printed form, as in `Signature`."""

@@ -12,7 +12,7 @@ from metrics_twins import average_precision, pnr_average_precision
 from typer.testing import CliRunner
 
 import submissions
-from cir_metrics.signature import Signature
+from cir_metrics.catalogue import Signature
 from leaderboard.cli import build
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "pnr_map.md"

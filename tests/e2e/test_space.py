@@ -19,7 +19,7 @@ from cir_here import cir, in_a_process
 from http_hub import TOKEN, Fault, Hub
 from says import says
 
-from cir_metrics.signature import package_version
+from cir_metrics.catalogue import package_version
 from leaderboard.space.assemble import assemble, requirements
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -15,7 +15,7 @@ import pytest
 import report_worlds
 
 from cir_datasets.common.terminal import FORMATS
-from cir_metrics.signature import package_version
+from cir_metrics.catalogue import package_version
 from submissions.report import full_report
 
 FOLDER = Path(__file__).parent / "reports"

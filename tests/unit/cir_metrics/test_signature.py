@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from says import refusal, says
 
-from cir_metrics.catalogue import METRICS, check_variant, metric, parse_metric
+from cir_metrics.catalogue import METRICS, Signature, check_variant, metric, package_version, parse_metric
 from cir_metrics.errors import InputError, UnknownNameError
-from cir_metrics.signature import Signature, differences, package_version, shares_differ
+from cir_metrics.signature import differences, shares_differ
 
 DATA = "4f1c2ab" + "0" * 57
 GALLERY = "9be02d1" + "1" * 57

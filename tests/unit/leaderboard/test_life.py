@@ -11,7 +11,7 @@ import pytest
 from web_worlds import opened_app
 from written_pages import submission_html
 
-from cir_metrics.signature import Signature
+from cir_metrics.catalogue import Signature
 from leaderboard import boards
 from leaderboard.callers import EDIT_KEY
 from leaderboard.errors import UploadRefusedError

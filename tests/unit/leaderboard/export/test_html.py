@@ -18,8 +18,8 @@ from links import Parts, problems
 from site_world import HOSTILE
 from typer.testing import CliRunner
 
+from cir_metrics.catalogue import FORMAT
 from cir_metrics.errors import CallError
-from cir_metrics.signature import FORMAT
 from leaderboard import settings
 from leaderboard.cli import build
 from leaderboard.export import html

@@ -13,8 +13,8 @@ import yaml
 from leaderboard_world import BOARD, as_bytes, cir, rank_file
 from says import says
 
+from cir_metrics.catalogue import package_version
 from cir_metrics.errors import CallError
-from cir_metrics.signature import package_version
 from leaderboard import boards
 from leaderboard.boards import Board
 from leaderboard.export.hub import Exporter, hub_files, select

@@ -11,7 +11,7 @@ import pytest
 from full_boards import METRIC, add_entry
 from read_pages import column, read, words
 
-from cir_metrics.signature import FORMAT, Signature
+from cir_metrics.catalogue import FORMAT, Signature
 from leaderboard import boards
 from leaderboard.commands import board_text
 from leaderboard.inspection.differences import Compared

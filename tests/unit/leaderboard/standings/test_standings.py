@@ -9,7 +9,7 @@ import pytest
 from full_boards import START, a_submission
 
 import submissions
-from cir_metrics.signature import FORMAT, Signature
+from cir_metrics.catalogue import FORMAT, Signature
 from leaderboard import boards, data
 from leaderboard.standings import standings
 from leaderboard.submission import Event, Submission

@@ -13,7 +13,7 @@ from full_boards import packed
 from leaderboard_world import as_bytes, rank_file
 
 import submissions
-from cir_metrics.signature import FORMAT, Signature
+from cir_metrics.catalogue import FORMAT, Signature
 from leaderboard import boards
 from leaderboard.commands import board_text
 from leaderboard.intake import Cover
