@@ -26,7 +26,7 @@ from cir_datasets.sources.addresses import address_and_login
 from cir_datasets.sources.client import BoundedClient, json_object
 from cir_metrics.errors import CirError
 from leaderboard.errors import RemoteError, UploadRefusedError
-from submissions.formats.containers import suffix_of
+from submissions.formats.content import suffix_of
 
 _SECONDS = 600.0
 _MOST_BYTES = 2**25

@@ -588,7 +588,7 @@ def _board_of(file: Path) -> Board:
     """The board of the benchmark, or suite, that a file names."""
     from leaderboard import boards
     from leaderboard.destination import board_of_benchmark
-    from submissions.formats.containers import is_transcript
+    from submissions.formats import is_transcript
 
     benchmark = _benchmark_of(file, lambda: f": {', '.join(boards.ids())}")
     return board_of_benchmark(benchmark, dialogue=is_transcript(str(file)))
@@ -617,7 +617,7 @@ def _board_there(client: Client, file: Path, benchmark: str) -> str:
         CallError: no board there ranks what the file names.
     """
     from leaderboard.destination import HEAD_BYTES, benchmark_of_head
-    from submissions.formats.containers import is_transcript
+    from submissions.formats import is_transcript
 
     with file.open("rb") as handle:
         if benchmark_of_head(handle.read(HEAD_BYTES)) is not None:
@@ -644,7 +644,7 @@ def _refuse_dialogues(client: Client, file: Path, board_id: str) -> None:
     Raises:
         CallError: the board takes rank files.
     """
-    from submissions.formats.containers import is_transcript
+    from submissions.formats import is_transcript
 
     if not is_transcript(str(file)):
         return
@@ -665,7 +665,7 @@ def _refuse_dialogues(client: Client, file: Path, board_id: str) -> None:
 def _benchmark_of(file: Path, boards_there: Callable[[], str]) -> str:
     """The benchmark or suite that a file names; for a message, `boards_there` says which boards there are."""
     import submissions
-    from submissions.formats.containers import is_transcript
+    from submissions.formats import is_transcript
     from submissions.rank_file.findings import RefusedError
     from submissions.transcripts.reading import read_transcript
 
@@ -743,7 +743,7 @@ def _validate_here(file: Path, benchmark: str) -> None:
     from cir_datasets.registry.challenges import is_challenge
     from cir_metrics.errors import UnknownNameError
     from leaderboard import data
-    from submissions.formats.containers import is_transcript
+    from submissions.formats import is_transcript
     from submissions.rank_file.findings import RefusedError
     from submissions.transcripts.checking import check_transcript
     from submissions.transcripts.reading import read_transcript

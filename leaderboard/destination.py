@@ -11,7 +11,6 @@ from __future__ import annotations
 import codecs
 import json
 import re
-import zlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -20,7 +19,8 @@ from cir_datasets.registry.suites import find_suite
 from leaderboard import boards
 from leaderboard.boards import Board
 from leaderboard.errors import UploadRefusedError
-from submissions.formats.containers import GZIP, JSON, kind_of, other_kind
+from submissions.formats.content import JSON, inside, kind_of
+from submissions.formats.odd_files import other_kind
 from submissions.rank_file.model import BUNDLE, TRANSCRIPT
 
 HEAD_BYTES = 64 * 1024
@@ -50,7 +50,7 @@ def board_of_head(head: bytes) -> Board:
     benchmark = _named(words)
     if benchmark is None:
         said = f"the file's first {HEAD_BYTES // 1024} KB name no benchmark, so that its board is not clear."
-        start = _unpacked(head[:HEAD_BYTES]).removeprefix(codecs.BOM_UTF8).lstrip()
+        start = inside(head[:HEAD_BYTES]).removeprefix(codecs.BOM_UTF8).lstrip()
         if kind_of(start) == JSON and not start.startswith((b"{", b"[")):
             said = "the file is neither JSON, JSON Lines, Parquet nor a TREC run, and names no benchmark."
         raise UploadRefusedError(
@@ -205,16 +205,7 @@ def with_offer(
 
 
 def _words_of(head: bytes) -> dict[str, Any]:
-    return _header(_unpacked(head[:HEAD_BYTES]))
-
-
-def _unpacked(head: bytes) -> bytes:
-    if not head.startswith(GZIP):
-        return head
-    try:
-        return zlib.decompressobj(wbits=31).decompress(head, HEAD_BYTES)
-    except zlib.error:
-        return b""
+    return _header(inside(head[:HEAD_BYTES]))
 
 
 def _header(head: bytes) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from leaderboard.pages.findings import FindingGroup, refusal
 from leaderboard.pages.site import Page, environment
 from leaderboard.server import Server
 from leaderboard.views import submission_page
-from submissions.formats.containers import label_of
+from submissions.formats import label_of
 
 log = logging.getLogger("leaderboard.pages")
 

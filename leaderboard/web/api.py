@@ -56,7 +56,7 @@ from leaderboard.web.schemas import (
     UploadAnswer,
     upload_request,
 )
-from submissions.formats.containers import suffix_of
+from submissions.formats.content import suffix_of
 
 log = logging.getLogger("leaderboard.api")
 

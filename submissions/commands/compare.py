@@ -55,7 +55,7 @@ def compare_command(options: CompareOptions) -> None:
         cir compare human.jsonl simulated.jsonl
     """
     from submissions.comparison.comparing import compare
-    from submissions.formats.containers import are_transcripts
+    from submissions.formats import are_transcripts
     from submissions.rank_file.model import write_bytes
 
     files = options.files

@@ -102,7 +102,7 @@ def score_command(options: ScoreOptions) -> None:
 def _scored(options: ScoreOptions) -> list[ScoreReport]:
     """The score of a rank file, or those of transcripts on one benchmark."""
     from cir_metrics.errors import CallError
-    from submissions.formats.containers import are_transcripts
+    from submissions.formats import are_transcripts
     from submissions.scoring import score
 
     rows = options.per_query is not None

@@ -67,7 +67,7 @@ def table_command(options: TableOptions) -> None:
     """
     from cir_datasets.common.terminal import check_format
     from cir_metrics.errors import CallError
-    from submissions.formats.containers import are_transcripts
+    from submissions.formats import are_transcripts
     from submissions.papers.table import paper_table
 
     check_format(options.format)

@@ -31,7 +31,7 @@ def validate_command(options: ValidateOptions) -> None:
     Example:
         cir validate run.json
     """
-    from submissions.formats.containers import is_transcript
+    from submissions.formats import is_transcript
     from submissions.validation import validate
 
     if is_transcript(options.file):

@@ -23,7 +23,7 @@ from submissions.comparison.difference import Difference, Flips, Pair
 from submissions.comparison.groups import GroupTest, leader_groups
 from submissions.comparison.keys import check_comparable, samples_in_order, shared_text
 from submissions.comparison.result import ComparedMethod, Comparison
-from submissions.formats.budget import MAX_BYTES
+from submissions.formats.content import MAX_BYTES
 from submissions.scoring.further_metrics import metric_names
 from submissions.scoring.intervals import Interval
 from submissions.scoring.reference_use import reference_warnings

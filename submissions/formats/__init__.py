@@ -6,38 +6,50 @@ is written; whatever the format, rankings end in `Columns`. Where content cannot
 form in another container: what is read from them is of the format `native`.
 
 From a file of any of them to what could be read of it, with what is wrong about each rank file, in order: the
-bytes are read and unpacked (`containers` tells gzip, JSON, JSON Lines, Parquet and TREC apart),
-a JSON value is parsed, a bundle is taken apart, and each rank file goes to the reader of its format.
+bytes are read and unpacked (`content` tells gzip, JSON, JSON Lines, Parquet and TREC apart), a JSON value is
+parsed, a bundle is taken apart, and each rank file goes to the reader of its format.
 """
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
-from cir_metrics.errors import CallError, did_you_mean
+from cir_datasets.common.paths import regular
+from cir_metrics.errors import CallError
 from submissions.formats import native
-from submissions.formats.budget import MAX_BYTES, Budget, OverBudgetError
-from submissions.formats.containers import JSON, label_of, means_transcript, unpack
-from submissions.formats.json_reader import collector_paused, parse_json, read_bytes
-from submissions.formats.native import ReaderContext, UncheckedFile, read_rankings
+from submissions.formats.content import (
+    FOOTER,
+    JSON,
+    LOOKED_AT,
+    MAX_BYTES,
+    OverBudgetError,
+    Source,
+    inside,
+    kind_of,
+    limit_of_kind,
+    means_transcript,
+    too_large,
+    unpack,
+)
+from submissions.formats.native import ReaderContext, UncheckedFile, parse_json
 from submissions.rank_file.benchmarks import Benchmarks
-from submissions.rank_file.findings import MAX_EXAMPLES, Findings, json_type, shown
-from submissions.rank_file.model import BUNDLE, LINES, NATIVE, PARQUET, TREC, RankBundle, RankFile
+from submissions.rank_file.findings import Findings
+from submissions.rank_file.model import BUNDLE, LINES, PARQUET, TREC, RankBundle, RankFile
 
 if TYPE_CHECKING:
     from cir_datasets.registry.suites import Suite
     from submissions.rank_file.benchmarks import FileLike
 
-
 _OF_DIALOGUES = (
     "score it with  cir score {file}  , or hand it to a board of dialogues; cir multiround --rank-file "
     "writes the rank file of its sessions"
 )
-_ONE_EACH = "put one rank file a member into the bundle, no other, then run  cir validate {file}"
-_BUNDLE_KEYS = ("format", "format_version", "suite", "runs")
 
 
 @dataclass
@@ -67,6 +79,22 @@ class Parsed:
         if not whole or len(whole) < len(runs):
             return None
         return whole[0] if self.suite is None else RankBundle(self.suite.id, whole)
+
+
+@contextlib.contextmanager
+def collector_paused() -> Iterator[None]:
+    """Let Python's cycle collector rest while a file is read.
+
+    A million fresh strings and lists make it start again and again, and none of them is ever in a cycle: it
+    would take longer than the reading.
+    """
+    was_running = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_running:
+            gc.enable()
 
 
 @collector_paused()
@@ -99,230 +127,166 @@ def parse_file(
     label = name or (os.fspath(file) if isinstance(file, str | os.PathLike) else "rank file")
     # A server passes names that others chose: nothing in them may steer a terminal.
     label = "".join(character if character.isprintable() else "?" for character in label)
-    reader = _FileReader(benchmarks, Parsed(Findings(label, benchmarks.expected)), label)
-    if isinstance(file, RankFile):
-        reader.take_object(file)
-    elif isinstance(file, RankBundle):
-        reader.take_runs(file.suite, file.runs, [run.benchmark for run in file.runs])
-    else:
-        try:
-            reader.take_bytes(file, max_bytes, form or {})
-        except OverBudgetError as error:
-            # A file may answer several benchmarks: of none is known how deep a ranking it wants.
-            reader.parsed.findings.add("too-large", str(error), fix=error.fix, cause="budget", depth=50)
-            reader.parsed.files.append((None, reader.parsed.findings))
-    return reader.parsed
+    parsed = Parsed(Findings(label, benchmarks.expected))
+    try:
+        if isinstance(file, RankFile | RankBundle):
+            _take("", file, ReaderContext(parsed.findings, benchmarks, benchmarks.expected, ""), parsed)
+        else:
+            _take_file(file, benchmarks, parsed, max_bytes, form or {})
+    except OverBudgetError as error:
+        # A file may answer several benchmarks: of none is known how deep a ranking it wants.
+        parsed.findings.add("too-large", str(error), fix=error.fix, cause="budget", depth=50)
+        parsed.files.append((None, parsed.findings))
+    return parsed
 
 
-@dataclass
-class _FileReader:
-    """Fills a `Parsed`.
+def _take_file(
+    file: Source, benchmarks: Benchmarks, parsed: Parsed, max_bytes: int, form: Mapping[str, Any]
+) -> None:
+    findings = parsed.findings
+    content = read_bytes(file, findings, max_bytes=max_bytes)
+    unpacked = None if content is None else unpack(content, findings, max_bytes=max_bytes)
+    if unpacked is None:
+        return
+    kind, budget, value = unpacked.kind, unpacked.budget, unpacked.content
+    if means_transcript(value, value):
+        findings.add("wrong-kind", "it is a transcript of dialogues, not a rank file.", fix=_OF_DIALOGUES)
+        return
+    if kind == JSON:
+        # Its bytes are let go: beside the value they would be a third of what scoring needs.
+        del unpacked, content
+        value = parse_json(value, findings, budget)
+    if value is not None:
+        expected, label = benchmarks.expected, label_of(findings.file)
+        _take(kind, value, ReaderContext(findings, benchmarks, expected, label, budget, form), parsed)
+
+
+def read_bytes(source: Source, findings: Findings, *, max_bytes: int = MAX_BYTES) -> bytes | None:
+    """The content of a file, or None with a finding where it is too large or the system refuses it.
 
     Args:
-        benchmarks: resolves benchmark ids.
-        parsed: what is filled.
-        label: the file's name.
+        source: a path, or the content itself.
+        findings: collects `too-large` and `unreadable`.
+        max_bytes: bytes that are read at most; of a TREC run twice as many (`content.TREC_TIMES`).
+
+    Raises:
+        MissingFileError: no file has that name.
     """
+    if isinstance(source, bytes):
+        content, size, limit = source, len(source), limit_of_kind(kind_of(source), max_bytes)
+    else:
+        path = Path(source)
+        try:
+            with regular(path).open("rb") as handle:
+                head, size = handle.peek(), path.stat().st_size
+                if not head.lstrip().startswith((b"{", b"[")):
+                    from submissions.formats import odd_files
 
-    benchmarks: Benchmarks
-    parsed: Parsed
-    label: str
+                    if odd_files.note_array(path, head, findings):
+                        return None
+                limit = limit_of_kind(kind_of(head), max_bytes)
+                content = handle.read(limit + 1)
+        except (OSError, ValueError) as error:
+            from submissions.formats import odd_files
 
-    def take_bytes(
-        self, file: str | os.PathLike[str] | bytes, max_bytes: int, form: Mapping[str, Any]
-    ) -> None:
-        findings = self.parsed.findings
-        content = read_bytes(file, findings, max_bytes=max_bytes)
-        unpacked = None if content is None else unpack(content, findings, max_bytes=max_bytes)
-        if unpacked is None:
-            return
-        kind, budget, content = unpacked.kind, unpacked.budget, unpacked.content
-        if means_transcript(content, content):
-            findings.add("wrong-kind", "it is a transcript of dialogues, not a rank file.", fix=_OF_DIALOGUES)
-            return
-        document = None
-        if kind == JSON:
-            # Its bytes are let go: beside the value they would be a third of what scoring needs.
-            del unpacked
-            document, content = parse_json(content, findings, budget), b""
-            if document is None:
-                return
-        if isinstance(document, dict) and document.get("format") == BUNDLE:
-            self._take_bundle(document, budget)
-        elif not self._is_of_suite(document, findings):
-            context = ReaderContext(
-                findings, self.benchmarks, self.benchmarks.expected, label_of(self.label), budget, form
-            )
-            self._note(_parse_json(document, context) if kind == JSON else _parse(kind, content, context))
-
-    def take_object(self, rank_file: RankFile) -> None:
-        if self.benchmarks.suite is None:
-            self._note(self._unchecked(rank_file, self.benchmarks.expected, self.parsed.findings))
-            return
-        suite = self.benchmarks.suite.id
-        message = f"{suite} is a suite, which is answered by a bundle of one rank file a member."
-        self.parsed.findings.add("wrong-benchmark", message, fix="pass a RankBundle")
-
-    def take_runs(
-        self,
-        suite_id: str,
-        runs: Sequence[RankFile | Mapping[str, Any]],
-        members: Sequence[Any],
-        budget: Budget | None = None,
-    ) -> None:
-        """Take the rank files of a bundle, or its runs as JSON, one a member of the suite."""
-        parsed = self.parsed
-        parsed.suite = _suite(suite_id, self.benchmarks, parsed.findings)
-        if parsed.suite is None:
-            return
-        parsed.benchmark = parsed.suite.id
-        if not _members_fit(members, parsed.suite, parsed.findings):
-            return
-        for run, member in zip(runs, members, strict=True):
-            printed = shown(member)[1:-1]
-            findings = Findings(self.label, printed, member=printed)
-            unchecked = None
-            if isinstance(run, RankFile):
-                unchecked = self._unchecked(run, None, findings)
-            elif run.get("format") == BUNDLE:
-                findings.add("wrong-format", "a bundle cannot hold another bundle.")
-            else:
-                own = ReaderContext(findings, self.benchmarks, None, "", budget or Budget(0))
-                unchecked = _parse_json(run, own)
-            parsed.files.append((unchecked, findings))
-        _check_one_method(parsed)
-
-    def _take_bundle(self, document: dict[str, Any], budget: Budget) -> None:
-        findings = self.parsed.findings
-        if "format_version" in document and not native.is_version(document, findings):
-            return
-        native.note_unknown_keys(document, _BUNDLE_KEYS, findings)
-        suite, runs = document.get("suite"), document.get("runs")
-        if "suite" not in document:
-            findings.add("wrong-benchmark", 'the key "suite" is missing; a bundle answers a suite.')
-        elif not isinstance(suite, str):
-            findings.add("bad-type", f'"suite" is {json_type(suite)}; it must be a suite\'s id.')
-        if not isinstance(runs, list):
-            findings.add("bad-type", f'"runs" is {json_type(runs)}; it must be a list of rank files.')
-            return
-        odd = next((place for place, run in enumerate(runs) if not isinstance(run, dict)), None)
-        if odd is not None:
-            findings.add("bad-type", f"runs[{odd}] is {json_type(runs[odd])}; it must be a rank file.")
-        elif isinstance(suite, str):
-            self.take_runs(suite, runs, [run.get("benchmark") for run in runs], budget)
-
-    def _is_of_suite(self, document: Any, findings: Findings) -> bool:
-        """Whether a bundle was to be read, which this file is not; noted."""
-        suite = self.benchmarks.suite
-        if suite is None:
-            return False
-        named = document.get("benchmark") if isinstance(document, dict) else None
-        named = named if isinstance(named, str) else None
-        findings.add(
-            "wrong-benchmark",
-            f"{suite.id} is a suite, which is answered by a bundle of one rank file a member"
-            + ("." if named is None else f"; this file answers {shown(named)} alone."),
-            value=named,
-            fix=f"join one rank file a member:  cir convert FILE... --to native --benchmark {suite.id} "
-            "--out bundle.json",
-        )
-        return True
-
-    def _note(self, unchecked: UncheckedFile | None) -> None:
-        parsed = self.parsed
-        parsed.files.append((unchecked, parsed.findings))
-        if unchecked is not None:
-            parsed.benchmark = parsed.findings.benchmark = unchecked.spec.id
-
-    def _unchecked(
-        self, rank_file: RankFile, expected: str | None, findings: Findings
-    ) -> UncheckedFile | None:
-        header = {"benchmark": rank_file.benchmark, "benchmark_version": rank_file.benchmark_version}
-        context = ReaderContext(findings, self.benchmarks, expected, "")
-        spec = native.read_benchmark(header, context)
-        if spec is None:
+            odd_files.note_unopened(path, error, findings)
             return None
-        version = native.read_benchmark_version(header, spec, findings)
-        subset, answers, of_subset = rank_file.subset_rankings, None, None
-        if rank_file.rankings or subset is None or rank_file.format == NATIVE:
-            answers = read_rankings(rank_file.rankings, spec, context)
-        if subset is not None:
-            of_subset = read_rankings(subset, spec, context, section="subset_rankings")
-        return UncheckedFile(spec, version, rank_file.method, answers, of_subset, rank_file.format)
+    if len(content) > limit:
+        too_large(content, f"the file has {size:,} bytes; at most {limit:,} are read.", findings)
+        return None
+    return content
 
 
-def _parse(kind: str, content: bytes, context: ReaderContext) -> UncheckedFile | None:
-    """Read one rank file that is not one JSON value: JSON Lines, Parquet or a TREC run."""
-    from submissions.formats import lines, parquet, trec
+def _take(kind: str, value: Any, context: ReaderContext, parsed: Parsed) -> None:
+    """Take what a file of a kind holds, a rank file, or a bundle."""
+    suite, findings = context.benchmarks.suite, context.findings
+    if isinstance(value, RankBundle) or (isinstance(value, dict) and value.get("format") == BUNDLE):
+        from submissions.formats import bundles
+
+        parsed.suite, runs = bundles.taken_apart(value, context)
+        parsed.benchmark = None if parsed.suite is None else parsed.suite.id
+        for run, own in runs:
+            parsed.files.append((None if run is None else _parse("", run, own), own.findings))
+        bundles.check_one_method(parsed.files, findings)
+    elif suite is not None:
+        from submissions.formats import bundles
+
+        bundles.refuse_single(value, suite.id, findings)
+    else:
+        unchecked = _parse(kind, value, context)
+        parsed.files.append((unchecked, findings))
+        if unchecked is not None:
+            parsed.benchmark = findings.benchmark = unchecked.spec.id
+
+
+def _parse(kind: str, value: Any, context: ReaderContext) -> UncheckedFile | None:
+    """Read one rank file: of JSON, which format it is in its keys say, never its name."""
+    if isinstance(value, Mapping) and "format" in value:
+        return native.parse(value, context)
+    if isinstance(value, RankFile):
+        from submissions.formats import bundles
+
+        return bundles.of_object(value, context)
+    from submissions.formats import lines, parquet, servers, trec
 
     readers = {PARQUET: parquet.parse, LINES: lines.parse, TREC: trec.parse}
-    unchecked = readers[kind](content, context)
+    if kind not in readers:
+        return servers.parse(value, context)
+    unchecked = readers[kind](value, context)
     return None if unchecked is None else replace(unchecked, kind=kind)
 
 
-def _parse_json(document: Any, context: ReaderContext) -> UncheckedFile | None:
-    """Read one rank file that is a JSON value: which format it is in, its keys say, never its name."""
-    if isinstance(document, Mapping) and "format" in document:
-        return native.parse(document, context)
-    from submissions.formats import servers
+def is_transcript(file: Source) -> bool:
+    """Whether a file is meant as a transcript of dialogues; its content may still be wrong.
 
-    return servers.parse(document, context)
-
-
-def _suite(suite_id: str, benchmarks: Benchmarks, findings: Findings) -> Suite | None:
-    from cir_datasets.registry.suites import find_suite, suite_ids
-
-    suite = find_suite(suite_id)
-    if suite is None:
-        message = f"no suite {shown(suite_id)}; there are {', '.join(suite_ids())}."
-    elif benchmarks.expected is not None and benchmarks.expected != suite_id:
-        expected = shown(benchmarks.expected)
-        message = f"the file answers the suite {shown(suite_id)}, but was checked against {expected}."
-    else:
-        return suite
-    findings.add("wrong-benchmark", message, value=suite_id)
-    return None
-
-
-def _members_fit(members: Sequence[Any], suite: Suite, findings: Findings) -> bool:
-    """Whether a bundle's runs are the suite's members, none twice; only then are they looked at.
-
-    A member without a run is a finding too, but hides nothing of the others.
+    Args:
+        file: a path, or the file's bytes; only its beginning and its end are looked at.
     """
-    if len(members) > len(suite.benchmarks):
-        findings.add(
-            "wrong-benchmark",
-            f"the bundle holds {len(members):,} runs; {suite.id} has {len(suite.benchmarks)} members.",
-            fix=_ONE_EACH,
-        )
+    try:
+        head, footer = _ends(file)
+    except OSError:
         return False
-    misfits = suite.fit(members)
-    for misfit in misfits:
-        if misfit.cause == "nameless":
-            message = f"runs[{misfit.number}] names no benchmark; it must be a rank file."
-            findings.add("wrong-benchmark", message, cause=misfit.cause, fix=_ONE_EACH)
-            continue
-        name, fix = str(misfit.name), _ONE_EACH
-        if misfit.cause == "twice":
-            message = f"{shown(name)} is answered {misfit.number} times."
-        elif misfit.cause == "alien":
-            message = f"{shown(name)} is not a member of {suite.id}.{did_you_mean(name, suite.benchmarks)}"
-        else:
-            message = f"the suite's member {shown(name)} has no run."
-            fix = "add one rank file for each member, then run  cir validate {file}"
-        findings.add("wrong-benchmark", message, cause=misfit.cause, value=name, fix=fix)
-    return all(misfit.cause == "missing" for misfit in misfits)
+    return means_transcript(inside(head), footer)
 
 
-def _check_one_method(parsed: Parsed) -> None:
-    """A suite's number is one method's: runs of several would make a mean that nobody reached."""
-    methods = (unchecked.method for unchecked, _ in parsed.files if unchecked is not None)
-    names = list(dict.fromkeys(method.name for method in methods if method is not None))
-    if len(names) > 1:
-        listed = ", ".join(shown(name) for name in names[:MAX_EXAMPLES])
-        parsed.findings.add(
-            "bad-metadata",
-            f"the runs name {len(names)} methods: {listed}. A bundle is one method's answer.",
-            cause="methods",
-            fix="write one method.name into every run, then run  cir validate {file}",
+def are_transcripts(files: Sequence[str]) -> bool:
+    """Whether these are transcripts, and not rank files.
+
+    Args:
+        files: paths; of those that are missing or empty the reader says it.
+
+    Raises:
+        CallError: some are, and some are not.
+    """
+    there = [file for file in files if Path(file).is_file() and Path(file).stat().st_size]
+    found = [file for file in there if is_transcript(file)]
+    other = next((file for file in there if file not in found), None)
+    if found and other is not None:
+        raise CallError(
+            f"{found[0]} is a transcript of dialogues, and {other} is not. "
+            "Fix: give transcripts alone, or rank files alone."
         )
+    return bool(found)
+
+
+def _ends(file: Source) -> tuple[bytes, bytes]:
+    if isinstance(file, bytes):
+        return file[:LOOKED_AT], file[-FOOTER:]
+    path = regular(Path(file))
+    with path.open("rb") as handle:
+        head = handle.read(LOOKED_AT)
+        if kind_of(head) != PARQUET:
+            return head, b""
+        handle.seek(max(0, path.stat().st_size - FOOTER))
+        return head, handle.read()
+
+
+def label_of(name: str) -> str:
+    """A file's name without folder and endings: what a method is called where a format does not say.
+
+    Example:
+        >>> label_of("runs/sum-clip.test1.json.gz")
+        'sum-clip.test1'
+    """
+    path = PurePath(name)
+    return PurePath(path.stem).stem if path.suffix.lower() == ".gz" else path.stem

@@ -17,9 +17,8 @@ import orjson
 from cir_metrics.errors import did_you_mean
 from cir_metrics.ids import plain_id
 from submissions.formats import native
-from submissions.formats.budget import Budget
-from submissions.formats.json_reader import is_whole, parse_json, strings_in
-from submissions.formats.native import SECTIONS, ReaderContext
+from submissions.formats.content import Budget, is_whole, strings_in
+from submissions.formats.native import SECTIONS, ReaderContext, parse_json
 from submissions.rank_file.columns import Columns, Gathering
 from submissions.rank_file.findings import Findings, json_type, shown
 from submissions.rank_file.model import LINES, LINES_FILE, RANK_FILE

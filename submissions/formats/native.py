@@ -1,28 +1,38 @@
-"""The native format: one JSON object with header, method and rankings. What every reader makes of a file
-stands here too: an `UncheckedFile`, its structure checked, its content not yet.
+"""The native format, one JSON object with header, method and rankings: from its text to an `UncheckedFile`,
+whose content is not checked yet. Rankings of a plain text become columns a few at a time
+(`columns.Gathering`); any other text is read by `odd_files`.
 """
 
 from __future__ import annotations
 
+import functools
 import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import TYPE_CHECKING, Any
+
+import orjson
 
 from cir_datasets.errors import OverlayError
 from cir_datasets.rows import numbers
 from cir_metrics.errors import UnknownNameError, did_you_mean
-from submissions.formats.budget import Budget
+from submissions.formats.content import Budget, is_whole, strings_in
 from submissions.rank_file.benchmarks import Spelling, image_family
-from submissions.rank_file.columns import Columns
-from submissions.rank_file.findings import MAX_EXAMPLES, Findings, json_type, ordinal, shown
+from submissions.rank_file.columns import Columns, Gathering
+from submissions.rank_file.findings import MAX_EXAMPLES, Findings, json_type, shown
 from submissions.rank_file.model import BUNDLE, FORMAT_VERSION, NATIVE, RANK_FILE, Method, RankFile
 from submissions.rank_file.texts import LISTED_FIELDS, is_kept_as_other, words_of
 
 if TYPE_CHECKING:
     from cir_datasets.registry import BenchmarkSpec
     from submissions.rank_file.benchmarks import Benchmarks
+
+_CHUNK = 2**20
+_BLOCK, _BLOCK_BYTES = 512, 2**20
+"""Rankings, and bytes of them, that are Python lists at a time."""
+_RANKING_BYTES = 2**22
+"""A longer ranking is not plainly one: 1,000 images have paths of 4,000 bytes then."""
+_HEADER_BYTES = 2**16
 
 SECTIONS = ("rankings", "subset_rankings")
 _LABEL = 1_000
@@ -89,6 +99,108 @@ class UncheckedFile:
         )
 
 
+def parse_json(content: bytes, findings: Findings, budget: Budget | None = None) -> Any:
+    """The JSON value of a file's bytes, or None with a finding (`unreadable`, `malformed`, `repeated-key`).
+
+    After `repeated-key` the value is still returned, so that the other findings can be shown as well.
+
+    Args:
+        content: the file's bytes.
+        findings: collects what is wrong.
+        budget: what reading them may cost; None where they are few.
+
+    Returns:
+        The value. Rankings may be `Columns`, under their key or, in the formats that have no other keys, as
+        the value itself. A file that holds just `null` is reported as `wrong-format`, since None means
+        failure.
+
+    Raises:
+        OverBudgetError: the value takes more than the budget.
+    """
+    if not content.isascii() or not content or content.isspace():
+        from submissions.formats import odd_files
+
+        if not odd_files.is_utf8(content, findings):
+            return None
+    if budget is not None:
+        lists = content.count(b"[") + content.count(b"{")
+        values = lists + content.count(b",")
+        budget.spend("lists", lists)
+        budget.spend("values", values)
+        plain = _plain(content, budget)
+        if plain is not None:
+            return plain
+        budget.spend("odd_bytes", len(content))
+        budget.spend("odd_values", values)
+    from submissions.formats import odd_files
+
+    return odd_files.careful_json(content, findings)
+
+
+def _plain(content: bytes, budget: Budget) -> Any:
+    """The value of a text that is plainly a rank file, or rankings by query and nothing else; else None."""
+    import msgspec
+
+    if b"\\" in content or not content.isascii() or not content[:_HEADER_BYTES].lstrip().startswith(b"{"):
+        return None
+    objects, _, _ = _decoders()
+    try:
+        parts = objects.decode(content)
+        budget.check("id_bytes", sum(map(len, parts)))
+        if "rankings" not in parts:
+            columns, strings = _gathered(parts, budget)
+            return columns if is_whole(content, strings) else None
+        document: dict[str, Any] = {}
+        strings = len(parts)
+        for key, raw in parts.items():
+            if key in ("rankings", "subset_rankings"):
+                document[key], inside = _gathered(objects.decode(raw), budget)
+            elif len(memoryview(raw)) <= _HEADER_BYTES:
+                document[key] = orjson.loads(memoryview(raw))
+                inside = strings_in(document[key])
+            else:
+                return None
+            strings += inside
+    except (msgspec.MsgspecError, RecursionError, ValueError):
+        return None  # Something is odd: what, is said by those who look closer.
+    return document if is_whole(content, strings) else None
+
+
+@functools.cache
+def _decoders() -> tuple[Any, Any, Any]:
+    """Readers of an object's parts, of rankings, and of rankings by turn."""
+    from msgspec import Raw
+    from msgspec.json import Decoder
+
+    return Decoder(dict[str, Raw]), Decoder(list[list[str]]), Decoder(list[list[list[str]]])
+
+
+def _gathered(parts: dict[str, Any], budget: Budget) -> tuple[Columns, int]:
+    """Rankings by query or session from the text of each, and the strings in all of it.
+
+    Raises:
+        msgspec.MsgspecError: a part is not a list of texts, or of such lists.
+        ValueError: an id is empty, or one ranking alone is too long to be plain.
+    """
+    _, flat, by_turn = _decoders()
+    names, raws = list(parts), [memoryview(raw) for raw in parts.values()]
+    budget.check("id_bytes", sum(map(len, names)))
+    turns = bool(raws) and bytes(raws[0][:_CHUNK]).replace(b" ", b"").startswith(b"[[")
+    decoder, gathering = by_turn if turns else flat, Gathering(by_turn=turns)
+    start = size = 0
+    for end, raw in enumerate([*raws, None]):
+        length = 0 if raw is None else len(raw)
+        if length > _RANKING_BYTES:
+            raise ValueError("a long ranking")
+        # So many at a time are Python lists: more of them do not fit into a processor's cache.
+        if end > start and (raw is None or end - start == _BLOCK or size + length > _BLOCK_BYTES):
+            gathering.take(names[start:end], decoder.decode(b"[" + b",".join(raws[start:end]) + b"]"))
+            start, size = end, 0
+        size += length
+    columns = gathering.columns()
+    return columns, len(names) + len(columns.codes)
+
+
 def read_rankings(
     raw: Any,
     spec: BenchmarkSpec,
@@ -126,7 +238,9 @@ def read_rankings(
     except (TypeError, ValueError):
         columns = None  # Something is wrong with an id or a list: what, is said by those who look closer.
     if columns is None or (columns.turn_offsets is not None) != by_turn:
-        columns = _Careful(section, by_turn, spelling, context.findings).columns(raw)
+        from submissions.formats.odd_files import CarefulRankings
+
+        columns = CarefulRankings(section, by_turn, spelling, context.findings).columns(raw)
     if budget is not None:
         check_images(columns, budget)
     changed = spelling.changes(columns.image_ids)
@@ -144,93 +258,6 @@ def check_images(columns: Columns, budget: Budget) -> None:
     budget.check("ids", len(columns.images))
     budget.check("id_bytes", columns.images.nbytes)
     budget.check("id", int(numbers(pc.binary_length(columns.images)).max(initial=0)))
-
-
-@dataclass
-class _Careful:
-    """Reads rankings one by one, and says what is wrong with each.
-
-    Args:
-        section: `rankings` or `subset_rankings`.
-        by_turn: whether an answer is a list of rankings.
-        spelling: which the image ids get; a number may be an id, too.
-        findings: collects `bad-type`.
-        changed: by id its spelling.
-    """
-
-    section: str
-    by_turn: bool
-    spelling: Spelling
-    findings: Findings
-    changed: dict[Any, str] = field(default_factory=dict)
-
-    def columns(self, raw: Mapping[Any, Any]) -> Columns:
-        # Of all ids at once: what a gallery's ids may be meant by is looked up for each call.
-        lists = chain.from_iterable(each for each in raw.values() if isinstance(each, list | tuple))
-        items = chain.from_iterable(each if isinstance(each, list | tuple) else (each,) for each in lists)
-        self.changed = self.spelling.changes(dict.fromkeys(i for i in items if type(i) in (str, int)))
-        answers: dict[str, list[Any]] = {}
-        unreadable = set()
-        for query, answer in raw.items():
-            if not _is_text(query):
-                message = f"{self.section}: the key {query!r} is not a string; query ids are."
-                self.findings.add("bad-type", message, cause=f"{self.section}-key")
-                continue
-            found = self._turns(answer, query) if self.by_turn else self._ranking(answer, query, None)
-            answers[query] = [] if found is None else found
-            if found is None:
-                unreadable.add(query)
-        columns = Columns.of_lists(answers, by_turn=self.by_turn)
-        columns.unreadable = frozenset(unreadable)
-        return columns
-
-    def _turns(self, answer: Any, query: str) -> list[list[str]] | None:
-        is_list = isinstance(answer, list | tuple)
-        if not is_list or (answer and all(isinstance(item, str) for item in answer)):
-            holds = "one ranking" if is_list else json_type(answer)
-            message = f"the session's answer is {holds}; it must be a list of rankings, one a turn."
-            value = None if is_list else answer
-            self.findings.add("bad-type", message, cause="turns", query=query, value=value)
-            return None
-        turns = [self._ranking(item, query, number) for number, item in enumerate(answer, start=1)]
-        sound = [turn for turn in turns if turn is not None]
-        return sound if len(sound) == len(turns) else None
-
-    def _ranking(self, answer: Any, query: str, turn: int | None) -> list[str] | None:
-        part = "ranking" if self.section == "rankings" else "subset ranking"
-        cause, value, position = self.section, answer, None
-        if not isinstance(answer, list | tuple):
-            message = f"the {part} is {json_type(answer)}; it must be a list of image ids, best first."
-        else:
-            ids: list[Any] = [self.changed.get(i, i) if type(i) in (str, int) else i for i in answer]
-            wrong = (at for at, item in enumerate(ids, start=1) if not item or not _is_text(item))
-            position = next(wrong, None)
-            if position is None:
-                return ids
-            cause, value = f"{self.section}-id", ids[position - 1]
-            if type(value) is list and turn is None:
-                message = f"the {part} holds lists; a benchmark without turns wants a flat list of image ids."
-            elif value == "":
-                message = f"the {ordinal(position)} image id of the {part} is an empty string."
-            else:
-                named = isinstance(value, list | dict) or value is None
-                kind = "no Unicode text" if isinstance(value, str) else json_type(value)
-                kind += "" if named else f" ({shown(value)})"
-                message = f"the {ordinal(position)} image of the {part} is {kind}; an image id is a string."
-        self.findings.add(
-            "bad-type", message, cause=cause, query=query, turn=turn, value=value, position=position
-        )
-        return None
-
-
-def _is_text(value: object) -> bool:
-    """Whether a value is a string that UTF-8 can hold."""
-    if type(value) is not str:
-        return False
-    try:
-        return value.isascii() or bool(value.encode())
-    except UnicodeEncodeError:
-        return False
 
 
 def parse(document: Mapping[str, Any], context: ReaderContext) -> UncheckedFile | None:
@@ -300,9 +327,11 @@ def _method(document: Mapping[str, Any], context: ReaderContext) -> Method | Non
     try:
         method = Method.model_validate({key: value for key, value in raw.items() if key in fields})
     except ValidationError as error:
+        from submissions.formats.odd_files import reason
+
         for entry in error.errors(include_url=False):
             place = ".".join(str(step) for step in ("method", *entry["loc"]))
-            findings.add("bad-metadata", f"{place}: {_reason(entry)}.", cause=f"method.{entry['loc'][0]}")
+            findings.add("bad-metadata", f"{place}: {reason(entry)}.", cause=f"method.{entry['loc'][0]}")
         return None
     for name in LISTED_FIELDS:
         if is_kept_as_other(raw.get(name), getattr(method, name)):
@@ -329,27 +358,6 @@ def nameless_method(label: str) -> Method:
 
 
 _METHOD_FIX = 'add "method": {{"name": "..."}}, then run  cir validate {file}'
-
-
-def _reason(entry: Any) -> str:
-    kind = entry["type"]
-    if kind == "missing":
-        return "it is missing"
-    if kind == "string_too_long":
-        return (
-            f"it has {len(entry['input']):,} characters; at most {entry['ctx']['max_length']:,} are accepted"
-        )
-    if kind == "string_too_short":
-        return "it is empty"
-    if kind == "string_type":
-        return f"it is {json_type(entry['input'])}; it must be a string"
-    if kind == "list_type":
-        return f"it is {json_type(entry['input'])}; it must be a list of strings"
-    if kind in ("bool_type", "bool_parsing"):
-        return f"it is {json_type(entry['input'])}; it must be true, false or null"
-    if kind == "value_error":
-        return str(entry["ctx"]["error"])
-    return str(entry["msg"]).rstrip(".")
 
 
 def is_version(document: Mapping[str, Any], findings: Findings) -> bool:

@@ -17,10 +17,9 @@ from cir_datasets.common.parquet import ParquetError, ParquetLimits, parquet_sch
 from cir_datasets.rows import list_lengths, numbers
 from submissions.errors import SubmissionError
 from submissions.formats import native
-from submissions.formats.budget import Budget
-from submissions.formats.json_reader import parse_json
+from submissions.formats.content import Budget
 from submissions.formats.lines import QUERY, RANKING, SUBSET, TURNS, header_of, is_by_turn
-from submissions.formats.native import ReaderContext
+from submissions.formats.native import ReaderContext, parse_json
 from submissions.rank_file.columns import Columns
 from submissions.rank_file.findings import MAX_EXAMPLES, Findings, json_type, shown
 from submissions.rank_file.model import PARQUET, RANK_FILE

@@ -18,7 +18,7 @@ from cir_metrics.resampling import ALPHA, DRAWS, SEED, check_alpha
 from submissions.comparison.comparing import letter
 from submissions.comparison.keys import shared_text
 from submissions.formats import parse_file
-from submissions.formats.budget import MAX_BYTES
+from submissions.formats.content import MAX_BYTES
 from submissions.papers.columns import PaperColumn, columns_of
 from submissions.papers.layout import TableLayout, layout, layout_names, layout_of
 from submissions.papers.marks import Tests, is_tested, significantly_worse, standing_out

@@ -12,7 +12,7 @@ from cir_datasets.registry.schema import main_metric_terms
 from cir_datasets.rows.right import right_answers, right_by
 from cir_metrics.errors import CallError, did_you_mean
 from submissions.errors import SubmissionError
-from submissions.formats.budget import MAX_BYTES
+from submissions.formats.content import MAX_BYTES
 from submissions.rank_file.benchmarks import Benchmarks, board_depth
 from submissions.rank_file.findings import RefusedError
 from submissions.rank_file.model import RankBundle, RankFile

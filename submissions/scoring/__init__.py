@@ -22,7 +22,7 @@ from cir_datasets.registry.schema import member_metric
 from cir_metrics.catalogue import METRICS, Signature, reads_subset
 from cir_metrics.evaluation import evaluate_coded, parse_wanted
 from submissions.errors import WithheldError
-from submissions.formats.budget import MAX_BYTES
+from submissions.formats.content import MAX_BYTES
 from submissions.rank_file.benchmarks import Benchmarks, board_depth
 from submissions.rank_file.findings import Finding, RefusedError, ValidationReport, evident_gallery
 from submissions.rank_file.model import CIRR_SERVER, RankBundle, RankFile

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from cir_metrics.errors import CirError
 from submissions.errors import MethodError
-from submissions.formats.budget import MAX_BYTES
+from submissions.formats.content import MAX_BYTES
 from submissions.formats.native import UncheckedFile
 from submissions.rank_file.benchmarks import Benchmarks, Spelling, image_family
 from submissions.rank_file.columns import Columns
@@ -34,7 +34,7 @@ from submissions.validation import check_rankings, check_words
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
-    from submissions.formats.containers import Source
+    from submissions.formats.content import Source
     from submissions.rank_file.benchmarks import BenchmarkLike
 
 

@@ -12,9 +12,9 @@ import orjson
 from pydantic import BaseModel, ValidationError
 
 from cir_metrics.errors import CirError
-from submissions.formats.budget import MAX_BYTES, Budget, OverBudgetError
-from submissions.formats.containers import Source, means_rank_file, unpack
-from submissions.formats.json_reader import parse_json, read_bytes
+from submissions.formats import read_bytes
+from submissions.formats.content import MAX_BYTES, Budget, OverBudgetError, Source, means_rank_file, unpack
+from submissions.formats.native import parse_json
 from submissions.formats.parquet import is_text, read_table
 from submissions.rank_file.findings import Findings, json_type, shown
 from submissions.rank_file.model import PARQUET

@@ -21,8 +21,7 @@ from cir_datasets.registry.suites import find_suite
 from cir_metrics.errors import CallError, UnknownNameError, did_you_mean
 from submissions.errors import ConversionError
 from submissions.formats import lines, parquet, servers, trec
-from submissions.formats.budget import MAX_BYTES
-from submissions.formats.containers import limit_of_kind
+from submissions.formats.content import MAX_BYTES, limit_of_kind
 from submissions.rank_file.columns import Columns
 from submissions.rank_file.findings import Findings, RefusedError, ValidationReport, shown
 from submissions.rank_file.model import (

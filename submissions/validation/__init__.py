@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from submissions.formats import Parsed, parse_file
-from submissions.formats.budget import MAX_BYTES
+from submissions.formats.content import MAX_BYTES
 from submissions.formats.native import UncheckedFile
 from submissions.rank_file.benchmarks import Benchmarks, queries, warn_of_data
 from submissions.rank_file.findings import Findings, RefusedError, ValidationReport, shown

@@ -10,7 +10,7 @@ import dialogue_world as world
 import pytest
 from transcript_mutations import lines
 
-from submissions.formats.containers import is_transcript
+from submissions.formats import is_transcript
 from submissions.rank_file.findings import codes
 from submissions.transcripts.checking import check_transcript
 

@@ -12,8 +12,8 @@ import pytest
 import submissions_worlds as worlds
 
 import submissions
-from submissions.formats.budget import LIMITS, MAX_BYTES, Budget, OverBudgetError
-from submissions.formats.json_reader import parse_json
+from submissions.formats.content import LIMITS, MAX_BYTES, Budget, OverBudgetError
+from submissions.formats.native import parse_json
 from submissions.rank_file.columns import Columns
 from submissions.rank_file.findings import Findings
 

@@ -12,7 +12,8 @@ from says import says
 
 import submissions
 from submissions import RankFile
-from submissions.formats.containers import kind_of, label_of, unpack
+from submissions.formats import label_of
+from submissions.formats.content import kind_of, unpack
 from submissions.rank_file.findings import Findings
 
 CIRR = worlds.cirr()

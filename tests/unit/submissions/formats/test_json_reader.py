@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from submissions.formats.json_reader import parse_json
+from submissions.formats.native import parse_json
 from submissions.rank_file.findings import Findings
 
 ROOT = Path(__file__).resolve().parents[4]

@@ -12,7 +12,7 @@ from says import says
 
 import submissions
 from submissions import RankFile
-from submissions.formats.budget import LIMITS
+from submissions.formats.content import LIMITS
 
 CIRR, CIRCLED = worlds.cirr(), worlds.circled()
 HEADER: dict[str, Any] = {

@@ -16,7 +16,7 @@ import pytest
 from transcript_mutations import MUTATIONS, Lines, lines
 from transcript_twins import random_dialogue
 
-from submissions.formats.containers import is_transcript
+from submissions.formats import is_transcript
 from submissions.rank_file.findings import RefusedError, ValidationReport, codes
 from submissions.transcripts.checking import check_transcript
 from submissions.transcripts.sessions import CheckedTranscript

@@ -12,8 +12,7 @@ import submissions_worlds as worlds
 
 import submissions
 from cir_metrics.errors import CallError
-from submissions.formats import Parsed
-from submissions.formats.containers import is_transcript
+from submissions.formats import Parsed, is_transcript
 from submissions.rank_file.findings import MAX_FINDINGS, Findings
 from submissions.transcripts.checking import check_transcript
 from submissions.validation import report_of
