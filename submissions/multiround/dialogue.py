@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from submissions.multiround.journal import Journal
     from submissions.multiround.models import RoundModel
     from submissions.multiround.users import User
+    from submissions.transcripts.openings import Opening
     from submissions.transcripts.settings import RoundSettings
 
 _MOST_WHY = 300
@@ -46,28 +47,31 @@ class Session:
     """One dialogue while it goes on.
 
     Args:
-        id: the query's.
+        opening: how it begins.
         first: the published query; of one that starts at random without words, which the user says.
-        targets: all images that are right, the annotated one first.
         aspect: what feedback is limited to, or None.
         rounds: what was played.
     """
 
-    id: str
+    opening: Opening
     first: Turn
-    targets: tuple[str, ...]
     aspect: str | None
     rounds: list[Round] = field(default_factory=list)
+
+    @property
+    def id(self) -> str:
+        """The query's."""
+        return self.opening.session
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """All images that are right, the annotated one first."""
+        return self.opening.targets
 
     @property
     def said(self) -> tuple[str, ...]:
         """Captions so far."""
         return tuple(each.caption for each in self.rounds)
-
-    @property
-    def references(self) -> set[str | None]:
-        """Images that were a reference so far."""
-        return {each.reference for each in self.rounds}
 
 
 def sessions_of(benchmark: Benchmark, settings: RoundSettings, limit: int | None = None) -> list[Session]:
@@ -89,7 +93,7 @@ def sessions_of(benchmark: Benchmark, settings: RoundSettings, limit: int | None
     for each in openings if limit is None else first_of(openings, settings, limit):
         aspect = next(iter(each.aspects), None) if wanted == OWN else wanted
         turn = Turn(each.session, each.reference, each.caption or "", each.captions)
-        found.append(Session(each.session, turn, each.targets, aspect))
+        found.append(Session(each, turn, aspect))
     if not found:
         raise _no_aspect(benchmark, wanted)
     return found
@@ -115,7 +119,7 @@ def drawn_sessions(benchmark: Benchmark, settings: RoundSettings, number: int) -
     found = []
     for each in drawn_openings(ids, settings, number):
         turn = Turn(turn_key(each.session, 1), each.reference, "")
-        found.append(Session(each.session, turn, each.targets, settings.aspect))
+        found.append(Session(each, turn, settings.aspect))
     return found
 
 
@@ -231,12 +235,7 @@ class _Dialogue:
         published = self._settings.start == "published"
         if number == 1 and published:
             return {place: self._sessions[place].first for place in self.going}, {}
-        candidates = {
-            place: self._candidate(place, number)
-            if number > 1
-            else str(self._sessions[place].first.reference)
-            for place in self.going
-        }
+        candidates = {place: self._candidate(self._sessions[place]) for place in self.going}
         turns: dict[int, Turn] = {}
         silent = {}
         for place, words in zip(self.going, self._said(candidates, number), strict=True):
@@ -252,8 +251,8 @@ class _Dialogue:
     def _ended(self, place: int, number: int, reference: str, silence: Silence) -> Round:
         """The last round of a session whose user says nothing of use."""
         session = self._sessions[place]
-        last = session.rounds[-1] if session.rounds else None
-        target, rank, top = left_by_silence(last, session.targets, self._last_rank(reference))
+        ranked = self._last_rank(reference)
+        target, rank, top = left_by_silence(session.opening, session.rounds, ranked)
         return Round(
             session=session.id,
             round=number,
@@ -281,11 +280,11 @@ class _Dialogue:
             exchanges.append(Exchange(session.id, candidate, target, style, session.said))
         return _answers(self._user, exchanges)
 
-    def _candidate(self, place: int, number: int) -> str:
-        """The next reference, from the last round's list."""
-        session = self._sessions[place]
-        shown = session.rounds[-1].top
-        return next_reference(self._settings, session.id, number, shown, session.targets, session.references)
+    def _candidate(self, session: Session) -> str:
+        """The next reference: the first one, or from the last round's list."""
+        if not session.rounds:
+            return str(session.first.reference)
+        return next_reference(self._settings, session.opening, session.rounds)
 
     def _left_out(self, turn: Turn, number: int) -> int:
         """Row of the reference where the protocol removes it; -1 where it stays."""

@@ -13,9 +13,10 @@ from cir_metrics.errors import CirError
 from submissions.errors import MethodError
 from submissions.formats.content import MAX_BYTES
 from submissions.formats.native import UncheckedFile
-from submissions.rank_file.benchmarks import Benchmarks, Spelling, image_family
+from submissions.rank_file.benchmarks import Benchmarks, Depth, Queries, Spelling, image_family
 from submissions.rank_file.columns import Columns
 from submissions.rank_file.findings import Findings, ValidationReport, shown
+from submissions.rank_file.model import RankFile
 from submissions.transcripts.openings import (
     Opening,
     aim_of,
@@ -27,7 +28,7 @@ from submissions.transcripts.openings import (
     published_openings,
 )
 from submissions.transcripts.reading import parse_transcript
-from submissions.transcripts.sessions import MISSING, CheckedTranscript, RoundLists, session_rankings
+from submissions.transcripts.sessions import MISSING, CheckedTranscript
 from submissions.transcripts.settings import DEPTH
 from submissions.transcripts.transcript import FORMAT, SILENT, Round, Transcript, by_session
 from submissions.validation import check_rankings, check_words
@@ -81,7 +82,7 @@ def check_transcript(
         findings.add_error("wrong-benchmark", error)
         return CheckedTranscript(ValidationReport.of(label, findings.listed(), loaded.id), transcript)
     declared = transcript.method.reference or (form or {}).get("reference", "")
-    checks = _Checks(transcript, openings, RoundLists(transcript, loaded, declared), findings)
+    checks = _Checks(transcript, loaded, openings, declared, findings)
     rounds = checks.run(zip(transcript.rounds, read.places, strict=True))
     # What a silent user's list repeats is said of the round before.
     lists = {
@@ -90,11 +91,11 @@ def check_transcript(
     }
     columns = Columns.of_lists(lists, by_turn=True)
     unchecked = UncheckedFile(loaded.spec, loaded.version, transcript.method, columns, None, FORMAT)
-    queries = checks.ranked.queries(rounds)
+    queries = checks.queries(rounds)
     check_rankings(unchecked, benchmarks, findings, form or {}, queries_of=lambda _, __: queries)
-    report = ValidationReport.of(
-        label, findings.listed(), loaded.id, session_rankings(transcript), len(transcript.sessions())
-    )
+    answers = {name: [each.top for each in session] for name, session in transcript.sessions().items()}
+    rank_file = RankFile(loaded.id, loaded.version, transcript.method, answers)
+    report = ValidationReport.of(label, findings.listed(), loaded.id, rank_file, len(answers))
     return CheckedTranscript(report, transcript, loaded, tuple(openings), limit)
 
 
@@ -131,7 +132,9 @@ def _openings(transcript: Transcript, benchmark: Benchmark) -> tuple[list[Openin
     if settings.start == "random":
         if benchmark.gallery is None or len(benchmark.gallery) < 2:
             raise MethodError(f"the gallery list of {benchmark.id} is not available to draw sessions from.")
-        return drawn_openings(benchmark.gallery, settings, len(there)), len(there)
+        # A file without sessions lacks the first.
+        drawn = drawn_openings(benchmark.gallery, settings, len(there) or 1)
+        return drawn, len(drawn)
     every = published_openings(benchmark, settings)
     drawn = first_of(every, settings, len(there))
     if 0 < len(drawn) < len(every) and {each.session for each in drawn} == there:
@@ -144,21 +147,25 @@ class _Checks:
 
     Args:
         transcript: the file.
+        benchmark: what was played.
         openings: the sessions that it should hold.
-        ranked: what its rounds rank.
+        declared: what is declared of the reference, in the file or beside it.
         findings: collects what is wrong.
     """
 
     def __init__(
         self,
         transcript: Transcript,
+        benchmark: Benchmark,
         openings: Sequence[Opening],
-        ranked: RoundLists,
+        declared: str,
         findings: Findings,
     ) -> None:
         """See the class."""
-        self._settings, self._findings, self.ranked = transcript.choices, findings, ranked
+        self._settings, self._findings, self._benchmark = transcript.choices, findings, benchmark
         self._openings = {each.session: each for each in openings}
+        self._removes = benchmark.excludes_reference or declared == "removed"
+        self._skipped = transcript.method.skipped_images or 0
 
     def run(self, rounds: Iterable[tuple[Round, str]]) -> dict[str, list[Round]]:
         """Check rounds, each with its place; by session those with lists, as far as they were looked at."""
@@ -193,6 +200,37 @@ class _Checks:
             if listed := [each for each in looked_at if each.top or not each.silent]:
                 reached[name] = listed
         return reached
+
+    def queries(self, sessions: Mapping[str, Sequence[Round]]) -> Queries:
+        """What the lists of these rounds have to be; that of a silent user's repeats the one before."""
+        return Queries(
+            benchmark=self._benchmark.id,
+            title=self._benchmark.spec.card.short_title,
+            num_turns={session: len(rounds) for session, rounds in sessions.items()},
+            multi_turn=True,
+            removed={
+                session: [None if each.silent else self._removed(each) for each in rounds]
+                for session, rounds in sessions.items()
+            },
+            gallery_ids=self._benchmark.gallery,
+            depth=Depth(DEPTH, DEPTH),
+            readers="a transcript keeps",
+            lengths={session: list(map(self._length, rounds)) for session, rounds in sessions.items()},
+        )
+
+    def _removed(self, each: Round) -> str | None:
+        """The reference, where it is left out of a round's ranking."""
+        stays = self._settings.after_success == "continue" and each.round > 1
+        return each.reference if self._removes and not stays else None
+
+    def _size(self, each: Round) -> int | None:
+        """How many images are ranked in a round; None where the gallery is not known."""
+        gallery = self._benchmark.gallery_set
+        return None if gallery is None else len(gallery) - (self._removed(each) in gallery)
+
+    def _length(self, each: Round) -> int:
+        size = self._size(each)
+        return 0 if size is None or each.silent else max(0, min(DEPTH, size - self._skipped))
 
     def _say(self, each: Round, code: str, what: str, cause: str = "", *, value: object = None) -> None:
         self._findings.add(code, what, cause=cause, query=each.session, turn=each.round, value=value)
@@ -243,20 +281,12 @@ class _Checks:
             self._say(each, "wrong-start", "its caption is not the published one.", "caption")
 
     def _reference(self, opening: Opening, each: Round, before: Sequence[Round]) -> None:
-        shown_before = before[-1].top
-        if not shown_before:
+        if not before[-1].top:
             return
-        wanted = next_reference(
-            self._settings,
-            each.session,
-            each.round,
-            shown_before,
-            opening.targets,
-            {one.reference for one in before},
-        )
+        wanted = next_reference(self._settings, opening, before)
         if each.reference == wanted:
             return
-        was = "was" if each.reference in shown_before else "was not"
+        was = "was" if each.reference in before[-1].top else "was not"
         said = f"{_id(each.reference)} {was} in the list of round {each.round - 1}; "
         said += f"candidate={self._settings.candidate} goes on from {_id(wanted)}."
         self._say(each, "wrong-reference", said, was, value=each.reference)
@@ -272,7 +302,7 @@ class _Checks:
     def _rank(self, opening: Opening, each: Round) -> None:
         right = set(opening.targets)
         places = [place for place, image in enumerate(each.top, start=1) if image in right]
-        ranked = self.ranked.size(each)
+        ranked = self._size(each)
         if places and each.rank != places[0]:
             said = f"rank {each.rank:,}; the best positive stands at {places[0]} in the list."
             self._say(each, "wrong-rank", said, "place")
@@ -297,9 +327,8 @@ class _Checks:
         """Nothing was said, and nothing was ranked."""
         if each.caption:
             self._say(each, "wrong-caption", "the user is silent, and there are words.", "silent")
-        ranked = self.ranked.size(each)
-        last = before[-1] if before else None
-        target, rank, top = left_by_silence(last, opening.targets, each.rank if ranked is None else ranked)
+        ranked = self._size(each)
+        target, rank, top = left_by_silence(opening, before, each.rank if ranked is None else ranked)
         if (each.rank, each.top) != (rank, top):
             was = "those of the round before" if before else "the last one and none"
             said = f"the user is silent, and rank or list are not {was}."

@@ -6,7 +6,7 @@ Who plays a dialogue and who checks one ask here.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -112,36 +112,32 @@ def drawn_openings(gallery: Sequence[str], settings: RoundSettings, number: int)
     return found
 
 
-def next_reference(
-    settings: RoundSettings,
-    session: str,
-    number: int,
-    shown: Sequence[str],
-    targets: Collection[str],
-    references: Collection[str | None],
-) -> str:
+def next_reference(settings: RoundSettings, opening: Opening, before: Sequence[Round]) -> str:
     """The image that a round goes on from.
 
     Args:
         settings: how it is chosen.
-        session: id of the session, which a draw depends on.
-        number: the round, from 2.
-        shown: the list of the round before, not empty.
-        targets: images that are right.
-        references: of the rounds before.
+        opening: of its session, whose id a draw depends on.
+        before: the rounds so far, the last of which has a list.
 
     Example:
         >>> from submissions.transcripts.settings import RoundSettings
-        >>> next_reference(RoundSettings(), "7", 2, ["a", "b", "c"], {"b"}, {"a"})
+        >>> from submissions.transcripts.transcript import Round
+        >>> opening = Opening("7", "a", "darker", ("darker",), ("b",))
+        >>> top = ["a", "b", "c"]
+        >>> first = Round(session="7", round=1, reference="a", caption="darker", target="b", rank=2, top=top)
+        >>> next_reference(RoundSettings(), opening, [first])
         'c'
     """
+    shown = before[-1].top
     if settings.after_success == "stop":
         # Whoever is shown the target has found it.
-        shown = [image for image in shown if image not in targets] or shown
+        shown = [image for image in shown if image not in opening.targets] or shown
     if settings.drawn_from:
         among = shown[: settings.drawn_from]
-        return among[drawn(f"{settings.seed}/{session}/{number}", len(among))]
+        return among[drawn(f"{settings.seed}/{opening.session}/{len(before) + 1}", len(among))]
     if settings.candidate == "unseen":
+        references = {each.reference for each in before}
         return next((image for image in shown if image not in references), shown[0])
     return shown[0]
 
@@ -167,17 +163,18 @@ def aim_of(settings: RoundSettings, targets: Sequence[str], top: Sequence[str], 
     return best if best in targets else None
 
 
-def left_by_silence(last: Round | None, targets: Sequence[str], ranked: int) -> tuple[str, int, list[str]]:
+def left_by_silence(opening: Opening, before: Sequence[Round], ranked: int) -> tuple[str, int, list[str]]:
     """Target, rank and list of a round in which the user says nothing of use, so that nothing is ranked.
 
     All stays as it was; where there was no round, nothing was found, and the target is behind all images.
 
     Args:
-        last: the round before, or None.
-        targets: all images that are right, the annotated one first.
+        opening: of the session.
+        before: the rounds so far.
         ranked: how many images would be ranked.
     """
-    return (targets[0], ranked, []) if last is None else (last.target, last.rank, last.top)
+    last = before[-1] if before else None
+    return (opening.targets[0], ranked, []) if last is None else (last.target, last.rank, last.top)
 
 
 def drawn(key: str, among: int) -> int:

@@ -12,13 +12,11 @@ import numpy as np
 import orjson
 
 from cir_metrics.evaluation import CodedSessions
-from submissions.rank_file.benchmarks import Depth, Queries
 from submissions.rank_file.findings import RefusedError
-from submissions.rank_file.model import RankFile
 from submissions.scoring import report_of
 from submissions.scoring.coding import Coding
 from submissions.scoring.rounds import Rounds, evaluate_rounds
-from submissions.transcripts.settings import DEPTH, USER, RoundSettings
+from submissions.transcripts.settings import USER, RoundSettings
 from submissions.transcripts.transcript import SILENT, Round, Transcript
 
 if TYPE_CHECKING:
@@ -31,12 +29,6 @@ MISSING = "missing-query"
 """The finding that --allow-missing forgives."""
 _NAME = 160
 """Characters of a user's description in a signature."""
-
-
-def session_rankings(transcript: Transcript) -> RankFile:
-    """The lists of a transcript as rankings by turn."""
-    lists = {name: [each.top for each in rounds] for name, rounds in transcript.sessions().items()}
-    return RankFile(transcript.benchmark, transcript.benchmark_version, transcript.method, lists)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,14 +64,19 @@ class CheckedTranscript:
         Raises:
             RefusedError: something is wrong with it.
         """
-        codes = {finding.code for finding in self.report.errors}
-        blocking = codes - {MISSING} if allow_missing else codes
-        transcript, benchmark = self.transcript, self.benchmark
-        if blocking or transcript is None or benchmark is None:
-            hint = " --allow-missing leaves out what is missing." if codes == {MISSING} else ""
-            raise RefusedError(f"{self.report.file} cannot be scored.{hint}", self.report)
-        settings, by_id = transcript.choices, transcript.sessions()
+        transcript, benchmark, codes = (
+            self.transcript,
+            self.benchmark,
+            {each.code for each in self.report.errors},
+        )
+        by_id = {} if transcript is None else transcript.sessions()
         openings = [each for each in self.openings if each.session in by_id]
+        blocking = codes - {MISSING} if allow_missing else codes
+        if blocking or transcript is None or benchmark is None or not openings:
+            forgivable = codes == {MISSING} and openings
+            hint = " --allow-missing leaves out what is missing." if forgivable else ""
+            raise RefusedError(f"{self.report.file} cannot be scored.{hint}", self.report)
+        settings = transcript.choices
         sessions = [by_id[each.session] for each in openings]
         rounds, choices, usual = settings.max_rounds, settings.to_dict(), RoundSettings().to_dict()
         padded = [[*session, *([session[-1]] * (rounds - len(session)))] for session in sessions]
@@ -119,54 +116,6 @@ def _references_held(sessions: Iterable[Sequence[Round]]) -> tuple[int, int] | N
     listed = [each for each in chain.from_iterable(sessions) if each.top and not each.silent]
     held = [each.reference in each.top for each in listed if each.reference is not None]
     return (sum(held), len(held)) if held else None
-
-
-class RoundLists:
-    """How many images the rounds of a transcript rank, and without which.
-
-    Args:
-        transcript: the file.
-        benchmark: what was played.
-        declared: what is declared of the reference, in the file or beside it.
-    """
-
-    def __init__(self, transcript: Transcript, benchmark: Benchmark, declared: str) -> None:
-        """See the class."""
-        self._benchmark = benchmark
-        self._removes = benchmark.excludes_reference or declared == "removed"
-        self._stays = transcript.choices.after_success == "continue"
-        self._skipped = transcript.method.skipped_images or 0
-
-    def removed(self, each: Round) -> str | None:
-        """The reference, where it is left out of a round's ranking."""
-        stays = self._stays and each.round > 1
-        return each.reference if self._removes and not stays else None
-
-    def size(self, each: Round) -> int | None:
-        """How many images are ranked in a round; None where the gallery is not known."""
-        gallery = self._benchmark.gallery_set
-        return None if gallery is None else len(gallery) - (self.removed(each) in gallery)
-
-    def queries(self, sessions: Mapping[str, Sequence[Round]]) -> Queries:
-        """What the lists of these rounds have to be; that of a silent user's repeats the one before."""
-        return Queries(
-            benchmark=self._benchmark.id,
-            title=self._benchmark.spec.card.short_title,
-            num_turns={session: len(rounds) for session, rounds in sessions.items()},
-            multi_turn=True,
-            removed={
-                session: [None if each.silent else self.removed(each) for each in rounds]
-                for session, rounds in sessions.items()
-            },
-            gallery_ids=self._benchmark.gallery,
-            depth=Depth(DEPTH, DEPTH),
-            readers="a transcript keeps",
-            lengths={session: list(map(self._length, rounds)) for session, rounds in sessions.items()},
-        )
-
-    def _length(self, each: Round) -> int:
-        size = self.size(each)
-        return 0 if size is None or each.silent else max(0, min(DEPTH, size - self._skipped))
 
 
 def ends(transcript: Transcript) -> dict[str, int]:

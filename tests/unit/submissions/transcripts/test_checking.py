@@ -162,6 +162,17 @@ def test_missing_sessions_are_forgiven_only_if_asked() -> None:
     assert "skipped:complete" in report.signature_text(report.main_metric)
 
 
+@pytest.mark.parametrize("start", ["published", "random"])
+@pytest.mark.parametrize("allow_missing", [False, True])
+def test_a_transcript_without_sessions_is_refused(start: str, allow_missing: bool) -> None:
+    header = lines()[0]
+    header["settings"]["start"] = start
+    without = checked([header])
+    assert found(without.report) == ["missing-query"]
+    with pytest.raises(RefusedError):
+        without.score(allow_missing=allow_missing)
+
+
 def test_a_limit_leaves_the_first_sessions_of_the_draw_and_no_others() -> None:
     # The draw of seed 0: by the first eight bytes of sha256("0/finds") and so on.
     order = sorted(("finds", "never", "silent"), key=lambda name: sha256(f"0/{name}".encode()).digest()[:8])
