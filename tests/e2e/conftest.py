@@ -35,8 +35,6 @@ def world() -> ModuleType:
     """The module `tests/fixtures/leaderboard_world.py`."""
     name = "leaderboard_world"
     spec = importlib.util.spec_from_file_location(name, _FIXTURES / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)

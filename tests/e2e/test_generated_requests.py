@@ -212,7 +212,6 @@ def error_code(status: int, body: Any) -> str:
 
 def peak_mib(server: Any) -> float:
     found = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{server.process.pid}/status").read_text())
-    assert found is not None
     return int(found[1]) / 1024
 
 

@@ -26,8 +26,6 @@ def load(script: str) -> ModuleType:
     sys.path.insert(0, str(ROOT / "perf"))
     try:
         spec = importlib.util.spec_from_file_location(f"perf_{Path(script).stem}", ROOT / "perf" / script)
-        assert spec is not None
-        assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         sys.modules[spec.name] = module
         spec.loader.exec_module(module)

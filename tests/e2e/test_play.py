@@ -66,7 +66,6 @@ def serving(command: Sequence[str], folder: Path) -> Iterator[tuple[subprocess.P
         stderr=subprocess.PIPE,
         text=True,
     )
-    assert process.stderr is not None
     try:
         for line in process.stderr:
             found = re.search(r"Play on (http://127\.0\.0\.1:\d+)", line)

@@ -91,7 +91,6 @@ def test_what_killed_downloads_and_preparations_left_is_swept_and_nothing_of_liv
         for group in (dead, alive):
             worker = left_by(parent, prefix)
             workers.append(worker)
-            assert worker.stdout is not None
             group.append(Path(worker.stdout.readline().strip()))
             if group is dead:
                 worker.kill()

@@ -164,7 +164,6 @@ def test_a_process_takes_over_from_one_that_is_killed(
         "with folder.claim(folder.shards()[0]) as ours: print(ours, flush=True); time.sleep(600)"
     )
     holder = forked.Process([sys.executable, "-c", hold, folder.path], stdout=subprocess.PIPE)
-    assert holder.stdout is not None
     assert holder.stdout.readline() == b"True\n"
     with folder.claim(folder.shards()[0]) as ours:
         assert not ours

@@ -82,7 +82,6 @@ def test_one_pass_gives_rankings_and_ranks() -> None:
     found = Gallery(IMAGES, IDS).search(ONE, 5, targets=[np.array([0, 2])], excluded=[1])
     assert found.rankings == [["c", "a"]]
     assert [each.tolist() for each in found.ranks or []] == [[2, 1]]
-    assert found.best_ranks is not None
     assert found.best_ranks.tolist() == [1]
     nothing = Gallery(IMAGES).search(ONE)
     assert (nothing.rankings, nothing.ranks, nothing.best_ranks) == (None, None, None)

@@ -182,12 +182,10 @@ def test_equal_scores_earn_what_chance_does() -> None:
 def test_chance_is_that_of_each_list() -> None:
     benchmark = world.loaded()
     at_random = chance(benchmark)
-    assert at_random is not None
     lengths = [len(images) for images in lists_of(benchmark).values()]
     expected = sum(min(10, length) / length for length in lengths) / len(lengths)
     assert random_floor(at_random, ["recall@10"])["recall@10"] == pytest.approx(expected, abs=1e-12)
     of_ranks = at_random.values("mean_rank")
-    assert of_ranks is not None
     # The mean of min(rank, 11) where the rank is any of a list's.
     means = [sum(min(rank, 11) for rank in range(1, n + 1)) / n for n in lengths]
     assert of_ranks.tolist() == pytest.approx(means, abs=1e-9)

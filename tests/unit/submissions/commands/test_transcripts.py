@@ -63,13 +63,6 @@ def test_validate_shows_contradictions_and_score_refuses_them(transcript: Transc
     assert json.loads(refused.stdout)["findings"][0]["code"] == "wrong-rank"
 
 
-def test_compare_takes_transcripts(transcript: Transcript, tmp_path: Path) -> None:
-    paths = [write_transcript(transcript, tmp_path / f"{name}.jsonl") for name in "ab"]
-    done = call("compare", *paths, "--draws", "100")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "Agreement of" in done.stdout
-
-
 def test_options_of_rank_files_are_those_of_transcripts(transcript: Transcript, tmp_path: Path) -> None:
     one, other = (write_transcript(transcript, tmp_path / f"{name}.jsonl") for name in "ab")
     rows = tmp_path / "each.jsonl"

@@ -11,10 +11,8 @@ import submissions_worlds as worlds
 from says import says
 
 import submissions
-from submissions import RankFile
 from submissions.formats import label_of
-from submissions.formats.content import kind_of, unpack
-from submissions.rank_file.findings import Findings
+from submissions.formats.content import kind_of
 
 CIRR = worlds.cirr()
 DOCUMENT = worlds.cirr_document(CIRR)
@@ -38,7 +36,6 @@ def test_the_name_of_a_file_says_nothing(kind: str, compress: bool, name: str, t
     (tmp_path / name).write_bytes(content)
     report = submissions.validate(tmp_path / name, CIRR)
     assert report.ok
-    assert isinstance(report.rank_file, RankFile)
     assert json.loads(report.rank_file.to_json())["rankings"] == DOCUMENT["rankings"]
     ours, theirs = submissions.score(NATIVE, CIRR), submissions.score(tmp_path / name, CIRR)
     assert ours.metrics == theirs.metrics
@@ -116,10 +113,7 @@ def test_decompression_stops_at_the_limit() -> None:
     size = len(NATIVE)
     assert messages(WHOLE, max_bytes=size) == []
     assert messages(WHOLE, max_bytes=size - 1) == [
-        (
-            "too-large",
-            f"it holds more than {size - 1:,} bytes once decompressed; no more are read.",
-        )
+        ("too-large", f"it holds more than {size - 1:,} bytes once decompressed; no more are read.")
     ]
     assert messages(gzip.compress(b" " * 10_001))[0][0] == "too-large"
 
@@ -165,13 +159,6 @@ def test_a_bundle_may_be_compressed() -> None:
     assert report.queries == 12
 
 
-@pytest.mark.parametrize("kind", ["lines", "parquet", "trec"])
-def test_a_suite_is_answered_by_a_bundle_alone(kind: str) -> None:
-    (finding,) = submissions.validate(FILES[kind], "fashioniq/val").findings
-    assert finding.code == "wrong-benchmark"
-    says(finding.message, "fashioniq/val is a suite", "a bundle of one rank file a member")
-
-
 @pytest.mark.parametrize(
     ("content", "title"),
     [
@@ -183,9 +170,3 @@ def test_formats_of_others_need_the_benchmark(content: bytes, title: str) -> Non
     (finding,) = submissions.validate(content, name="run.txt").findings
     assert (finding.code, finding.message) == ("wrong-benchmark", f"{title} does not name its benchmark.")
     assert finding.fix.startswith("say which it answers, for example  --benchmark ")
-
-
-def test_what_is_unpacked_is_the_content() -> None:
-    found = unpack(gzip.compress(FILES["parquet"]), Findings("x"), max_bytes=10**6)
-    assert found is not None
-    assert (found.kind, found.content) == ("parquet", FILES["parquet"])

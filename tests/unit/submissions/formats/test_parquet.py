@@ -111,7 +111,6 @@ def test_a_query_whose_subset_alone_is_ranked() -> None:
         "subset_ranking": pa.array([None, ["y"], ["z"]], ONE),
     }
     found = read(written(columns))
-    assert found.subset_rankings is not None
     assert dict(found.rankings) == {"a": ["x"], "c": []}
     assert dict(found.subset_rankings) == {"b": ["y"], "c": ["z"]}
 
@@ -156,11 +155,7 @@ def test_wrong_columns_and_values_are_named(columns: dict[str, Any], code: str, 
         (b"{", "malformed", "the header: line 1, column 2: "),
         (b'{"a": 1, "a": 2}', "repeated-key", 'the header: the key "a" is there twice '),
         (b"[]", "wrong-format", "the header says a list; "),
-        (
-            {**HEADER, "format": "cir-rank-file-lines"},
-            "wrong-format",
-            'the header says "cir-rank-file-l',
-        ),
+        ({**HEADER, "format": "cir-rank-file-lines"}, "wrong-format", 'the header says "cir-rank-file-l'),
         ({**HEADER, "rankings": {}}, "bad-type", 'the header holds "rankings"; '),
         ({**HEADER, "format_version": 2}, "wrong-version", '"format_version" is 2; '),
     ],
@@ -297,13 +292,3 @@ def test_an_id_that_is_long_and_often_there_is_written_once() -> None:
     assert chunk.values.dictionary.to_pylist() == ["x" * 900_000]
     with pytest.raises(submissions.ConversionError, match="choose --to parquet"):
         submissions.convert([content], "native")
-
-
-def test_a_row_may_lack_a_ranking_or_a_subset_ranking() -> None:
-    columns = {"ranking": [["x"], None, ["y"]], "subset_ranking": [None, ["y"], ["z", "x"]]}
-    found = read(
-        written({"query_id": QUERIES, **{name: pa.array(each, ONE) for name, each in columns.items()}})
-    )
-    assert dict(found.rankings) == {"a": ["x"], "c": ["y"]}
-    assert dict(found.subset_rankings or {}) == {"b": ["y"], "c": ["z", "x"]}
-    assert read(parquet.dump(found)) == found

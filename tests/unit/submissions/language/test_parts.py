@@ -164,12 +164,10 @@ def test_answers_lie_on_disk_under_what_was_asked(tmp_path: Path) -> None:
 
 def test_the_cache_option_takes_true_false_or_a_folder(tmp_path: Path) -> None:
     usual = answer_cache(None)
-    assert usual is not None
     assert usual.root == tmp_path / "cache" / "language"
     assert answer_cache(True) is not None
     assert answer_cache(False) is None
     other = answer_cache(str(tmp_path / "other"))
-    assert other is not None
     assert other.root == tmp_path / "other"
 
 

@@ -60,7 +60,6 @@ def test_the_floors_stand_in_the_order_that_they_should() -> None:
 def test_random_is_chance_on_shapes() -> None:
     benchmark = cir_datasets.load("shapes/val")
     report = submissions.score(make_rank_file(benchmark, "random"), benchmark)
-    assert benchmark.gallery is not None
     for metric, chance in (
         ("recall@50", 50 / (len(benchmark.gallery) - benchmark.excludes_reference)),
         ("recall_subset@1", 1 / 5),
@@ -92,7 +91,6 @@ def test_random_is_the_same_on_every_machine() -> None:
         wanted = sorted(candidates, key=lambda image: -plain_random(query_id, image))
         assert rank_file.rankings[query_id] == wanted[:50]
         members = [image for image in wanted if image in row["subset_image_ids"]]
-        assert rank_file.subset_rankings is not None
         assert rank_file.subset_rankings[query_id] == members[:3]
 
 

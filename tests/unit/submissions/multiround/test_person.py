@@ -110,8 +110,6 @@ def test_a_journal_whose_memory_has_another_shape_is_damaged(tmp_path: Path) -> 
 def test_a_person_sees_the_target_what_was_found_and_their_words(tmp_path: Path) -> None:
     dialogue = opened(tmp_path)
     stage = dialogue.current()
-    assert stage is not None
-    assert stage.exchange is not None
     assert (stage.number, stage.session, len(stage.rounds)) == (1, "finds", 1)
     assert (stage.exchange.candidate, stage.exchange.target) == (world.image(10), world.image(40))
     assert stage.exchange.said == ("12",)
@@ -166,7 +164,6 @@ def test_other_seeds_draw_other_sessions(tmp_path: Path) -> None:
 def test_who_says_the_first_words_too_may_skip_them(tmp_path: Path) -> None:
     dialogue = opened(tmp_path, replace(world.SETTINGS, start="random"), limit=1)
     stage = dialogue.current()
-    assert stage is not None
     assert stage.rounds == ()
     ended = dialogue.say(SKIPPED)
     assert [each.end for each in ended.rounds] == [f"silent: {SKIPPED.why}"]

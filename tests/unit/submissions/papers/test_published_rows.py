@@ -8,17 +8,14 @@ from cir_datasets.registry.published import published
 from cir_metrics.errors import UnknownNameError
 from submissions.papers.published_rows import choose
 
+SPRC = {"SPRC", "SPRC (retrained)", "SPRC, No History", "SPRC, Cap. Unchanged"}
+SPRC |= {"SPRC, Top-10 random", "SPRC, as in Table 2"}
+
 
 @pytest.mark.parametrize(
     ("word", "methods"),
     [
-        (
-            "sprc",
-            {
-                *("SPRC", "SPRC (retrained)", "SPRC, No History", "SPRC, Cap. Unchanged"),
-                *("SPRC, Top-10 random", "SPRC, as in Table 2"),
-            },
-        ),
+        ("sprc", SPRC),
         ("SPRC (retrained)", {"SPRC (retrained)"}),
         ("BLIP4CIR+Bi", {"BLIP4CIR+Bi", "Bi-BLIP4CIR"}),
         ("VAL", {"VAL", "VAL w/ GloVe", "VAL (init. GloVe)"}),
@@ -40,10 +37,7 @@ def test_a_method_of_one_source_is_chosen_by_both() -> None:
 @pytest.mark.parametrize(
     ("word", "said"),
     [
-        (
-            "fisd:CIRPLANT",
-            "'fisd:CIRPLANT': 'fisd' has none of that method. Fix: write cirr:",
-        ),
+        ("fisd:CIRPLANT", "'fisd:CIRPLANT': 'fisd' has none of that method. Fix: write cirr:"),
         ("cirr:CIRPLAN", "Did you mean 'cirr:CIRPLANT'? There are: cirr:"),
         ("nothing at all", "no published row 'nothing at all'. There are: cirr, fisd"),
     ],

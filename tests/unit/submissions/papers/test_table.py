@@ -182,11 +182,7 @@ def test_published_rows_stand_below_with_their_source_and_take_no_part(two: list
         ("cirr", "SPRC", ["qure-1-6"]),
         ("cirr", "SPRC (retrained)", []),
         ("zerosight", "LinCIR (ViT-L/14)", ["zerosight-4-15"]),
-        (
-            "circo",
-            "CIReVL",
-            [*(f"zerosight-4-{n}" for n in (9, 17)), *(f"zerosight-5-{n}" for n in (4, 13, 18))],
-        ),
+        ("circo", "CIReVL", [f"zerosight-{place}" for place in ("4-9", "4-17", "5-4", "5-13", "5-18")]),
     ],
 )
 def test_a_row_asked_for_by_name_is_one_and_its_others_are_named(
@@ -284,126 +280,66 @@ def test_latex_compiles_with_heads_above_heads(tmp_path: Path, two: list[ScoreRe
     assert done.returncode == 0, done.stdout[-800:]
 
 
-def _missing(two: list[ScoreReport], _: dict[str, Any]) -> Any:
-    return paper_table(two[:2], "fashioniq")
+def both(two: list[ScoreReport], world: dict[str, Any]) -> list[ScoreReport]:
+    return two
 
 
-def _split_names(two: list[ScoreReport], _: dict[str, Any]) -> Any:
-    renamed = [dataclasses.replace(each, method="Our") for each in two[:2]]
-    return paper_table([*renamed, *two[2:]], "fashioniq")
+def misspelt(two: list[ScoreReport], world: dict[str, Any]) -> list[ScoreReport]:
+    return [*(dataclasses.replace(each, method="Our") for each in two[:2]), *two[2:]]
 
 
-def _two_of_one_name(two: list[ScoreReport], world: dict[str, Any]) -> Any:
-    return paper_table([*two, *scores("Ours", 0, world, "other.json")], "fashioniq")
+def of_two_protocols(two: list[ScoreReport], world: dict[str, Any]) -> list[ScoreReport]:
+    return [report_worlds.scored("shapes_val"), report_worlds.scored("shapes_multiturn_val")]
 
 
-def _member_twice(two: list[ScoreReport], _: dict[str, Any]) -> Any:
-    return paper_table([*two, two[0]], "fashioniq")
-
-
-def _wrong_benchmark(two: list[ScoreReport], _: dict[str, Any]) -> Any:
-    return paper_table(two, "cirr")
-
-
-def _unknown_kind(two: list[ScoreReport], _: dict[str, Any]) -> Any:
-    return paper_table(two, "fashionqi")
-
-
-def _broken(_: list[ScoreReport], world: dict[str, Any]) -> Any:
-    return paper_table([b'{"format":'], "fashioniq", benchmark=world)
-
-
-def _two_protocols(two: list[ScoreReport], _: dict[str, Any]) -> Any:
-    multi = report_worlds.scored("shapes_multiturn_val")
-    return paper_table([report_worlds.scored("shapes_val"), multi], "shapes")
-
-
-def _nothing(_: list[ScoreReport], __: dict[str, Any]) -> Any:
-    return paper_table([], "fashioniq")
-
-
-def _unknown_row(two: list[ScoreReport], _: dict[str, Any]) -> Any:
-    return paper_table(two, "fashioniq", published=["TRIG"])
-
-
-def _row_of_elsewhere(two: list[ScoreReport], _: dict[str, Any]) -> Any:
-    return paper_table(two, "fashioniq", published=["LamRA-Ret"])
-
-
-def _one_method(two: list[ScoreReport], _: dict[str, Any]) -> Any:
-    return paper_table(two[:3], "fashioniq", significance=True)
-
-
-def _alpha(two: list[ScoreReport], _: dict[str, Any]) -> Any:
-    return paper_table(two, "fashioniq", alpha=1.0)
-
-
-def _name_of_nothing(two: list[ScoreReport], _: dict[str, Any]) -> Any:
-    return paper_table(two, "fashioniq", names={"x.json": "X"})
-
-
-def _other_data(two: list[ScoreReport], world: dict[str, Any]) -> Any:
+def on_other_data(two: list[ScoreReport], world: dict[str, Any]) -> list[ScoreReport]:
     larger = {**world, "fashioniq/dress_val": worlds.fashioniq("dress", queries=5)}
-    return paper_table([*two[:3], *scores("Theirs", 1, larger)], "fashioniq")
+    return [*two[:3], *scores("Theirs", 1, larger)]
 
 
-REFUSED = [
+REFUSED: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
+    (lambda two, _: two[:2], {}, CallError, "method 'Ours' ... Ours-shirt.json ... fashioniq/toptee_val"),
+    (misspelt, {}, CallError, "mean 'Ours'? ... with --name Ours-dress.json='Ours' --name"),
     (
-        _missing,
+        lambda two, world: [*two, *scores("Ours", 0, world, "other.json")],
+        {},
         CallError,
-        ["method 'Ours'", "Ours-dress.json, Ours-shirt.json", "fashioniq/toptee_val", "Fix: "],
+        "Ours-dress.json and Ours-dress.other.json ... 'Ours' ... --name",
     ),
-    (
-        _split_names,
-        CallError,
-        [
-            "Did you mean 'Ours'?",
-            "with --name Ours-dress.json='Ours' --name Ours-shirt.json='Ours'.",
-        ],
-    ),
-    (_two_of_one_name, CallError, ["Ours-dress.json and Ours-dress.other.json", "'Ours'", "--name"]),
-    (_member_twice, CallError, ["Ours-dress.json", "twice", "Fix: name the file once"]),
-    (
-        _wrong_benchmark,
-        CallError,
-        ["Ours-dress.json: it answers fashioniq/dress_val", "Fix: use --for fashioniq"],
-    ),
-    (_unknown_kind, UnknownNameError, ["no table for 'fashionqi'", "Did you mean 'fashioniq'?"]),
-    (_broken, RefusedError, ["malformed", "Fix: "]),
-    (_two_protocols, ComparisonError, ["shapes/val and shapes/multiturn_val", "Fix: make a table of each"]),
-    (_nothing, CallError, ["needs a list of rank files", "Fix: name the files"]),
-    (
-        _unknown_row,
-        UnknownNameError,
-        [
-            "no published row 'TRIG'",
-            "Did you mean 'TIRG'?",
-            "--for fashioniq --published all shows all.",
-        ],
-    ),
-    (_row_of_elsewhere, UnknownNameError, ["are of mmeb/cirr, mmeb/fashioniq", "Fix: leave it out"]),
-    (_one_method, CallError, ["two methods or more", "Fix: "]),
-    (_alpha, SettingError, ["alpha=1.0", "Fix: use 0.05"]),
-    (_name_of_nothing, CallError, ["x.json, which is not among the files", "Fix: "]),
-    (_other_data, ComparisonError, ["data (fashioniq/dress_val)", "Fix: score both on the same data"]),
+    (lambda two, _: [*two, two[0]], {}, CallError, "Ours-dress.json ... twice ... Fix: name the file once"),
+    (both, {"kind": "cirr"}, CallError, "Ours-dress.json: it answers fashioniq/dress_val ... use --for"),
+    (both, {"kind": "fashionqi"}, UnknownNameError, "no table for 'fashionqi' ... Did you mean 'fashioniq'?"),
+    (lambda *_: [b'{"format":'], {}, RefusedError, "malformed ... Fix: "),
+    (of_two_protocols, {"kind": "shapes"}, ComparisonError, "shapes/val and shapes/multiturn_val ... Fix:"),
+    (lambda *_: [], {}, CallError, "needs a list of rank files ... Fix: name the files"),
+    (both, {"published": ["TRIG"]}, UnknownNameError, "'TRIG' ... 'TIRG'? ... --for fashioniq --published"),
+    (both, {"published": ["LamRA-Ret"]}, UnknownNameError, "are of mmeb/cirr, mmeb/fashioniq ... Fix: leave"),
+    (lambda two, _: two[:3], {"significance": True}, CallError, "two methods or more ... Fix: "),
+    (both, {"alpha": 1.0}, SettingError, "alpha=1.0 ... Fix: use 0.05"),
+    (both, {"names": {"x.json": "X"}}, CallError, "x.json, which is not among the files ... Fix: "),
+    (on_other_data, {}, ComparisonError, "data (fashioniq/dress_val) ... Fix: score both on the same data"),
 ]
 
 
 def test_files_are_joined_only_to_a_method_that_lacks_them(two: list[ScoreReport]) -> None:
-    with pytest.raises(CallError) as caught:
+    with pytest.raises(
+        CallError, match=r"Fix: hand in a file for fashioniq/toptee_val whose method is named so\.$"
+    ):
         paper_table([*two[:2], *two[3:]], "fashioniq")
-    assert str(caught.value).endswith(
-        "Fix: hand in a file for fashioniq/toptee_val whose method is named so."
-    )
 
 
-@pytest.mark.parametrize(("call", "error", "words"), REFUSED, ids=[each[0].__name__[1:] for each in REFUSED])
+@pytest.mark.parametrize(("files", "options", "error", "text"), REFUSED, ids=[text for *_, text in REFUSED])
 def test_what_cannot_be_a_table_is_refused_with_place_and_fix(
-    call: Any, error: type[Exception], words: list[str], two: list[ScoreReport], world: dict[str, Any]
+    files: Any,
+    options: dict[str, Any],
+    error: type[Exception],
+    text: str,
+    two: list[ScoreReport],
+    world: dict[str, Any],
 ) -> None:
     with pytest.raises(error) as caught:
-        call(two, world)
-    says(caught, *words)
+        paper_table(files(two, world), **{"kind": "fashioniq", "benchmark": world, **options})
+    says(caught, text)
 
 
 def test_the_command_prints_published_rows_without_any_file() -> None:

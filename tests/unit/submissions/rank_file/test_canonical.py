@@ -57,7 +57,6 @@ def swapped(ranking: list[Any]) -> list[Any]:
 def test_a_swapped_pair_makes_a_difference_wherever_it_stands() -> None:
     one = submissions.make_rank_file("shapes/val", "random")
     last = list(one.rankings)[-1]
-    assert one.subset_rankings is not None
     other = [
         replace(one, rankings={**one.rankings, last: swapped(one.rankings[last])}),
         replace(one, subset_rankings={**one.subset_rankings, last: swapped(one.subset_rankings[last])}),

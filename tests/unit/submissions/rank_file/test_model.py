@@ -50,22 +50,6 @@ def test_what_json_cannot_hold_is_not_written(tmp_path: Path) -> None:
         submissions.write(broken, tmp_path / "run.json")
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "CLIP4Cir",
-        "Image + text, sum",
-        "a",
-        "x" * 80,
-        "Pic2Word (ViT-L/14@336px)",
-        "Zürich/京都 v2.1",
-        "  trimmed  ",
-    ],
-)
-def test_names_of_any_script_are_accepted(name: str) -> None:
-    assert Method(name=name).name == name.strip()
-
-
 def test_text_is_brought_to_nfc() -> None:
     assert Method(name="Zu\u0308rich").name == "Zürich"
 
@@ -79,21 +63,13 @@ def test_text_is_brought_to_nfc() -> None:
         ("name", "--", "it needs a letter or a number"),
         ("name", "<b>bold</b>", "the character '<' is refused"),
         ("name", "a|b", "the character '|' is refused"),
-        ("name", "a\nb", "the character U+000A is refused"),
         ("name", "a\u202eb", "the character U+202E is refused"),
-        ("name", "a\u200bb", "the character U+200B is refused"),
-        ("name", "\ue000", "the character U+E000 is refused"),
         ("name", 7, "it is a number; it must be a string"),
         ("name", None, "it is null; it must be a string"),
         ("paper", "http://example.org", "a link starts with https://"),
-        ("paper", "javascript:alert(1)", "a link starts with https://"),
-        ("code", "https://user@example.org/", "a link starts with https://"),
-        ("code", "https://example.org/a b", "a link starts with https://"),
-        ("code", 'https://example.org/"onclick', "a link starts with https://"),
         ("code", "https://" + "a" * 300, "it has 308 characters; at most 300 are accepted"),
         ("backbone", "x" * 301, "it has 301 characters; at most 300 are accepted"),
         ("backbone", ["ViT-L/14"], "it is a list; it must be a string"),
-        ("notes", "bell\u0007", "the character U+0007 is refused"),
         ("zero_shot", "yes", "it is a string; it must be true, false or null"),
         ("zero_shot", 1, "it is a number; it must be true, false or null"),
         ("trained_on", "CIRR", "it is a string; it must be a list of strings"),
@@ -117,29 +93,13 @@ def test_malformed_metadata_is_refused(field: str, value: Any, reason: str) -> N
     assert reason in finding.message
 
 
-@pytest.mark.parametrize("link", ["", "https://arxiv.org/abs/2108.04024", "https://example.org:8443/a?b=c#d"])
-def test_https_links_are_accepted(link: str) -> None:
-    assert Method(name="Toy", paper=link).paper == link
-
-
 def test_lines_of_notes_become_one() -> None:
     assert Method(name="Toy", notes="two\r\n\tlines ").notes == "two lines"
 
 
 def test_null_says_the_same_as_nothing() -> None:
-    fields = (
-        "paper",
-        "code",
-        "backbone",
-        "trained_on",
-        "caption_rule",
-        "text_fields",
-        "aggregation",
-        "notes",
-    )
-    assert Method.model_validate({"name": "Toy", **dict.fromkeys(fields), "zero_shot": None}) == Method(
-        name="Toy"
-    )
+    empty = dict.fromkeys(Method.model_fields.keys() - {"name", "skipped_images"})
+    assert Method.model_validate({"name": "Toy", **empty}) == Method(name="Toy")
 
 
 def test_a_broken_method_does_not_hide_the_rest() -> None:
@@ -149,19 +109,8 @@ def test_a_broken_method_does_not_hide_the_rest() -> None:
     assert len(caught.value.report.findings) == 2
 
 
-def test_nothing_heavy_is_imported_for_a_name() -> None:
-    assert "RankFile" in dir(submissions)
-    with pytest.raises(AttributeError, match="attribute rankfile"):
-        submissions.rankfile  # noqa: B018
-
-
 @pytest.mark.parametrize("name", ["Z\u0301\u0323\u0301\u0301algo", "e\u20dd\u20dd\u20dd"])
 def test_towers_of_combining_marks_are_refused(name: str) -> None:
     for field in ({"name": name}, {"name": "Toy", "notes": name}):
         with pytest.raises(ValidationError, match="it stacks more than 2 combining marks"):
             Method.model_validate(field)
-
-
-@pytest.mark.parametrize("name", ["Việt", "e\u0301", "शिक्षित", "ที่นี่", "مُحَمَّد"])
-def test_names_in_scripts_that_need_marks_are_accepted(name: str) -> None:
-    assert Method(name=name).name

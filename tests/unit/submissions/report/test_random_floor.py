@@ -63,7 +63,6 @@ def ranker(n: int, h: int = 0, depth: int = 5, turns: int | None = None, others:
 
 def value(of: Chance, metric: str, variant: str = "equation") -> float:
     values = of.values(metric, variant)
-    assert values is not None
     return float(values[0])
 
 
@@ -121,8 +120,6 @@ def test_hits_are_one_minus_all_misses_and_stand_still_behind_the_last_turn() ->
 
 def test_the_gallery_is_what_the_protocol_ranks() -> None:
     removed, kept = chance(worlds.cirr()), chance(worlds.circo())
-    assert removed is not None
-    assert kept is not None
     assert (removed.images, kept.images) == (69, 60)
     assert removed.second_others.tolist() == [5] * 6
     assert kept.positives.tolist() == [3] * 4
@@ -131,7 +128,6 @@ def test_the_gallery_is_what_the_protocol_ranks() -> None:
 def test_without_a_list_the_cards_count_is_taken_and_without_a_count_there_is_no_floor() -> None:
     unlisted = worlds.circo(gallery=None)
     counted = chance(unlisted)
-    assert counted is not None
     assert counted.images == 123403
     spec = unlisted.spec
     config = spec.config.model_copy(update={"gallery": None})

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from own_answers import BENCHMARK, IMAGES, KEYS, SESSIONS, TURNS, best_first, for_real_cirr
+from says import refusal
 
 import submissions
 from cir_datasets.rows.benchmark import SUBSET, AskedRanking, Benchmark
@@ -40,7 +41,6 @@ def check_twin(
     """Plain numpy of one query at a time, in double precision."""
     ids, gallery = benchmark.query_ids, list(benchmark.gallery or ())
     found = made(queries, vectors, benchmark, query_ids=ids, image_ids=gallery, normalise=normalise)
-    assert found.subset_rankings is not None
     if normalise:
         queries, vectors = (
             (each / np.linalg.norm(each.astype(np.float64), axis=1, keepdims=True)).astype(np.float32)
@@ -106,32 +106,25 @@ def spoilt(vectors: NDArray[np.float32], row: int, value: float) -> NDArray[np.f
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "text"),
     [
-        ({"queries": QUERIES.T}, r"query_embeddings: shape \(8, 6\); there are 6 query ids\. Fix: transpose"),
-        ({"images": VECTORS[:-1]}, r"image_embeddings: shape \(59, 8\); there are 60 image ids"),
+        ({"queries": QUERIES.T}, "query_embeddings: shape (8, 6); there are 6 query ids. Fix: transpose"),
+        ({"images": VECTORS[:-1]}, "image_embeddings: shape (59, 8); there are 60 image ids"),
         ({"images": VECTORS[:, :7]}, "query_embeddings have 8 dimensions, image_embeddings 7"),
-        (
-            {"images": spoilt(VECTORS, 4, np.nan)},
-            rf"image_embeddings\[4\] is not finite.*'{IMAGES[4]}'",
-        ),
-        ({"queries": spoilt(QUERIES, 2, np.inf)}, rf"query_embeddings\[2\] is not finite.*query '{KEYS[2]}'"),
-        ({"queries": QUERIES.astype(float) * 1e-300}, r"query_embeddings\[0\] is too small or too large"),
-        ({"queries": spoilt(QUERIES, 5, 0)}, rf"query_embeddings\[5\] is all zeros: query '{KEYS[5]}'"),
+        ({"images": spoilt(VECTORS, 4, np.nan)}, f"image_embeddings[4] is not finite ... '{IMAGES[4]}'"),
+        ({"queries": spoilt(QUERIES, 2, np.inf)}, f"query_embeddings[2] is not finite ... query '{KEYS[2]}'"),
+        ({"queries": QUERIES.astype(float) * 1e-300}, "query_embeddings[0] is too small or too large"),
+        ({"queries": spoilt(QUERIES, 5, 0)}, f"query_embeddings[5] is all zeros: query '{KEYS[5]}'"),
         ({"queries": QUERIES.astype(np.int8)}, "query_embeddings: type int8; embeddings are float16 to"),
-        (
-            {"queries": QUERIES.astype(np.float64) * 1e300, "normalise": False},
-            r"\[0\] is not finite as float32",
-        ),
+        ({"queries": QUERIES.astype(float) * 1e300, "normalise": False}, "[0] is not finite as float32"),
         ({"images": "images.npy"}, "image_embeddings: of type str"),
-        ({"queries": QUERIES[:, :0]}, r"query_embeddings: shape \(6, 0\)"),
+        ({"queries": QUERIES[:, :0]}, "query_embeddings: shape (6, 0)"),
         # What is wrong with ids is said as for scores: test_own_scores.
-        ({"query_ids": [KEYS[1], *KEYS[1:]]}, r"query_ids\[0\] and query_ids\[1\] are both"),
+        ({"query_ids": [KEYS[1], *KEYS[1:]]}, "query_ids[0] and query_ids[1] are both"),
         ({"benchmark": "fashioniq/val"}, "query_embeddings is of type ndarray; fashioniq/val is a suite"),
     ],
     ids=lambda value: value[:25] if isinstance(value, str) else "",
 )
-def test_what_cannot_be_ranked_is_refused_with_place_and_fix(change: dict[str, Any], said: str) -> None:
-    with pytest.raises(MethodError, match=said) as refused:
+def test_what_cannot_be_ranked_is_refused_with_place_and_fix(change: dict[str, Any], text: str) -> None:
+    with refusal(text, MethodError):
         made(**change)
-    assert "Fix: " in str(refused.value)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import submissions_worlds as worlds
 from own_answers import BENCHMARK, IMAGES, KEYS, SESSIONS, TURNS, for_real_cirr, small_suite
+from says import refusal
 
 import submissions
 from cir_datasets.rows.benchmark import SUBSET, AskedRanking, Benchmark
@@ -43,7 +44,6 @@ def made(
 def check_twin(benchmark: Benchmark, lists: dict[str, list[str]]) -> None:
     """Plain Python: without the reference, the first 50; of the subset the first three."""
     found = made(lists, None, benchmark)
-    assert found.subset_rankings is not None
     assert found.rankings.keys() == found.subset_rankings.keys() == set(benchmark.query_ids)
     for row in benchmark.rows():
         own = [image for image in lists[row["query_id"]] if image != row["reference_image_id"]]
@@ -90,16 +90,12 @@ def test_a_session_that_is_not_answered_with_a_list_a_turn_is_named() -> None:
         answers[row["session_id"]] = [images] * len(row["turns"])
     first = next(iter(answers))
     turns = len(answers[first])
-    with pytest.raises(MethodError) as flat:
+    with refusal(
+        f"lists['{first}']: one list of {len(images)} ... of {turns} turns. Fix: give a list", MethodError
+    ):
         made({**answers, first: images}, None, SESSIONS)
-    assert str(flat.value) == (
-        f"lists['{first}']: one list of {len(images)} image ids, for a session of {turns} turns. "
-        "Fix: give a list for each turn, [[ids of turn 1], [ids of turn 2], ...]."
-    )
     for given in (turns - 1, turns + 1):
-        with pytest.raises(
-            MethodError, match=f"{given} lists?, for a session of {turns} turns. Fix: give one"
-        ):
+        with refusal(f"{given} list ... for a session of {turns} turns. Fix: give one", MethodError):
             made({**answers, first: [images] * given}, None, SESSIONS)
 
 
@@ -112,7 +108,7 @@ def test_a_list_of_the_users_own_is_the_gallery_and_without_one_it_is_unknown() 
     coco = worlds.circo(gallery=None)
     numbers = {query: list(range(1, 51)) for query in coco.query_ids}
     assert made(numbers, None, coco).rankings["0"][:2] == [worlds.coco(1), worlds.coco(2)]
-    with pytest.raises(MethodError, match=r"lists\['0'\]: 'cat' is not an image's id. Fix: write COCO ids"):
+    with refusal("lists['0']: 'cat' is not an image's id. Fix: write COCO ids", MethodError):
         made({**numbers, "0": ["cat", *range(2, 51)]}, None, coco)
 
 
@@ -124,9 +120,7 @@ def test_a_suite_is_answered_by_member(monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(bundle, submissions.RankBundle)
     assert submissions.validate(bundle, own).errors == ()
     lists["shirt_val"]["shirt_val_00002"] = ["cat"]
-    with pytest.raises(
-        MethodError, match=r"lists\['fashioniq/shirt_val'\]\['shirt_val_00002'\]: 'cat' is not"
-    ):
+    with refusal("lists['fashioniq/shirt_val']['shirt_val_00002']: 'cat' is not", MethodError):
         rank_file_from_lists("fashioniq/val", lists, method="Mine")
     assert own_ids.Names(member="a/b").of("lists") == "lists['a/b']"
 
@@ -134,39 +128,30 @@ def test_a_suite_is_answered_by_member(monkeypatch: pytest.MonkeyPatch) -> None:
 FIRST = LISTS[KEYS[0]]
 REFERENCE = ROWS[KEYS[0]]["reference_image_id"]
 OTHERS = [image for image in FIRST if image != REFERENCE]
-PLACE = rf"lists\['{KEYS[0]}'\]: "
+PLACE = f"lists['{KEYS[0]}']"
 
 
-def changed(ids: Any) -> dict[str, Any]:
-    return {"lists": {**LISTS, KEYS[0]: ids}}
+def changed(ids: Any, subset_lists: Any = None) -> dict[str, Any]:
+    return {"lists": {**LISTS, KEYS[0]: ids}, "subset_lists": subset_lists}
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "text"),
     [
         ({"lists": [FIRST]}, "lists: of type list. Fix: give {query id"),
         ({"lists": {}}, "lists: empty. Fix: give a list for each query"),
-        (
-            {"lists": {"rankings": LISTS}},
-            'the lists stand below the key "rankings". Fix: give the object below',
-        ),
+        ({"lists": {"rankings": LISTS}}, 'the lists stand below the key "rankings". Fix: give the object'),
         ({"lists": made().to_dict()}, "lists: it is a rank file already. Fix: use it as it is"),
         ({"lists": {7.5: FIRST}}, "lists: the key 7.5 is not an id"),
-        ({"lists": {**LISTS, "nobody": FIRST}}, r"lists\['nobody'\]: shapes/val has no such query id"),
+        ({"lists": {**LISTS, "nobody": FIRST}}, "lists['nobody']: shapes/val has no such query id"),
         ({"lists": {KEYS[0]: FIRST}}, f"lists: 5 of 6 of shapes/val are missing, '{KEYS[1]}' first"),
-        (changed("im1"), f"{PLACE[:-2]} is 'im1'; a ranking is a list"),
-        (
-            changed([7.5, *FIRST]),
-            f"{PLACE[:-2]}\\[0] is 7.5; an image id is a string. Fix: write '7.5' if that is the id",
-        ),
-        (changed(["cat", *FIRST]), f"{PLACE}'cat' is not in the gallery"),
+        (changed("im1"), f"{PLACE} is 'im1'; a ranking is a list"),
+        (changed([7.5, *FIRST]), f"{PLACE}[0] is 7.5; an image id is a string. Fix: write '7.5' if"),
+        (changed(["cat", *FIRST]), f"{PLACE}: 'cat' is not in the gallery"),
         (changed([f"{OTHERS[0]}.png", *FIRST]), f"an image is listed twice, '{OTHERS[0]}'"),
-        (changed([OTHERS[0], *OTHERS]), f"{PLACE}an image is listed twice, '{OTHERS[0]}'"),
-        (
-            {**changed([REFERENCE, *OTHERS[:49]]), "subset_lists": SUBSETS},
-            f"{PLACE}49 images beside the reference, and 50 are wanted",
-        ),
-        (changed([]), rf"subset_lists is not given, and {PLACE[:-2]} holds 0 of the 5 .* pass subset_lists="),
+        (changed([OTHERS[0], *OTHERS]), f"{PLACE}: an image is listed twice, '{OTHERS[0]}'"),
+        (changed([REFERENCE, *OTHERS[:49]], SUBSETS), f"{PLACE}: 49 images beside the reference, and 50 are"),
+        (changed([]), f"subset_lists is not given, and {PLACE} holds 0 of the 5 ... pass subset_lists="),
         ({"subset_lists": {KEYS[0]: []}}, "subset_lists: 5 of 6 of shapes/val are missing"),
         ({"subset_lists": {**SUBSETS, KEYS[0]: OTHERS}}, "is not in the query's subset"),
         ({"subset_lists": {**SUBSETS, KEYS[0]: SUBSETS[KEYS[0]][:2]}}, "2 images, and 3 are wanted"),
@@ -176,7 +161,6 @@ def changed(ids: Any) -> dict[str, Any]:
     ],
     ids=lambda value: value[:25] if isinstance(value, str) else "",
 )
-def test_what_cannot_be_ranked_is_refused_with_place_and_fix(change: dict[str, Any], said: str) -> None:
-    with pytest.raises(MethodError, match=said) as refused:
+def test_what_cannot_be_ranked_is_refused_with_place_and_fix(change: dict[str, Any], text: str) -> None:
+    with refusal(text, MethodError):
         made(**change)
-    assert "Fix: " in str(refused.value)

@@ -9,7 +9,7 @@ import pytest
 import report_worlds
 import submissions_worlds as worlds
 from report_worlds import report_of, rows
-from says import says
+from says import refusal
 
 import cir_datasets
 import cir_datasets.registry.suites
@@ -58,13 +58,8 @@ def test_further_metrics_have_values_signatures_and_groups() -> None:
     rank_file = submissions.make_rank_file("shapes/val", "image_text_sum_pixels")
     asked = ("recall@20", "pnr_map@10:released_code", "pnr_map@10:equation", "recall@10", "mean_rank")
     score = submissions.score(rank_file, metrics=asked, per_query=True)
-    assert list(score.extra) == [
-        "recall@20",
-        "pnr_map@10:released_code",
-        "mean_rank",
-        "median_rank",
-        "censored",
-    ]
+    ranks = ("mean_rank", "median_rank", "censored")
+    assert list(score.extra) == ["recall@20", "pnr_map@10:released_code", *ranks]
     assert list(score.metrics) == list(cir_datasets.spec("shapes/val").metrics)
     assert "metric:1:released_code" in score.signature_text("pnr_map@10:released_code")
     assert score.signature_key("pnr_map@10:released_code") != score.signature_key("pnr_map@10")
@@ -92,14 +87,10 @@ def test_a_turn_that_is_asked_for_is_the_only_one() -> None:
     every = submissions.score(content, benchmark, metrics=["hits@8", "hits@8@turn2"])
     assert list(every.extra) == ["hits@8@turn1", "hits@8@turn2", "hits@8@turn3"]
     for turn in (0, 4):
-        with pytest.raises(CallError) as caught:
+        with refusal(
+            f"metric hits@8@turn{turn} ... circled/cirr_val has 3 turns. Fix: ask for a turn", CallError
+        ):
             submissions.score(content, benchmark, metrics=[f"hits@8@turn{turn}"])
-        says(
-            caught,
-            f"metric hits@8@turn{turn}",
-            "circled/cirr_val has 3 turns",
-            "Fix: ask for a turn from 1 to 3",
-        )
 
 
 @pytest.mark.parametrize(
@@ -144,55 +135,33 @@ def test_further_metrics_of_a_suite_are_averaged_as_its_own() -> None:
     assert json.loads(report.render("json"))["runs"][0]["counts"]["queries"] == 2
 
 
-TOO_DEEP = (
-    "metric recall@51: the board of cirr/val cuts every ranking to 50 images, so that nothing is known "
-    "beyond rank 50. Fix: ask for a cutoff of at most 50."
-)
-TOO_DEEP_IN_THE_SUBSET = (
-    "metric recall_subset@4: a subset's ranking need not hold more than 3 images, so that nothing is known "
-    "beyond rank 3. Fix: ask for a cutoff of at most 3."
-)
-
-
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("recall@51", TOO_DEEP),
-        ("recall_subset@4", TOO_DEEP_IN_THE_SUBSET),
+        ("recall@51", "metric recall@51: ... cuts every ranking to 50 images ... ask for a cutoff of at"),
+        ("recall_subset@4", "metric recall_subset@4: ... 3 images ... ask for a cutoff of at most 3."),
         ("hits@10", "metric hits@10: a metric of sessions, and cirr/val has queries. Fix: leave it out."),
-        (
-            "map@5:x",
-            "metric 'map@5:x': variant='x': map_at_k has no such variant. Fix: use one of 'equation'.",
-        ),
-        (
-            "recall@0",
-            "metric 'recall@0': k=0; a cutoff is 1 or more. Fix: ask for recall@1 or more.",
-        ),
+        ("map@5:x", "metric 'map@5:x': variant='x': map_at_k has no such variant ... use one of 'equation'."),
+        ("map@5:", "metric 'map@5:': variant='': map_at_k has no such variant ... use one of 'equation'."),
+        ("recall@0", "metric 'recall@0': k=0; a cutoff is 1 or more. Fix: ask for recall@1 or more."),
         ("recall", "metric 'recall': names no cutoff. Fix: write 'recall@K', such as 'recall@1'."),
-        (
-            "map@5:",
-            "metric 'map@5:': variant='': map_at_k has no such variant. Fix: use one of 'equation'.",
-        ),
     ],
 )
 def test_a_metric_that_the_file_cannot_tell_is_refused(name: str, text: str) -> None:
-    with pytest.raises(CallError) as caught:
+    with refusal(text, CallError):
         report_of(worlds.cirr_document(worlds.cirr()), worlds.cirr(), metrics=[name])
-    assert str(caught.value) == text
-    assert caught.value.exit_code == 2
 
 
 def test_metrics_of_the_other_kind_of_benchmark_are_refused() -> None:
-    with pytest.raises(CallError) as caught:
-        report_of(worlds.circled_document(worlds.circled()), worlds.circled(), metrics=["recall@5"])
-    says(caught, "metric recall@5", "circled/cirr_val has sessions", "Fix: leave it out")
-    with pytest.raises(CallError) as caught:
-        report_of(worlds.circo_document(worlds.circo()), worlds.circo(), metrics=["recall_subset@1"])
-    says(caught, "metric recall_subset@1: needs a ranking of each query's subset", "Fix: leave it out")
     document = worlds.cirr_document(worlds.cirr())
-    subset = {"version": "rc2", "metric": "recall_subset", **document["subset_rankings"]}
-    with pytest.raises(CallError) as caught:
+    with refusal("metric recall@5 ... circled/cirr_val has sessions. Fix: leave it out", CallError):
+        report_of(worlds.circled_document(worlds.circled()), worlds.circled(), metrics=["recall@5"])
+    with refusal(
+        "metric recall_subset@1: needs a ranking of each query's subset ... leave it out", CallError
+    ):
+        report_of(worlds.circo_document(worlds.circo()), worlds.circo(), metrics=["recall_subset@1"])
+    with refusal("metric recall@7: needs rankings of the gallery ... leave it out", CallError):
+        subset = {"version": "rc2", "metric": "recall_subset", **document["subset_rankings"]}
         report_of(subset, worlds.cirr(), metrics=["recall@7"])
-    says(caught, "metric recall@7: needs rankings of the gallery", "Fix: leave it out")
     with pytest.raises(UnknownNameError, match=r"no metric is printed as 'recal@5'"):
         report_of(document, worlds.cirr(), metrics=["recal@5"])

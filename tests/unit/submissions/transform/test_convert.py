@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 import submissions_worlds as worlds
 from cir_here import cir
-from says import says
+from says import refusal, says
 
 import submissions
 from cir_metrics.errors import CallError
-from submissions import ConversionError, RankBundle, RankFile
+from submissions import ConversionError, RankFile
 
 CIRR = worlds.cirr()
 FASHIONIQ = [worlds.fashioniq(category) for category in ("dress", "shirt", "toptee")]
@@ -26,14 +26,12 @@ def document(**method: Any) -> dict[str, Any]:
     return {**worlds.cirr_document(CIRR), "method": {"name": "CLIP sum", **method}}
 
 
+NATIVE = json.dumps(document()).encode()
+
+
 def notes(content: Any, to: str, benchmark: Any = CIRR) -> list[str]:
     raw = content if isinstance(content, bytes) else json.dumps(content).encode()
     return [note for made in submissions.convert([raw], to, benchmark=benchmark) for note in made.notes]
-
-
-@pytest.mark.parametrize("to", ["native", "lines", "parquet"])
-def test_our_own_forms_lose_nothing(to: str) -> None:
-    assert notes(document(backbone="ViT", notes="remark"), to) == []
 
 
 @pytest.mark.parametrize("to", ["native", "lines", "parquet"])
@@ -47,7 +45,6 @@ def test_a_session_without_turns_is_read_back(to: str, rankings: dict[str, Any])
     content = json.dumps({**worlds.circled_document(benchmark), "rankings": rankings}).encode()
     (made,) = submissions.convert([content], to, benchmark=benchmark)
     found = submissions.read(made.content, benchmark=benchmark)
-    assert isinstance(found, RankFile)
     assert dict(found.rankings) == rankings
 
 
@@ -103,7 +100,7 @@ def test_files_of_servers_name_all_that_they_leave_out() -> None:
 def test_what_would_not_be_read_again_is_not_written(
     to: str, times: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    packed = submissions.convert([json.dumps(document()).encode()], "parquet", benchmark=CIRR)[0].content
+    packed = submissions.convert([NATIVE], "parquet", benchmark=CIRR)[0].content
     size = len(submissions.convert([packed], to, benchmark=CIRR)[0].content)
     monkeypatch.setattr("submissions.transform.convert.MAX_BYTES", 0)
     limit = (size + times - 1) // times
@@ -112,30 +109,13 @@ def test_what_would_not_be_read_again_is_not_written(
     assert isinstance(submissions.read(made.content, benchmark=CIRR, max_bytes=limit), RankFile)
     with pytest.raises(ConversionError) as caught:
         submissions.convert([packed], to, benchmark=CIRR, compress=True, max_bytes=limit - 1)
-    says(
-        caught,
-        f"the {to} file would have {size:,} bytes",
-        f"at most {times * (limit - 1):,} are read",
-        "Fix: choose --to parquet, or rank fewer images",
-    )
-
-
-def test_every_pair_of_formats_keeps_the_rankings() -> None:
-    wanted = worlds.cirr_document(CIRR)
-    kinds = ("native", "lines", "parquet", "trec", "cirr-server")
-    for first in kinds:
-        made = submissions.convert([json.dumps(wanted).encode()], first, benchmark=CIRR)
-        for second in kinds:
-            again = submissions.convert([part.content for part in made], second, benchmark=CIRR)
-            (back,) = submissions.convert(
-                [part.content for part in again], "native", benchmark=CIRR, name="toy"
-            )
-            assert json.loads(back.content) == wanted, (first, second)
+    says(caught, f"the {to} file would have {size:,} bytes ... at most {times * (limit - 1):,} are read")
+    says(caught, "Fix: choose --to parquet, or rank fewer images")
 
 
 @pytest.mark.parametrize("to", ["lines", "parquet"])
 def test_subsets_alone_are_not_a_rank_file(to: str) -> None:
-    parts = submissions.convert([json.dumps(document()).encode()], "cirr-server", benchmark=CIRR)
+    parts = submissions.convert([NATIVE], "cirr-server", benchmark=CIRR)
     alone = parts[1].content
     with pytest.raises(ConversionError, match=f"a {to} rank file also ranks the gallery"):
         submissions.convert([alone], to, benchmark=CIRR)
@@ -143,8 +123,6 @@ def test_subsets_alone_are_not_a_rank_file(to: str) -> None:
     assert run.content.startswith(b"100#subset Q0 im1 1 3 ")
     (joined,) = submissions.convert([run.content, parts[0].content], "lines", benchmark=CIRR)
     found = submissions.read(joined.content)
-    assert isinstance(found, RankFile)
-    assert found.subset_rankings is not None
     assert (len(found.rankings), len(found.subset_rankings)) == (6, 6)
 
 
@@ -161,15 +139,9 @@ def test_a_bundle_becomes_one_file_a_member() -> None:
     assert [len(json.loads(each.content)) for each in kits] == [4, 4, 4]
     (whole,) = submissions.convert([BUNDLE], "native", name="other", compress=True)
     bundle = submissions.read(whole.content)
-    assert isinstance(bundle, RankBundle)
     assert {run.method.name for run in bundle.runs} == {"other"}
-
-
-def test_a_bundle_is_converted_alone() -> None:
-    with pytest.raises(ConversionError, match=r"a bundle is converted alone\. Fix: name one bundle"):
+    with refusal("a bundle is converted alone. Fix: name one bundle", ConversionError):
         submissions.convert([BUNDLE, BUNDLE], "lines")
-    with pytest.raises(ConversionError, match=r"a bundle is converted alone"):
-        submissions.convert([json.dumps(document()).encode(), BUNDLE], "lines")
 
 
 @pytest.mark.parametrize(
@@ -177,15 +149,14 @@ def test_a_bundle_is_converted_alone() -> None:
 )
 def test_a_format_that_is_compressed_or_read_plain_is_not_compressed(to: str, why: str) -> None:
     with pytest.raises(CallError, match=rf"^{to} {why}\. Fix: drop --gzip and the ending \.gz, or choose"):
-        submissions.convert([json.dumps(document()).encode()], to, benchmark=CIRR, compress=True)
+        submissions.convert([NATIVE], to, benchmark=CIRR, compress=True)
 
 
-@pytest.mark.parametrize(("files", "kind"), [("run.json", "str"), (b"{}", "bytes"), (Path("x"), "PosixPath")])
-def test_what_is_not_a_list_of_files_is_named(files: Any, kind: str) -> None:
-    with pytest.raises(
-        CallError, match=rf"^files is of type {kind}\. Fix: pass a list, such as \['run\.json'\]\.$"
-    ):
-        submissions.convert(files, "trec")
+@pytest.mark.parametrize("files", ["run.json", b"{}", Path("x")])
+def test_what_is_not_a_list_of_files_is_named(files: Any) -> None:
+    for call in (lambda: submissions.convert(files, "trec"), lambda: submissions.fuse(files)):
+        with refusal(f"files is of type {type(files).__name__} ... pass a list", CallError):
+            call()
 
 
 @pytest.fixture(scope="module")
@@ -209,17 +180,6 @@ def test_the_name_ends_as_the_format_does(folder: Path, to: str, name: str) -> N
     lost = done.stderr.splitlines()
     assert all(line.startswith(f"{folder / name}: ") for line in lost)
     assert bool(lost) is (to == "trec")
-
-
-def test_sessions_survive_every_form(folder: Path) -> None:
-    wanted = json.loads((folder / "turns.json").read_text())["rankings"]
-    source, benchmark = "turns.json", "shapes/multiturn_val"
-    for number, to in enumerate(["trec", "lines", "parquet", "native"]):
-        out = f"turns.{number}"
-        done = cir("convert", source, "--to", to, "-b", benchmark, "--out", out, folder=folder)
-        assert done.returncode == 0, done.stderr
-        source = out
-    assert json.loads((folder / source).read_text())["rankings"] == wanted
 
 
 def test_large_files_are_compressed_quickly() -> None:
@@ -289,35 +249,25 @@ def test_one_file_for_each_member_becomes_a_bundle() -> None:
     report = submissions.validate(made.content, BY_ID)
     assert report.ok, report.text()
     bundle = report.rank_file
-    assert isinstance(bundle, RankBundle)
     assert [run.benchmark for run in bundle.runs] == list(BY_ID)
     assert {run.method.name for run in bundle.runs} == {"Joined"}
 
 
 @pytest.mark.parametrize(
-    ("files", "to", "words"),
+    ("files", "to", "text"),
     [
-        (
-            members(0, 1),
-            "native",
-            r"no file answers fashioniq/toptee_val\. Fix: name one file for each member",
-        ),
-        (members(0, 1, 1), "native", r"two files answer fashioniq/shirt_val\. Fix: name one of them"),
-        (
-            [*members(0, 1), json.dumps(document()).encode()],
-            "native",
-            "answers cirr/val, which is not a member",
-        ),
-        (members(0, 1, 2), "trec", r"only a native file holds a bundle\. Fix: choose --to native"),
-        ([*members(0), BUNDLE], "native", "a bundle is converted alone"),
+        (members(0, 1), "native", "no file answers fashioniq/toptee_val. Fix: name one file for each member"),
+        (members(0, 1, 1), "native", "two files answer fashioniq/shirt_val. Fix: name one of them"),
+        ([*members(0, 1), NATIVE], "native", "answers cirr/val, which is not a member"),
+        (members(0, 1, 2), "trec", "only a native file holds a bundle. Fix: choose --to native"),
+        ([*members(0), BUNDLE], "native", "a bundle is converted alone. Fix: name one bundle"),
         (
             [*members(0, 1), *members(2, method={"name": "b"})],
             "native",
-            'name 2 methods: "toy", "b".* --name',
+            'name 2 methods: "toy", "b" ... --name',
         ),
     ],
-    ids=["missing", "doubled", "alien", "format", "bundle", "methods"],
 )
-def test_files_that_are_not_a_suites_members_make_no_bundle(files: list[bytes], to: str, words: str) -> None:
-    with pytest.raises(ConversionError, match=words):
+def test_files_that_are_not_a_suites_members_make_no_bundle(files: list[bytes], to: str, text: str) -> None:
+    with refusal(text, ConversionError):
         submissions.convert(files, to, benchmark="fashioniq/val")

@@ -20,7 +20,7 @@ import submissions
 from cir_metrics.errors import CallError, InputError, UnknownNameError
 from cir_metrics.ranking import best_of
 from leaderboard.cli import build
-from submissions import FusionError, Method, RankBundle, RankFile, RefusedError
+from submissions import FusionError, Method, RankFile, RefusedError
 from submissions.transform.fuse import _reciprocals, _rrf
 
 CIRR = worlds.cirr()
@@ -92,7 +92,6 @@ def test_a_ranking_fused_with_itself_keeps_its_order(ranking: list[str]) -> None
 def test_queries_and_subsets_are_fused_apart() -> None:
     one, other = worlds.cirr_document(CIRR), turned(worlds.cirr_document(CIRR))
     fused = submissions.fuse([as_bytes(one), as_bytes(other)], CIRR)
-    assert isinstance(fused, RankFile)
     for part, depth in (("rankings", 50), ("subset_rankings", 3)):
         made = getattr(fused, part)
         assert set(made) == set(one[part])
@@ -100,14 +99,12 @@ def test_queries_and_subsets_are_fused_apart() -> None:
             assert ranking == by_fractions([one[part][query], other[part][query]], 60, depth, query)
     assert submissions.validate(fused, CIRR).findings == ()
     swapped = submissions.fuse([as_bytes(other), as_bytes(one)], CIRR)
-    assert isinstance(swapped, RankFile)
     assert (swapped.rankings, swapped.subset_rankings) == (fused.rankings, fused.subset_rankings)
 
 
 def test_a_file_fused_with_itself_keeps_its_order() -> None:
     document = turned(worlds.cirr_document(CIRR))
     fused = submissions.fuse([as_bytes(document)] * 3, CIRR, constant=0)
-    assert isinstance(fused, RankFile)
     assert fused.rankings == document["rankings"]
     assert fused.subset_rankings == document["subset_rankings"]
 
@@ -116,7 +113,6 @@ def test_sessions_are_fused_turn_by_turn() -> None:
     one = worlds.circled_document(CIRCLED, 12)
     other = turned(one)
     fused = submissions.fuse([as_bytes(one), as_bytes(other)], CIRCLED)
-    assert isinstance(fused, RankFile)
     assert submissions.validate(fused, CIRCLED).findings == ()
     for session, turns in fused.rankings.items():
         for turn, ranking in enumerate(turns):
@@ -130,7 +126,6 @@ def test_bundles_are_fused_member_by_member() -> None:
     one = worlds.fashioniq_bundle(members)
     other = {**one, "runs": [turned(run) for run in one["runs"]][::-1]}
     fused = submissions.fuse([as_bytes(one), as_bytes(other)], known, name="both")
-    assert isinstance(fused, RankBundle)
     assert submissions.validate(fused, known).findings == ()
     for run, first in zip(fused.runs, one["runs"], strict=True):
         assert (run.benchmark, run.method.name) == (first["benchmark"], "both")
@@ -157,7 +152,6 @@ def test_the_method_block_says_what_was_fused() -> None:
     )
     other = with_method(name="B", zero_shot=True, trained_on=["SynCIR", "NLVR2"], backbone="ViT-L/14")
     fused = submissions.fuse([one, other], CIRR, constant=10)
-    assert isinstance(fused, RankFile)
     assert fused.method == Method(
         name="RRF: A + B",
         paper="https://doi.org/10.1145/1571941.1572114",
@@ -175,7 +169,6 @@ def test_the_method_block_says_what_was_fused() -> None:
 )
 def test_zero_shot_holds_where_it_holds_for_all(said: Any, zero_shot: bool | None) -> None:
     fused = submissions.fuse([with_method(zero_shot=each) for each in said], CIRR)
-    assert isinstance(fused, RankFile)
     assert fused.method.zero_shot is zero_shot
 
 
@@ -199,7 +192,6 @@ def test_what_does_not_fit_a_method_block_is_shortened() -> None:
         for start in (10, 20)
     ]
     fused = submissions.fuse(many, CIRR)
-    assert isinstance(fused, RankFile)
     assert fused.method.name == "RRF of 2 methods"
     assert fused.method.trained_on == [*(f"set {n}" for n in range(10, 29)), "and 6 more"]
     assert fused.method.backbone == ""
@@ -215,7 +207,6 @@ def test_a_gallery_of_ones_own_is_kept_and_two_are_not_fused() -> None:
 
     def fused(*galleries: str) -> str:
         found = submissions.fuse([of(each) for each in galleries], coco)
-        assert isinstance(found, RankFile)
         return found.method.own_gallery
 
     one, other = f"60:{'a' * 64}", f"61:{'b' * 64}"
@@ -225,7 +216,6 @@ def test_a_gallery_of_ones_own_is_kept_and_two_are_not_fused() -> None:
         submissions.fuse([of(one), of(""), of(other)], coco)
     listed = worlds.circo()
     same = submissions.fuse([of(""), of(f"60:{listed.gallery_hash}")], listed)
-    assert isinstance(same, RankFile)
     assert same.method.own_gallery == ""
 
 
@@ -233,7 +223,6 @@ def test_depth_is_what_the_board_uses_unless_it_is_chosen() -> None:
     files = [as_bytes(worlds.circled_document(CIRCLED, depth)) for depth in (30, 12)]
     for depth, expected in ((None, 10), (11, 11), (1000, 30)):
         fused = submissions.fuse(files, CIRCLED, k=depth)
-        assert isinstance(fused, RankFile)
         assert {len(turn) for turns in fused.rankings.values() for turn in turns} == {expected}
 
 
@@ -255,7 +244,6 @@ def test_files_that_lack_rankings_are_refused() -> None:
     recall = {"version": "rc2", "metric": "recall", **worlds.cirr_document(CIRR)["rankings"]}
     subset = {"version": "rc2", "metric": "recall_subset", **worlds.cirr_document(CIRR)["subset_rankings"]}
     fused = submissions.fuse([as_bytes(recall)] * 2, CIRR)
-    assert isinstance(fused, RankFile)
     assert fused.subset_rankings is None
     with pytest.raises(FusionError) as caught:
         submissions.fuse([as_bytes(recall), as_bytes(worlds.cirr_document(CIRR))], CIRR)
@@ -273,11 +261,7 @@ def test_files_that_lack_rankings_are_refused() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        (
-            {"by": "rff"},
-            UnknownNameError,
-            r"by='rff' is not a way to fuse\. Did you mean 'rrf'\?.* leave it out",
-        ),
+        ({"by": "rff"}, UnknownNameError, r"by='rff' is not a way to fuse\. Did you mean 'rrf'\?.* leave it"),
         ({"constant": -1}, CallError, r"constant=-1; it is 0 or more\. Fix: use 60\."),
         ({"constant": 1.5}, CallError, r"^constant=1\.5; it is a whole number, 0 or more\. Fix: use 60\.$"),
         ({"constant": "a"}, CallError, r"^constant='a'; it is a whole number, 0 or more\. Fix: use 60\.$"),
@@ -304,14 +288,6 @@ def test_a_score_that_is_not_a_number_is_named() -> None:
         best_of({"a": 1.0, "b": float("nan")}, 1, "q")
     with pytest.raises(InputError, match="k=0; a cutoff is 1 or more"):
         best_of({"a": 1.0}, 0, "q")
-
-
-@pytest.mark.parametrize(
-    ("files", "kind"), [(5, "int"), ("ab", "str"), (b"ab", "bytes"), (Path("x"), "PosixPath")]
-)
-def test_what_is_not_a_list_of_files_is_named(files: Any, kind: str) -> None:
-    with pytest.raises(CallError, match=rf"^files is of type {kind}\. Fix: pass a list of rank files\.$"):
-        submissions.fuse(files)
 
 
 def test_the_name_says_what_is_written(tmp_path: Path) -> None:

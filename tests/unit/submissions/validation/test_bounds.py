@@ -35,34 +35,29 @@ def with_method(method: Any) -> dict[str, Any]:
     return {**worlds.cirr_document(CIRR), "method": method}
 
 
-def test_unknown_fields_of_the_method_are_one_finding() -> None:
-    report = validate(with_method({"name": "toy", **{f"zzz{n}": n for n in range(MANY)}}))
+TOY: dict[str, Any] = {"name": "toy"}
+
+
+@pytest.mark.parametrize(
+    ("document", "count"),
+    [
+        (with_method({**TOY, **{f"zzz{n}": n for n in range(MANY)}}), MANY),
+        ({**with_method(TOY), **{f"key{n}": n for n in range(MANY)}}, MANY),
+        (with_method({**TOY, "trained_on": [0] * 9}), 9),
+    ],
+    ids=["unknown fields", "unknown keys", "wrong items"],
+)
+def test_what_is_wrong_in_one_way_is_one_finding(document: dict[str, Any], count: int) -> None:
+    report = validate(document)
     (finding,) = report.findings
-    assert (finding.code, finding.count) == ("bad-metadata", MANY)
-    assert [example["value"] for example in finding.examples] == [f"zzz{n}" for n in range(5)]
-    assert finding.message == "method.zzz0: there is no such field."
+    assert (finding.code, finding.count, len(finding.examples) <= 5) == ("bad-metadata", count, True)
     assert size(report) < 2000
-
-
-def test_unknown_keys_of_the_file_are_one_finding() -> None:
-    report = validate({**worlds.cirr_document(CIRR), **{f"key{n}": n for n in range(MANY)}})
-    (finding,) = report.findings
-    assert (finding.code, finding.count, len(finding.examples)) == ("bad-metadata", MANY, 5)
-    assert size(report) < 2000
-
-
-def test_wrong_items_of_one_field_are_one_finding() -> None:
-    report = validate(with_method({"name": "toy", "trained_on": [0] * 9}))
-    assert [(finding.code, finding.count) for finding in report.findings] == [("bad-metadata", 9)]
 
 
 def test_every_wrong_field_keeps_its_own_finding() -> None:
     report = validate(with_method({"name": "", "paper": "http://a", "zeroshot": True}))
-    assert sorted(finding.message.partition(":")[0] for finding in report.findings) == [
-        "method.name",
-        "method.paper",
-        "method.zeroshot",
-    ]
+    places = {finding.message.partition(":")[0] for finding in report.findings}
+    assert places == {"method.name", "method.paper", "method.zeroshot"}
 
 
 @pytest.mark.parametrize("place", ["rankings", "subset_rankings"])

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import submissions_worlds as worlds
+from says import says
 from transcript_mutations import MUTATIONS
 
 import submissions
@@ -332,11 +333,10 @@ def test_a_finding_counts_all_places_and_shows_five() -> None:
 
 def test_the_text_says_what_where_why_and_the_next_command() -> None:
     report = submissions.validate(cirr(lambda d: put(d, "rankings/103/0", "im3")), CIRR, name="my run.json")
-    assert report.text() == (
-        'reference-ranked: my run.json: query "103": the reference image "im3" is ranked 1st.\n'
-        "  CIRR ranks the gallery without it.\n"
-        "  Fix: drop it, add your next image to keep the length, then run  cir validate 'my run.json'\n"
-        "my run.json: refused for cirr/val, 1 error"
+    says(report.text(), 'reference-ranked: my run.json: query "103": ... "im3" is ranked 1st ... CIRR ranks')
+    says(
+        report.text(),
+        "Fix: drop it ... cir validate 'my run.json'\nmy run.json: refused for cirr/val, 1 error",
     )
 
 
@@ -356,16 +356,13 @@ def test_a_near_miss_is_named(spelling: str) -> None:
     assert report.findings[0].message.endswith('is not in the gallery. Did you mean "im7"?')
 
 
-def test_nothing_of_the_file_reaches_the_terminal_unescaped() -> None:
+def test_nothing_of_the_file_or_its_name_reaches_the_terminal_unescaped() -> None:
     evil = "\u202e\x1b[31m" + "a" * 500
     content = cirr(lambda d: put(d, "rankings/100/6", evil))
     report = submissions.validate(content, CIRR)
     assert report.text().isascii()
     assert "\x1b" not in report.text()
     assert len(report.text()) < 700
-
-
-def test_neither_does_the_name_of_the_file() -> None:
     report = submissions.validate(b"", CIRR, name="run\x1b[31m\u202e.json")
     assert report.file == "run?[31m?.json"
     assert report.text().replace("\n", "").isprintable()
