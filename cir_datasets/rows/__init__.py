@@ -303,6 +303,23 @@ def list_lengths(column: pa.ChunkedArray) -> NDArray[np.int64]:
     return np.concatenate([np.zeros(0, dtype=np.int64), *lengths])
 
 
+def flattened(column: pa.ChunkedArray) -> tuple[NDArray[Any], list[pa.Array]]:
+    """How many entries each row of a column has, one or none where it is of no lists; and all of them.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> counts, parts = flattened(pa.chunked_array([[["a", "b"], None]]))
+        >>> counts.tolist(), [part.to_pylist() for part in parts]
+        ([2, 0], [['a', 'b']])
+    """
+    import pyarrow as pa
+
+    if pa.types.is_list(column.type):
+        return list_lengths(column), [chunk.flatten() for chunk in column.chunks]
+    counts = [numbers(chunk.is_valid().cast(pa.int32())) for chunk in column.chunks]
+    return np.concatenate(counts), [chunk.drop_null() for chunk in column.chunks]
+
+
 def distinct(parts: Sequence[pa.Array]) -> tuple[NDArray[Any], pa.Array]:
     """Ids as places in the distinct ones, and those.
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from submissions.rank_file.benchmarks import Benchmarks
     from submissions.rank_file.columns import Columns
     from submissions.rank_file.model import RankFile
-    from submissions.scoring.score_report import Evidence
+    from submissions.scoring.evidence import Evidence
     from submissions.transcripts.transcript import Round
 
 log = logging.getLogger("leaderboard.inspection")
@@ -127,7 +127,7 @@ def _arrays(
     from cir_datasets.rows.benchmark import second_ranking
     from cir_datasets.rows.right import right_answers
     from submissions.rank_file.benchmarks import board_depth
-    from submissions.scoring.coding import as_columns
+    from submissions.scoring import as_columns
 
     benchmark, names = evidence.benchmark, evidence.query_ids
     columns = as_columns(rank_file.rankings, by_turn=benchmark.multi_turn or rounds is not None)
@@ -271,7 +271,7 @@ def _places_in(codes: NDArray[np.int32], images: NDArray[np.int32]) -> NDArray[n
 
 def _evidence_arrays(evidence: Evidence) -> dict[str, NDArray[Any]]:
     """What a score's report by group is made of, beside the values per query that the store keeps anyway."""
-    from submissions.scoring.score_report import RANKED
+    from submissions.scoring.evidence import RANKED
 
     named = {name: getattr(evidence, name) for name in RANKED}
     return {f"evidence_{name}": np.asarray(each) for name, each in named.items() if each is not None}

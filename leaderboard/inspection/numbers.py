@@ -28,7 +28,8 @@ from leaderboard.submission import Submission
 
 if TYPE_CHECKING:
     from submissions.report.grouping import Grouping
-    from submissions.scoring.score_report import Evidence, ScoreReport
+    from submissions.scoring.evidence import Evidence
+    from submissions.scoring.score_report import ScoreReport
 
 _BINS = ((1, 1), (2, 5), (6, 10), (11, 50))
 """Ranks that are counted together; deeper ones follow."""

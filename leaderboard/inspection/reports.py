@@ -21,7 +21,8 @@ from leaderboard.inspection.lists import KeptLists, MemberLists
 from leaderboard.standings.intervals import member_values, opened
 from leaderboard.submission import Submission
 from submissions.rank_file.texts import is_oracle
-from submissions.scoring.score_report import RANKED, Evidence, ScoreReport
+from submissions.scoring.evidence import RANKED, Evidence
+from submissions.scoring.score_report import ScoreReport
 from submissions.scoring.suite_signature import read_signature
 
 if TYPE_CHECKING:

@@ -14,8 +14,9 @@ from cir_metrics.errors import CallError, did_you_mean
 from submissions.comparison.keys import check_comparable
 from submissions.errors import ComparisonError
 from submissions.papers.layout import Layout, TableLayout, layout_of
-from submissions.scoring import score, suite_report
+from submissions.scoring import score
 from submissions.scoring.score_report import ScoreReport
+from submissions.scoring.suites import suite_report
 
 if TYPE_CHECKING:
     from submissions.rank_file.benchmarks import BenchmarkLike, FileLike

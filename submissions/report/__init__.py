@@ -28,12 +28,13 @@ from submissions.report.grouping import (
     random_floor,
     recorded_floors,
 )
-from submissions.scoring.score_report import Evidence, ScoreReport, main_value, signature_notes, value_cells
+from submissions.scoring.score_report import ScoreReport, main_value, signature_notes, value_cells
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
     from cir_metrics.catalogue import Signature
     from cir_metrics.sums import IntArray
+    from submissions.scoring.evidence import Evidence
     from submissions.scoring.intervals import Intervals
     from submissions.scoring.rounds import Rounds
     from submissions.scoring.suite_signature import SuiteSignature
@@ -163,7 +164,10 @@ def full_report(score: ScoreReport, intervals: Intervals | None = None) -> Repor
         return _of_dialogue(score, score.evidence, score.evidence.rounds, intervals)
     evidence, benchmark = score.evidence, score.evidence.benchmark
     random = chance(benchmark)
-    further, absent = evidence.card_values({**score.metrics, **score.extra})
+    further: dict[str, FloatArray] = {}
+    absent: list[str] = []
+    if benchmark.spec.card.report.metrics:
+        further, absent = evidence.card_values({**score.metrics, **score.extra})
     first = next(iter(score.signatures.values()))
     whole = dataclasses.replace(
         score,

@@ -29,7 +29,7 @@ from submissions.rank_file.benchmarks import board_depth
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
-    from submissions.scoring.score_report import Evidence
+    from submissions.scoring.evidence import Evidence
 
 Values = Mapping[str, float | None]
 

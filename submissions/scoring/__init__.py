@@ -1,37 +1,54 @@
-"""`score`: from a rank file to the numbers of its board, each with its signature.
+"""`score`: from a checked rank file to the numbers of its board, each with its signature.
 
 1. Read: the file becomes rankings (`submissions.formats`, which validation calls).
 2. Check: all that is wrong with it is found and gathered once (`submissions.validation`); this report is
    carried to the end.
-3. Code: the rankings become numbers against the ground truth (`coding`). That is read from the benchmark's
-   prepared Parquet; the `datasets` library is never imported. Lists longer than the board uses are cut to
-   what it uses, so that a metric without cutoff (`mean_rank`) sees the same depth from everybody.
+3. Code: the rankings become numbers against the ground truth. Nothing is looked at one by one: the ground
+   truth's ids become the rank file's codes in one look-up, and the places that hold them are marked for all
+   queries together. The benchmark is read from its prepared Parquet, without the `datasets` library. Lists
+   longer than the board uses are cut to what it uses, so that a metric without cutoff (`mean_rank`) sees the
+   same depth from everybody.
 4. Compute: the metrics of the board (`cir_metrics.evaluation`), and further ones (`further_metrics`).
-5. Report: the numbers with their signatures and the values per query behind them (`score_report`). What
-   `cir score` prints is made of that by `submissions.report.full_report`.
+5. Report: the numbers with their signatures (`score_report`) and the values per query behind them
+   (`evidence`). What `cir score` prints is made of that by `submissions.report.full_report`.
 """
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from cir_datasets.registry import members_of
-from cir_datasets.registry.schema import member_metric
-from cir_metrics.catalogue import METRICS, Signature, reads_subset
-from cir_metrics.evaluation import evaluate_coded, parse_wanted
-from submissions.errors import WithheldError
+from cir_datasets.rows import distinct, flattened, id_array, numbers
+from cir_metrics.catalogue import METRICS, reads_subset
+from cir_metrics.errors import InputError
+from cir_metrics.evaluation import (
+    CodedQueries,
+    CodedSessions,
+    evaluate_coded,
+    first_ranks,
+    mark,
+    parse_wanted,
+)
+from cir_metrics.sums import UNLISTED
+from submissions.errors import SubmissionError
 from submissions.formats.content import MAX_BYTES
 from submissions.rank_file.benchmarks import Benchmarks, board_depth
-from submissions.rank_file.findings import Finding, RefusedError, ValidationReport, evident_gallery
-from submissions.rank_file.model import CIRR_SERVER, RankBundle, RankFile
+from submissions.rank_file.columns import Codes, Columns
+from submissions.rank_file.findings import RefusedError, ValidationReport, evident_gallery
+from submissions.rank_file.model import CIRR_SERVER, RankFile
 from submissions.rank_file.texts import is_oracle
-from submissions.scoring.coding import Coding, code_queries, code_sessions
-from submissions.scoring.score_report import Evidence, ScoreReport, main_value
+from submissions.scoring.evidence import Evidence
+from submissions.scoring.score_report import ScoreReport, main_value, signatures
 from submissions.validation import validate_with
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from cir_datasets.rows.benchmark import Benchmark
     from cir_metrics.evaluation import Results
     from cir_metrics.sums import FloatArray
@@ -41,10 +58,13 @@ if TYPE_CHECKING:
     from submissions.scoring.rounds import Rounds
 
 _FORGIVEN = frozenset({"missing-query", "missing-turn"})
-INCOMPLETE = "complete"
-"""The check that --allow-missing skips; in the signature it sets such a number apart."""
-SKIPPED_IMAGES = "images"
-"""The check that --skip-missing skips while a method ranks; likewise."""
+_COLUMNS = {
+    "target": "target_image_id",
+    "positives": "positive_image_ids",
+    "negatives": "negative_image_ids",
+    "sessions": "ground_truth_ids",
+}
+_MASKS = {"target": "target", "positives": "positive", "negatives": "negative"}
 
 
 def score(
@@ -125,9 +145,30 @@ def score_checked(
         forgivable = all(finding.code in _FORGIVEN for finding in checked.errors)
         hint = " --allow-missing counts what is missing as misses." if forgivable else ""
         raise RefusedError(f"{checked.file} cannot be scored.{hint}", checked)
-    if isinstance(read, RankBundle):
-        return _score_bundle(read, benchmarks, checked, further, per_query=per_query)
-    return _score_run(read, benchmarks.load(read.benchmark), checked, further, per_query=per_query)
+    if isinstance(read, RankFile):
+        return _score_run(read, benchmarks.load(read.benchmark), checked, further, per_query=per_query)
+    from submissions.scoring.suites import suite_report
+
+    by_id = {run.benchmark: run for run in read.runs}
+    members = [
+        _score_run(by_id[member], benchmarks.load(member), checked, further, per_query=per_query)
+        for member in members_of(read.suite)
+    ]
+    return suite_report(
+        read.suite, members, file=checked.file, warnings=checked.warnings, per_query=per_query
+    )
+
+
+def _refuse_withheld(checked: ValidationReport, benchmarks: Benchmarks) -> None:
+    # A bundle that could not be read names its suite: its findings are shown, and a suite is never withheld.
+    is_one = isinstance(checked.rank_file, RankFile)
+    if checked.benchmark is None or not (is_one or members_of(checked.benchmark) == (checked.benchmark,)):
+        return
+    spec = benchmarks.spec(checked.benchmark)
+    if spec.config.ground_truth == "withheld":
+        from submissions.scoring.withheld import withheld_error
+
+        raise withheld_error(checked.file, spec)
 
 
 def _score_run(
@@ -146,14 +187,11 @@ def _score_run(
         further = check_further(further, benchmark, rank_file)
     coding = _coded(rank_file, benchmark, [name for name, _ in wanted], further)
     results = evaluate_coded(wanted, coding.coded)
-    extra: dict[str, float] = {}
+    extra: Mapping[str, float] = {}
     if further:
-        from submissions.scoring.further_metrics import further_values
+        from submissions.scoring.further_metrics import with_further
 
-        values, per_query_values = further_values(further, coding.coded)
-        # A further metric may bring numbers that the board shows: with median_rank comes mean_rank.
-        extra = {name: value for name, value in values.items() if name not in results.values}
-        results = dataclasses.replace(results, per_query={**results.per_query, **per_query_values})
+        results, extra = with_further(results, further, coding.coded)
     return report_of(
         results,
         coding,
@@ -165,6 +203,15 @@ def _score_run(
         left_out=left_out,
         per_query=per_query,
     )
+
+
+def _computable(rank_file: RankFile, benchmark: Benchmark) -> tuple[list[str], tuple[str, ...]]:
+    """The board's metrics that the file holds rankings for, and the others."""
+    has_all = bool(rank_file.rankings) or rank_file.format != CIRR_SERVER
+    has_subset = rank_file.subset_rankings is not None
+    wanted = benchmark.spec.metrics
+    possible = [metric for metric in wanted if (has_subset if reads_subset(metric) else has_all)]
+    return possible, tuple(metric for metric in wanted if metric not in possible)
 
 
 def report_of(
@@ -239,157 +286,75 @@ def report_of(
     )
 
 
+@dataclass(frozen=True)
+class Coding:
+    """A rank file's rankings in the benchmark's order, coded against its ground truth.
+
+    Args:
+        coded: what the metrics read.
+        missing: rankings that the file does not hold.
+        answered: queries or sessions that have all theirs.
+        reference_held: how many lists hold the reference of their query or turn, wherever it stands, and how
+            many were looked at; None where no list answers a query with a reference.
+    """
+
+    coded: CodedQueries | CodedSessions
+    missing: int
+    answered: int
+    reference_held: tuple[int, int] | None = None
+
+
 def _coded(
     rank_file: RankFile, benchmark: Benchmark, metrics: Sequence[str], further: Sequence[Further]
 ) -> Coding:
-    depth = board_depth(benchmark).used
+    columns, depth = as_columns(rank_file.rankings, by_turn=benchmark.multi_turn), board_depth(benchmark).used
     if benchmark.multi_turn:
-        return code_sessions(rank_file, benchmark, depth)
-    names = {*metrics, *(each.module for each in further)}
-    fields = {field for name in names for field in METRICS[name].fields}
-    return code_queries(rank_file, benchmark, fields, depth)
-
-
-def signatures(
-    names: Iterable[str],
-    benchmark: Benchmark,
-    method: Method,
-    *,
-    n: int,
-    missing: int,
-    reference_held: tuple[int, int] | None,
-    dialogue: str = "",
-    ranked: str = "",
-) -> dict[str, Signature]:
-    """What each number depends on.
-
-    Args:
-        names: of the numbers, with a variant behind a colon.
-        benchmark: what was ranked.
-        method: who ranked it.
-        n: queries or sessions behind a number.
-        missing: how many of them were left out.
-        reference_held: how many lists hold their reference, and how many were looked at.
-        dialogue: of a transcript, how it was made; empty for rankings.
-        ranked: the known gallery that was evidently ranked in place of the benchmark's; else empty.
-    """
-    skipped = (
-        *benchmark.checks_skipped,
-        *((INCOMPLETE,) if missing else ()),
-        *((SKIPPED_IMAGES,) if method.skipped_images else ()),
+        return _coded_sessions(columns, benchmark, depth)
+    subset_ranks, found = None, _positions(columns, benchmark)
+    if rank_file.subset_rankings is not None:
+        subset_ranks, found_subsets = _subset_ranks(rank_file.subset_rankings, benchmark)
+        found = found if len(columns) else found_subsets
+    missing = int((found < 0).sum())
+    answered = len(found) - missing
+    if not len(columns) and subset_ranks is not None:
+        return Coding(CodedQueries(n=len(found), subset_ranks=subset_ranks), missing, answered)
+    modules = {*metrics, *(each.module for each in further)}
+    fields = {field for module in modules for field in METRICS[module].fields}
+    codes, kinds = columns.places(found, depth), [kind for kind in _MASKS if kind in fields]
+    truth = dict(zip(kinds, _truth(benchmark, kinds, columns), strict=True))
+    masks = mark(codes, list(truth.values()), len(columns.images))
+    coded = CodedQueries(
+        n=len(found),
+        list_lengths=(codes >= 0).sum(axis=1),
+        n_positives=np.diff(truth["positives"][0]) if "positives" in truth else None,
+        subset_ranks=subset_ranks,
+        **{_MASKS[kind]: mask for kind, mask in zip(kinds, masks, strict=True)},
     )
-    size, hashed = _ranked_gallery(benchmark, method)
-    use = benchmark.reference_use
-    if use == "kept" and method.reference == "removed":
-        use = "removed"
-    return {
-        name: Signature.of(
-            name.partition(":")[0],
-            variant=name.partition(":")[2] or None,
-            benchmark=benchmark.id,
-            benchmark_version=benchmark.version,
-            data_hash=benchmark.data_hash,
-            gallery_hash=hashed,
-            gallery_size=size,
-            gallery_kind="per-query" if benchmark.per_query else "shared",
-            reference=use,
-            checks_skipped=skipped,
-            n=n,
-            ties="listed",
-            search=method.search,
-            reranking=method.reranking,
-            dialogue=dialogue,
-            ranked=ranked,
-            missing_aspects=benchmark.missing_aspects,
-            reference_held=reference_held,
-            reference_declared=method.reference,
-        )
-        for name in names
-    }
+    return Coding(coded, missing, answered, _references_held(columns, found, benchmark.references))
 
 
-def _ranked_gallery(benchmark: Benchmark, method: Method) -> tuple[int | None, str | None]:
-    """Size and hash of the gallery that was ranked: the user's own where the file names one."""
-    size, _, hashed = method.own_gallery.partition(":")
-    if hashed:
-        return int(size), hashed
-    return (None if benchmark.gallery is None else len(benchmark.gallery)), benchmark.gallery_hash
-
-
-def _score_bundle(
-    bundle: RankBundle,
-    benchmarks: Benchmarks,
-    checked: ValidationReport,
-    further: Sequence[Further],
-    *,
-    per_query: bool,
-) -> ScoreReport:
-    by_id = {run.benchmark: run for run in bundle.runs}
-    runs = [
-        _score_run(by_id[member], benchmarks.load(member), checked, further, per_query=per_query)
-        for member in members_of(bundle.suite)
-    ]
-    return suite_report(bundle.suite, runs, file=checked.file, warnings=checked.warnings, per_query=per_query)
-
-
-def suite_report(
-    suite_id: str,
-    runs: Sequence[ScoreReport],
-    *,
-    file: str,
-    warnings: Sequence[Finding] = (),
-    per_query: bool = False,
-) -> ScoreReport:
-    """The score over a suite from its members' scores.
-
-    Args:
-        suite_id: the suite's id.
-        runs: the scores of one method, one a member, in the suite's order.
-        file: the file's name in messages; several, where each member has a file of its own.
-        warnings: findings of the whole file.
-        per_query: whether to return one row a query as well.
-    """
-    from cir_datasets.registry.suites import suite
-    from submissions.scoring.suite_signature import signature_over
-
-    declared = suite(suite_id)
-    sizes = [run.n for run in runs]
-    metrics = declared.reduce([run.metrics for run in runs], sizes, metrics=declared.metrics)
-    extra = declared.reduce([run.extra for run in runs], sizes)
-    signatures = {
-        name: signature_over(
-            suite_id, name, [cast(Signature, run.signatures[member_metric(name)]) for run in runs]
-        )
-        for name in (*metrics, *extra)
-    }
-    rows = [{"benchmark": run.benchmark, **row} for run in runs for row in run.per_query or []]
-    return ScoreReport(
-        file=file,
-        method=runs[0].method,
-        benchmark=declared.id,
-        benchmark_version=declared.version,
-        main_metric=declared.main_metric,
-        main=main_value(declared.main_metric, metrics),
-        metrics=metrics,
-        signatures=signatures,
-        n=sum(sizes),
-        answered=sum(run.answered for run in runs),
-        missing=sum(run.missing for run in runs),
-        warnings=tuple(warnings),
-        per_query=rows if per_query else None,
-        runs=tuple(runs),
-        extra=extra,
-        oracle=any(run.oracle for run in runs),
-    )
-
-
-def _computable(rank_file: RankFile, benchmark: Benchmark) -> tuple[list[str], tuple[str, ...]]:
-    """The board's metrics that the file holds rankings for, and the others."""
-    has_all = bool(rank_file.rankings) or rank_file.format != CIRR_SERVER
-    has_subset = rank_file.subset_rankings is not None
-    wanted = benchmark.spec.metrics
-    possible = [metric for metric in wanted if (has_subset if reads_subset(metric) else has_all)]
-    return possible, tuple(metric for metric in wanted if metric not in possible)
+def _coded_sessions(columns: Columns, benchmark: Benchmark, depth: int) -> Coding:
+    num_turns = np.array(benchmark.column("num_turns"), dtype=np.int64)
+    turns = np.arange(int(num_turns.max()))
+    asked = turns < num_turns[:, None]
+    rankings = np.full(asked.shape, -1, dtype=np.int64)
+    if len(columns):
+        found = _positions(columns, benchmark)
+        starts = columns.offsets if columns.turn_offsets is None else columns.turn_offsets
+        ranked = np.where(found < 0, 0, np.diff(starts)[found])
+        rankings = np.where(asked & (turns < ranked[:, None]), starts[found][:, None] + turns, -1)
+    [truth] = _truth(benchmark, ["sessions"], columns)
+    ranks, list_lengths = np.full_like(rankings, UNLISTED), np.zeros_like(rankings)
+    for turn in turns:
+        codes = columns.places(rankings[:, turn], depth)
+        [positive] = mark(codes, [truth], len(columns.images))
+        ranks[:, turn] = first_ranks(positive)
+        list_lengths[:, turn] = (codes >= 0).sum(axis=1)
+    # An empty ranking is refused but where it stands for a turn that a TREC run leaves out.
+    gone = (asked & (list_lengths == 0)).sum(axis=1)
+    coded = CodedSessions(ranks, list_lengths, num_turns)
+    held = _references_held(columns, rankings[asked], benchmark.references)
+    return Coding(coded, int(gone.sum()), int((gone == 0).sum()), held)
 
 
 def _rows(query_ids: list[str], per_query: Mapping[str, FloatArray]) -> list[dict[str, Any]]:
@@ -400,31 +365,82 @@ def _rows(query_ids: list[str], per_query: Mapping[str, FloatArray]) -> list[dic
     ]
 
 
-def _refuse_withheld(checked: ValidationReport, benchmarks: Benchmarks) -> None:
-    # A bundle that could not be read names its suite: its findings are shown, and a suite is never withheld.
-    is_one = isinstance(checked.rank_file, RankFile)
-    if checked.benchmark is None or not (is_one or members_of(checked.benchmark) == (checked.benchmark,)):
-        return
-    spec = benchmarks.spec(checked.benchmark)
-    if spec.config.ground_truth != "withheld":
-        return
-    if spec.card.source.publisher == "challenge":
-        raise WithheldError(
-            f"{checked.file}: {spec.id} is a challenge: its ground truth is sealed. "
-            f"Fix: cir submit {checked.file} --to URL"
-        )
-    from submissions.formats.servers import server_format
+def _references_held(
+    columns: Columns, rankings: NDArray[np.int64], references: pa.Array
+) -> tuple[int, int] | None:
+    """How many lists hold the reference of their query or turn, anywhere, and how many were looked at."""
+    answered = np.flatnonzero((rankings >= 0) & (numbers(references.is_valid().cast("uint8")) > 0))
+    answered = answered[columns.lengths[rankings[answered]] > 0]
+    if not len(answered):
+        return None
+    wanted = np.full(len(columns.lengths), -1, dtype=np.int32)
+    wanted[rankings[answered]] = columns.codes_of(references)[answered]
+    return int(columns.holding(wanted).sum()), len(answered)
 
-    server = server_format(spec.card.name)
-    if server is not None:
-        way_out = (
-            f"The {spec.card.short_title} server scores it. "
-            f"Fix: cir convert {checked.file} --to {server} --benchmark {spec.id}"
-        )
-    else:
-        public = [f"{spec.card.name}/{n}" for n, c in spec.card.configs.items() if c.ground_truth == "public"]
-        near = [i for i in public if i.endswith("_val")] or public
-        way_out = f"No server scores it any more. Fix: rank one with public ground truth, such as {near[0]}."
-    raise WithheldError(
-        f"{checked.file}: the ground truth of {spec.id} is withheld by its publisher. {way_out}"
-    )
+
+def as_columns(rankings: Mapping[str, Any], *, by_turn: bool = False) -> Columns:
+    """Rankings as columns, whatever they are held in.
+
+    Raises:
+        SubmissionError: an id is not text.
+    """
+    if isinstance(rankings, Columns):
+        return rankings
+    try:
+        return Columns.of_lists(rankings, by_turn=by_turn)
+    except (TypeError, ValueError) as error:
+        raise SubmissionError(
+            f"the rankings hold what is not text: {error}. Fix: use strings as ids."
+        ) from error
+
+
+def _positions(columns: Columns, benchmark: Benchmark) -> NDArray[np.int64]:
+    """Where the rankings of the benchmark's queries or sessions stand; -1 for one that has none."""
+    get = columns.position.get
+    return np.array([get(query, -1) for query in benchmark.query_ids], dtype=np.int64)
+
+
+def _truth(
+    benchmark: Benchmark, kinds: Sequence[str], columns: Columns
+) -> list[tuple[NDArray[np.int64], Codes]]:
+    """Of each kind where a query's images start, and their codes: -1 for one that the file does not name."""
+    of_gallery: Codes | None = None
+    truth = []
+    for kind in kinds:
+        name = _COLUMNS[kind]
+        places = None if benchmark.gallery is None else benchmark.places(name)
+        counts, parts = flattened(benchmark.ids(name) if places is None else places)
+        if kind != "negatives" and not counts.all():
+            query = benchmark.query_ids[int(np.argmin(counts))]
+            raise InputError(
+                f"{benchmark.id}: query {query!r} has no {name}. Fix: use a metric that this benchmark has "
+                "or, where the ground truth is withheld, the publisher's server."
+            )
+        if benchmark.gallery is None or places is None:
+            images, ids = distinct(parts)
+            codes = columns.codes_of(ids)
+        else:
+            if of_gallery is None:
+                of_gallery = _codes_of_gallery(id_array(benchmark.gallery), columns)
+            images, codes = np.concatenate([numbers(part) for part in parts]), of_gallery
+        truth.append((np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]), codes[images]))
+    return truth
+
+
+def _codes_of_gallery(gallery: pa.Array, columns: Columns) -> Codes:
+    places = columns.in_gallery(gallery)
+    codes = np.full(len(gallery), -1, dtype=np.int32)
+    named = np.flatnonzero(places >= 0)
+    codes[places[named]] = named
+    return codes
+
+
+def _subset_ranks(
+    rankings: Mapping[str, Any], benchmark: Benchmark
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Rank of each query's target in its subset, and where the subset's ranking lies."""
+    columns = as_columns(rankings)
+    found = _positions(columns, benchmark)
+    codes = columns.places(found, int(columns.lengths.max(initial=0)))
+    [target] = mark(codes, _truth(benchmark, ["target"], columns), len(columns.images))
+    return first_ranks(target), found

@@ -6,6 +6,7 @@ lists; a cutoff beyond that depth is refused, because nothing is known there.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -17,8 +18,7 @@ from submissions.rank_file.benchmarks import SUBSET_DEPTH, board_depth
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
-    from cir_metrics.evaluation import CodedQueries, CodedSessions
-    from cir_metrics.sums import FloatArray
+    from cir_metrics.evaluation import CodedQueries, CodedSessions, Results
     from submissions.rank_file.model import RankFile
 
 
@@ -179,21 +179,24 @@ def _check_depth(each: Further, benchmark: Benchmark, rank_file: RankFile) -> No
         )
 
 
-def further_values(
-    further: Sequence[Further], coded: CodedQueries | CodedSessions
-) -> tuple[dict[str, float], dict[str, FloatArray]]:
-    """By name their values over coded rankings, and one value per query where there is such a value.
+def with_further(
+    results: Results, further: Sequence[Further], coded: CodedQueries | CodedSessions
+) -> tuple[Results, dict[str, float]]:
+    """The board's results with the further metrics' values per query, and by name the values of these.
 
     Args:
+        results: the board's.
         further: what `check_further` returned.
         coded: the rankings, with what the metrics need.
     """
     values: dict[str, float] = {}
-    per_query: dict[str, FloatArray] = {}
+    per_query = dict(results.per_query)
     for each in further:
-        results = evaluate_coded([(each.module, each.k)], coded, {each.module: each.variant})
-        for name in results.values if each.turn is None else [each.printed]:
-            values[name + each.suffix] = results.values[name]
-            if name in results.per_query:
-                per_query[name + each.suffix] = results.per_query[name]
-    return values, per_query
+        found = evaluate_coded([(each.module, each.k)], coded, {each.module: each.variant})
+        for name in found.values if each.turn is None else [each.printed]:
+            # A further metric may bring numbers that the board shows: with median_rank comes mean_rank.
+            if name + each.suffix not in results.values:
+                values[name + each.suffix] = found.values[name]
+            if name in found.per_query:
+                per_query[name + each.suffix] = found.per_query[name]
+    return dataclasses.replace(results, per_query=per_query), values

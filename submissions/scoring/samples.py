@@ -22,7 +22,8 @@ from cir_metrics.significance import NEAR
 from cir_metrics.sums import FloatArray, exact_means
 
 if TYPE_CHECKING:
-    from submissions.scoring.score_report import Evidence, ScoreReport
+    from submissions.scoring.evidence import Evidence
+    from submissions.scoring.score_report import ScoreReport
 
 NO_MEANS = ("median_rank", "censored")
 """Numbers of a report that are not means over queries: a median, and a count."""

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from cir_datasets.registry.schema import is_micro, main_metric_terms
-from cir_datasets.rows import list_lengths
-from cir_metrics.catalogue import METRICS, Signature, parse_metric
+from cir_metrics.catalogue import Signature
 from cir_metrics.errors import CallError
-from cir_metrics.measures import map_subset, recall_at_k, recall_subset
 from cir_metrics.sums import exact_mean
-from submissions.rank_file.benchmarks import SUBSET_DEPTH, board_depth
 from submissions.rank_file.findings import Finding
 
 if TYPE_CHECKING:
@@ -21,18 +18,15 @@ if TYPE_CHECKING:
 
     from cir_datasets.common.terminal import Cell
     from cir_datasets.rows.benchmark import Benchmark
-    from cir_metrics.sums import FloatArray, IntArray
+    from submissions.rank_file.model import Method
+    from submissions.scoring.evidence import Evidence
     from submissions.scoring.rounds import Rounds
     from submissions.scoring.suite_signature import SuiteSignature
 
-# Of one target, map_subset is the mAP, whatever was ranked.
-_OF_RANKS = {
-    "recall_at_k": recall_at_k,
-    "map_at_k": map_subset,
-    "recall_subset": recall_subset,
-    "map_subset": map_subset,
-}
-"""Metrics that the rank of the only target gives."""
+INCOMPLETE = "complete"
+"""The check that --allow-missing skips; in the signature it sets such a number apart."""
+SKIPPED_IMAGES = "images"
+"""The check that --skip-missing skips while a method ranks; likewise."""
 
 
 @dataclass(frozen=True)
@@ -280,74 +274,6 @@ class ScoreReport:
         return "\n".join(lines)
 
 
-RANKED = ("ranks", "list_lengths", "num_turns", "subset_ranks")
-"""Fields of `Evidence` that hold what the rankings say, beside the values of the metrics."""
-
-
-@dataclass(frozen=True, eq=False)
-class Evidence:
-    """One rank file against one benchmark, in the benchmark's order of queries or sessions.
-
-    Args:
-        benchmark: the benchmark, with its rows.
-        values: by printed metric name one value per query, shape (n,), where the metric has such a value.
-        ranks: rank of the best target, `cir_metrics.UNLISTED` where none is listed: shape (n,), or
-            (n, max_turns) for sessions, where what lies behind a session's last turn is not to be read. None
-            where the file ranks subsets only.
-        list_lengths: images in each ranking (after the cut to the board's depth), of the same shape.
-        num_turns: turns of each session, shape (n,); None for queries.
-        subset_ranks: rank of the target in its subset, shape (n,), or None.
-        sessions: ids of a dialogue's sessions, which need not be all of the benchmark's queries; else None.
-        rounds: what stands beside a dialogue's ranks: rounds, ends, user; else None.
-    """
-
-    benchmark: Benchmark
-    values: dict[str, FloatArray]
-    ranks: IntArray | None
-    list_lengths: IntArray | None
-    num_turns: IntArray | None
-    subset_ranks: IntArray | None
-    sessions: tuple[str, ...] | None = None
-    rounds: Rounds | None = None
-
-    @property
-    def query_ids(self) -> list[str]:
-        """Ids of the queries or sessions, in the order of the arrays."""
-        return self.benchmark.query_ids if self.sessions is None else list(self.sessions)
-
-    def card_values(self, shown: Collection[str]) -> tuple[dict[str, FloatArray], list[str]]:
-        """Values a query of the further metrics that the benchmark's card names.
-
-        Args:
-            shown: names of metrics that the score has anyway, which are left out.
-
-        Returns:
-            By name the values, shape (n,), and the names of those that the rank file does not give.
-        """
-        listed = () if self.num_turns is not None else self.benchmark.spec.card.report.metrics
-        found = {name: self._query_values(name) for name in dict.fromkeys(listed) if name not in shown}
-        known = {name: values for name, values in found.items() if values is not None}
-        return known, [name for name in found if name not in known]
-
-    def _query_values(self, metric: str) -> FloatArray | None:
-        """One value per query of a metric of queries, shape (n,), or None where the rank file gives none.
-
-        Beside what was computed already, ranks give recall@K and map@K where every query has one positive
-        (AP@K is then 1/rank up to rank K), and recall_subset@K and map_subset@K from the second lists' ranks.
-        """
-        if metric in self.values:
-            return self.values[metric]
-        name, k = parse_metric(metric)
-        if k is None or name not in _OF_RANKS:
-            return None
-        if METRICS[name].reads_subset:
-            ranks, deepest = self.subset_ranks, SUBSET_DEPTH
-        else:
-            several = (list_lengths(self.benchmark.ids("positive_image_ids")) != 1).any()
-            ranks, deepest = (None if several else self.ranks), board_depth(self.benchmark).used
-        return None if ranks is None or k > deepest else _OF_RANKS[name].per_query(ranks, k)
-
-
 def rounds_of(score: ScoreReport) -> Rounds:
     """What stands beside the ranks of a dialogue.
 
@@ -430,3 +356,69 @@ def main_value(expression: str, values: Mapping[str, float | None]) -> float | N
     terms = [values.get(term) for term in main_metric_terms(expression)]
     found = [value for value in terms if value is not None]
     return exact_mean(found) if len(found) == len(terms) else None
+
+
+def signatures(
+    names: Iterable[str],
+    benchmark: Benchmark,
+    method: Method,
+    *,
+    n: int,
+    missing: int,
+    reference_held: tuple[int, int] | None,
+    dialogue: str = "",
+    ranked: str = "",
+) -> dict[str, Signature]:
+    """What each number depends on.
+
+    Args:
+        names: of the numbers, with a variant behind a colon.
+        benchmark: what was ranked.
+        method: who ranked it.
+        n: queries or sessions behind a number.
+        missing: how many of them were left out.
+        reference_held: how many lists hold their reference, and how many were looked at.
+        dialogue: of a transcript, how it was made; empty for rankings.
+        ranked: the known gallery that was evidently ranked in place of the benchmark's; else empty.
+    """
+    skipped = (
+        *benchmark.checks_skipped,
+        *((INCOMPLETE,) if missing else ()),
+        *((SKIPPED_IMAGES,) if method.skipped_images else ()),
+    )
+    size, hashed = _ranked_gallery(benchmark, method)
+    use = benchmark.reference_use
+    if use == "kept" and method.reference == "removed":
+        use = "removed"
+    return {
+        name: Signature.of(
+            name.partition(":")[0],
+            variant=name.partition(":")[2] or None,
+            benchmark=benchmark.id,
+            benchmark_version=benchmark.version,
+            data_hash=benchmark.data_hash,
+            gallery_hash=hashed,
+            gallery_size=size,
+            gallery_kind="per-query" if benchmark.per_query else "shared",
+            reference=use,
+            checks_skipped=skipped,
+            n=n,
+            ties="listed",
+            search=method.search,
+            reranking=method.reranking,
+            dialogue=dialogue,
+            ranked=ranked,
+            missing_aspects=benchmark.missing_aspects,
+            reference_held=reference_held,
+            reference_declared=method.reference,
+        )
+        for name in names
+    }
+
+
+def _ranked_gallery(benchmark: Benchmark, method: Method) -> tuple[int | None, str | None]:
+    """Size and hash of the gallery that was ranked: the user's own where the file names one."""
+    size, _, hashed = method.own_gallery.partition(":")
+    if hashed:
+        return int(size), hashed
+    return (None if benchmark.gallery is None else len(benchmark.gallery)), benchmark.gallery_hash

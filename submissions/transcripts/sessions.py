@@ -13,8 +13,7 @@ import orjson
 
 from cir_metrics.evaluation import CodedSessions
 from submissions.rank_file.findings import RefusedError
-from submissions.scoring import report_of
-from submissions.scoring.coding import Coding
+from submissions.scoring import Coding, report_of
 from submissions.scoring.rounds import Rounds, evaluate_rounds
 from submissions.transcripts.settings import USER, RoundSettings
 from submissions.transcripts.transcript import SILENT, Round, Transcript

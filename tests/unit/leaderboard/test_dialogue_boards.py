@@ -24,7 +24,7 @@ from leaderboard.server import Server
 from leaderboard.settings import Settings
 from leaderboard.submission import Submission
 from leaderboard.views import submission_view
-from submissions.scoring import SKIPPED_IMAGES
+from submissions.scoring.score_report import SKIPPED_IMAGES
 from submissions.transcripts.settings import RoundSettings
 
 

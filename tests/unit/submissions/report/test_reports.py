@@ -25,7 +25,7 @@ from cir_metrics import UNLISTED
 from submissions.report import full_report
 from submissions.report.grouping import by_aspect
 from submissions.report.turns import by_length, by_turn
-from submissions.scoring.score_report import Evidence
+from submissions.scoring.evidence import Evidence
 
 # -- by aspect
 

@@ -1,0 +1,93 @@
+"""The values per query behind a score, from which everything else is computed that is said of it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cir_datasets.rows import list_lengths
+from cir_metrics.catalogue import METRICS, parse_metric
+from cir_metrics.measures import map_subset, recall_at_k, recall_subset
+from submissions.rank_file.benchmarks import SUBSET_DEPTH, board_depth
+
+if TYPE_CHECKING:
+    from cir_datasets.rows.benchmark import Benchmark
+    from cir_metrics.sums import FloatArray, IntArray
+    from submissions.scoring.rounds import Rounds
+
+RANKED = ("ranks", "list_lengths", "num_turns", "subset_ranks")
+"""Fields of `Evidence` that hold what the rankings say, beside the values of the metrics."""
+
+# Of one target, map_subset is the mAP, whatever was ranked.
+_OF_RANKS = {
+    "recall_at_k": recall_at_k,
+    "map_at_k": map_subset,
+    "recall_subset": recall_subset,
+    "map_subset": map_subset,
+}
+"""Metrics that the rank of the only target gives."""
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """One rank file against one benchmark, in the benchmark's order of queries or sessions.
+
+    Args:
+        benchmark: the benchmark, with its rows.
+        values: by printed metric name one value per query, shape (n,), where the metric has such a value.
+        ranks: rank of the best target, `cir_metrics.UNLISTED` where none is listed: shape (n,), or
+            (n, max_turns) for sessions, where what lies behind a session's last turn is not to be read. None
+            where the file ranks subsets only.
+        list_lengths: images in each ranking (after the cut to the board's depth), of the same shape.
+        num_turns: turns of each session, shape (n,); None for queries.
+        subset_ranks: rank of the target in its subset, shape (n,), or None.
+        sessions: ids of a dialogue's sessions, which need not be all of the benchmark's queries; else None.
+        rounds: what stands beside a dialogue's ranks: rounds, ends, user; else None.
+    """
+
+    benchmark: Benchmark
+    values: dict[str, FloatArray]
+    ranks: IntArray | None
+    list_lengths: IntArray | None
+    num_turns: IntArray | None
+    subset_ranks: IntArray | None
+    sessions: tuple[str, ...] | None = None
+    rounds: Rounds | None = None
+
+    @property
+    def query_ids(self) -> list[str]:
+        """Ids of the queries or sessions, in the order of the arrays."""
+        return self.benchmark.query_ids if self.sessions is None else list(self.sessions)
+
+    def card_values(self, shown: Collection[str]) -> tuple[dict[str, FloatArray], list[str]]:
+        """Values a query of the further metrics that the benchmark's card names.
+
+        Args:
+            shown: names of metrics that the score has anyway, which are left out.
+
+        Returns:
+            By name the values, shape (n,), and the names of those that the rank file does not give.
+        """
+        listed = () if self.num_turns is not None else self.benchmark.spec.card.report.metrics
+        found = {name: self._query_values(name) for name in dict.fromkeys(listed) if name not in shown}
+        known = {name: values for name, values in found.items() if values is not None}
+        return known, [name for name in found if name not in known]
+
+    def _query_values(self, metric: str) -> FloatArray | None:
+        """One value per query of a metric of queries, shape (n,), or None where the rank file gives none.
+
+        Beside what was computed already, ranks give recall@K and map@K where every query has one positive
+        (AP@K is then 1/rank up to rank K), and recall_subset@K and map_subset@K from the second lists' ranks.
+        """
+        if metric in self.values:
+            return self.values[metric]
+        name, k = parse_metric(metric)
+        if k is None or name not in _OF_RANKS:
+            return None
+        if METRICS[name].reads_subset:
+            ranks, deepest = self.subset_ranks, SUBSET_DEPTH
+        else:
+            several = (list_lengths(self.benchmark.ids("positive_image_ids")) != 1).any()
+            ranks, deepest = (None if several else self.ranks), board_depth(self.benchmark).used
+        return None if ranks is None or k > deepest else _OF_RANKS[name].per_query(ranks, k)

@@ -1,0 +1,63 @@
+"""The score over a suite: its members' scores, and the means of their numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
+
+from cir_datasets.registry.schema import member_metric
+from cir_datasets.registry.suites import suite
+from submissions.scoring.score_report import ScoreReport, main_value
+from submissions.scoring.suite_signature import signature_over
+
+if TYPE_CHECKING:
+    from cir_metrics.catalogue import Signature
+    from submissions.rank_file.findings import Finding
+
+
+def suite_report(
+    suite_id: str,
+    runs: Sequence[ScoreReport],
+    *,
+    file: str,
+    warnings: Sequence[Finding] = (),
+    per_query: bool = False,
+) -> ScoreReport:
+    """The score over a suite from its members' scores.
+
+    Args:
+        suite_id: the suite's id.
+        runs: the scores of one method, one a member, in the suite's order.
+        file: the file's name in messages; several, where each member has a file of its own.
+        warnings: findings of the whole file.
+        per_query: whether to return one row a query as well.
+    """
+    declared = suite(suite_id)
+    sizes = [run.n for run in runs]
+    metrics = declared.reduce([run.metrics for run in runs], sizes, metrics=declared.metrics)
+    extra = declared.reduce([run.extra for run in runs], sizes)
+    signatures = {
+        name: signature_over(
+            suite_id, name, [cast("Signature", run.signatures[member_metric(name)]) for run in runs]
+        )
+        for name in (*metrics, *extra)
+    }
+    rows = [{"benchmark": run.benchmark, **row} for run in runs for row in run.per_query or []]
+    return ScoreReport(
+        file=file,
+        method=runs[0].method,
+        benchmark=declared.id,
+        benchmark_version=declared.version,
+        main_metric=declared.main_metric,
+        main=main_value(declared.main_metric, metrics),
+        metrics=metrics,
+        signatures=signatures,
+        n=sum(sizes),
+        answered=sum(run.answered for run in runs),
+        missing=sum(run.missing for run in runs),
+        warnings=tuple(warnings),
+        per_query=rows if per_query else None,
+        runs=tuple(runs),
+        extra=extra,
+        oracle=any(run.oracle for run in runs),
+    )
