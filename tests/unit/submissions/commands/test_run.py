@@ -72,57 +72,28 @@ def test_a_run_can_be_compressed_and_names_the_next_command(tmp_path: Path) -> N
     assert (tmp_path / "again.json.gz").read_bytes() == out.read_bytes()
 
 
+RANDOM, BASELINES = ["--method", "random"], ["--all-baselines"]
+WEIGHTLESS, ENCODED = [*BASELINES, "--encoder", "none"], [*BASELINES, "--encoder", "a/model"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "said"),
     [
         (["--all-baselines", "--alpha", "0.5"], CirError, "--alpha is for one --method."),
         (["--all-baselines", "--aggregation", "latest"], CirError, "--aggregation is for one --method."),
         (["--method", "random", "--search", "hnsw"], MethodError, "has no use for --search"),
-        (
-            [
-                "--method",
-                "random",
-                "--encoder",
-                "nosuch/model",
-                "--images",
-                "/nonexist",
-                "--dtype",
-                "float16",
-            ],
-            MethodError,
-            "random uses no encoder, and has no use for --encoder, --images, --dtype. Fix: leave it out.",
-        ),
+        ([*RANDOM, "--encoder", "a/b", "--dtype", "float16"], MethodError, "no use for --encoder, --dtype."),
         (["--method", "cirevl", "--prompts", "folder"], CallError, "--prompts are those of a --language."),
-        (
-            ["--all-baselines", "--encoder", "none", "--language", "nope", "--prompts", "folder"],
-            MethodError,
-            "no baseline that is run uses an encoder, and none has a use for --language, --prompts. Fix: ",
-        ),
-        (["--all-baselines", "--encoder", "none", "--search", "hnsw"], MethodError, "a use for --search."),
-        (
-            ["--all-baselines", "--encoder", "pixels"],
-            EncoderError,
-            "use --method image_only_pixels, text_only_",
-        ),
+        ([*WEIGHTLESS, "--language", "nope"], MethodError, "and none has a use for --language. Fix: "),
+        ([*WEIGHTLESS, "--search", "hnsw"], MethodError, "a use for --search."),
+        ([*BASELINES, "--encoder", "pixels"], EncoderError, "use --method image_only_pixels, text_only_"),
         (["--method", "image_only", "--encoder", "pixels"], EncoderError, "use --method image_only_pixels, "),
         (["--method", "image_only", "--encoder", "none"], EncoderError, "or --all-baselines with --encoder "),
         (["--method", "concat"], MethodError, "concat needs weights of its own. Fix: add --checkpoint"),
         (["--method", "image_onyl"], UnknownNameError, "Did you mean 'image_only'?"),
-        (
-            ["--all-baselines", "--encoder", "a/model", "--search", "zzz"],
-            UnknownNameError,
-            "no search 'zzz'.",
-        ),
-        (
-            ["--all-baselines", "--encoder", "a/model", "--caption-rule", "zzz"],
-            UnknownNameError,
-            "no caption rule 'zzz'.",
-        ),
-        (
-            ["--all-baselines", "--encoder", "shapes", "--revision", "zzz"],
-            MethodError,
-            "only names on the Hub have revisions. Fix: ",
-        ),
+        ([*ENCODED, "--search", "zzz"], UnknownNameError, "no search 'zzz'."),
+        ([*ENCODED, "--caption-rule", "zzz"], UnknownNameError, "no caption rule 'zzz'."),
+        ([*BASELINES, "--encoder", "shapes", "--revision", "z"], MethodError, "only names on the Hub have"),
         (["--method", "random", "--aggregation", "lates"], UnknownNameError, "Did you mean 'latest'?"),
         (["--method", "not_there:Method"], MethodError, "not_there:Method cannot be imported"),
         (["--method", "random", "--k", "0"], MethodError, "k=0; a ranking holds 1 to 1,000 images"),

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import submissions_worlds as worlds
 from says import says
+from submissions_worlds import score
 from typer.testing import CliRunner
 
 import submissions
@@ -28,10 +29,6 @@ from submissions.scoring.score_report import ScoreReport
 CIRR = compare_worlds.cirr()
 FILES = compare_worlds.three_methods(CIRR)
 CIRCLED = worlds.circled()
-
-
-def score(document: dict[str, Any], benchmark: Any, name: str = "run.json", **options: Any) -> ScoreReport:
-    return submissions.score(json.dumps(document).encode(), benchmark, name=name, **options)
 
 
 REPORTS = [score(made, CIRR, name) for name, made in FILES.items()]

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 import submissions_worlds as worlds
+from submissions_worlds import score
 
-import submissions
 from cir_metrics.errors import CallError, InputError
 from cir_metrics.resampling import bootstrap_means, bootstrap_medians, percentile_interval
 from submissions.report import full_report
@@ -30,10 +30,6 @@ def shuffled(document: dict[str, Any], seed: int) -> dict[str, Any]:
             for each in ranking if isinstance(ranking[0], list) else [ranking]:
                 chance.shuffle(each)
     return document
-
-
-def score(document: dict[str, Any], benchmark: Any, **options: Any) -> ScoreReport:
-    return submissions.score(json.dumps(document).encode(), benchmark, name="run.json", **options)
 
 
 def cirr_report() -> ScoreReport:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import submissions_worlds as worlds
+from submissions_worlds import score
 
 import submissions
 from cir_datasets.common import tables
@@ -44,10 +45,6 @@ def document(benchmark: Benchmark, kept: int = QUERIES, depth: int = 60, **metho
         rankings[query] = [*(images + others)[: depth - 1], last]
     head = {"format": "cir-rank-file", "format_version": 1, "benchmark": benchmark.id, "benchmark_version": 1}
     return {**head, "method": {"name": "toy", **method}, "rankings": rankings}
-
-
-def score(made: Document, benchmark: Any, name: str = "run.json", **options: Any) -> submissions.ScoreReport:
-    return submissions.score(json.dumps(made).encode(), benchmark, name=name, **options)
 
 
 def signature(report: submissions.ScoreReport) -> Any:

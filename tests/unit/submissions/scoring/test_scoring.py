@@ -6,11 +6,11 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 import submissions_worlds as worlds
 from says import refusal
+from submissions_worlds import score
 
 import submissions
 from cir_datasets import registry
@@ -21,10 +21,6 @@ ROOT = Path(__file__).resolve().parents[4]
 
 CIRR = worlds.cirr()
 CIRCLED = worlds.circled()
-
-
-def score(document: dict[str, Any], benchmark: Any, **options: Any) -> Any:
-    return submissions.score(json.dumps(document).encode(), benchmark, name="run.json", **options)
 
 
 def test_a_perfect_file_scores_one_everywhere() -> None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import submissions_worlds as worlds
+from submissions_worlds import score
 
-import submissions
 from cir_datasets.rows.benchmark import Benchmark
 from submissions.comparison.keys import key_differences
 from submissions.scoring.suite_signature import SuiteSignature
@@ -16,10 +15,6 @@ CIRR = worlds.cirr()
 CIRCLED = worlds.circled()
 MEMBERS = [worlds.fashioniq("dress", queries=2), worlds.fashioniq("shirt"), worlds.fashioniq("toptee")]
 FASHIONIQ = {member.id: member for member in MEMBERS}
-
-
-def score(document: Any, benchmark: Any, **options: Any) -> submissions.ScoreReport:
-    return submissions.score(json.dumps(document).encode(), benchmark, name="run.json", **options)
 
 
 def test_every_number_of_a_suite_has_a_signature_of_its_members() -> None:

@@ -13,7 +13,7 @@ import submissions_worlds as worlds
 from hypothesis import given
 from hypothesis import strategies as st
 from metrics_twins import best_first
-from says import says
+from says import refusal, says
 from typer.testing import CliRunner
 
 import submissions
@@ -77,18 +77,6 @@ def test_it_is_the_equation_in_exact_fractions(rankings: list[list[str]], k: int
     assert _rrf(rankings, _reciprocals(12, k), depth, "q") == by_fractions(rankings, k, depth, "q")
 
 
-@given(lists, st.randoms())
-def test_the_order_of_the_rankings_does_not_matter(rankings: list[list[str]], random: Any) -> None:
-    shuffled = random.sample(rankings, len(rankings))
-    units = _reciprocals(12, 60)
-    assert _rrf(rankings, units, 12, "q") == _rrf(shuffled, units, 12, "q")
-
-
-@given(st.lists(st.text("abcdef", min_size=1, max_size=3), min_size=1, max_size=20, unique=True))
-def test_a_ranking_fused_with_itself_keeps_its_order(ranking: list[str]) -> None:
-    assert _rrf([ranking, ranking], _reciprocals(len(ranking), 60), 20, "q") == ranking
-
-
 def test_queries_and_subsets_are_fused_apart() -> None:
     one, other = worlds.cirr_document(CIRR), turned(worlds.cirr_document(CIRR))
     fused = submissions.fuse([as_bytes(one), as_bytes(other)], CIRR)
@@ -136,9 +124,7 @@ def test_bundles_are_fused_member_by_member() -> None:
         submissions.fuse([as_bytes(one), as_bytes(one["runs"][0])], known)
     says(
         caught,
-        "rank file answers fashioniq/val",
-        "rank file answers fashioniq/dress_val",
-        "Fix: fuse rank files of one benchmark",
+        "answers fashioniq/val ... answers fashioniq/dress_val ... Fix: fuse rank files of one benchmark",
     )
 
 
@@ -249,30 +235,27 @@ def test_files_that_lack_rankings_are_refused() -> None:
         submissions.fuse([as_bytes(recall), as_bytes(worlds.cirr_document(CIRR))], CIRR)
     says(
         caught,
-        "rank file has a ranking of the subset",
-        'query "100"',
-        "rank file has none (6 such queries)",
-        "Fix: fuse files that answer the same queries",
+        'has a ranking of the subset ... query "100" ... has none (6 such queries) ... Fix: fuse files',
     )
     with pytest.raises(FusionError, match=r"rank file ranks the subsets only\. Fix: join the CIRR"):
         submissions.fuse([as_bytes(subset)] * 2, CIRR)
 
 
 @pytest.mark.parametrize(
-    ("options", "error", "message"),
+    ("options", "error", "text"),
     [
-        ({"by": "rff"}, UnknownNameError, r"by='rff' is not a way to fuse\. Did you mean 'rrf'\?.* leave it"),
-        ({"constant": -1}, CallError, r"constant=-1; it is 0 or more\. Fix: use 60\."),
-        ({"constant": 1.5}, CallError, r"^constant=1\.5; it is a whole number, 0 or more\. Fix: use 60\.$"),
-        ({"constant": "a"}, CallError, r"^constant='a'; it is a whole number, 0 or more\. Fix: use 60\.$"),
-        ({"constant": True}, CallError, r"^constant=True; it is a whole number, 0 or more\. Fix: use 60\.$"),
-        ({"k": 60.5}, CallError, r"^k=60\.5; it is a whole number of images\. Fix: use 50, say\.$"),
-        ({"k": 5}, CallError, r"k=5; this board takes 50 to 1,000 images a ranking\."),
-        ({"name": "a\u202eb"}, FusionError, r"the name .* is refused: the character U\+202E is refused"),
+        ({"by": "rff"}, UnknownNameError, "by='rff' is not a way to fuse ... mean 'rrf'? ... leave it out"),
+        ({"constant": -1}, CallError, "constant=-1; it is 0 or more. Fix: use 60."),
+        ({"constant": 1.5}, CallError, "constant=1.5; it is a whole number, 0 or more. Fix: use 60."),
+        ({"constant": "a"}, CallError, "constant='a'; it is a whole number, 0 or more. Fix: use 60."),
+        ({"constant": True}, CallError, "constant=True; it is a whole number, 0 or more. Fix: use 60."),
+        ({"k": 60.5}, CallError, "k=60.5; it is a whole number of images. Fix: use 50, say."),
+        ({"k": 5}, CallError, "k=5; this board takes 50 to 1,000 images a ranking."),
+        ({"name": "a\u202eb"}, FusionError, "the name ... is refused: the character U+202E is refused"),
     ],
 )
-def test_a_wrong_call_is_named(options: Any, error: type[Exception], message: str) -> None:
-    with pytest.raises(error, match=message):
+def test_a_wrong_call_is_named(options: Any, error: type[Exception], text: str) -> None:
+    with refusal(text, error):
         submissions.fuse([as_bytes(worlds.cirr_document(CIRR))] * 2, CIRR, **options)
     with pytest.raises(CallError, match="a fusion needs two rank files or more"):
         submissions.fuse([as_bytes(worlds.cirr_document(CIRR))], CIRR)
@@ -309,8 +292,8 @@ def test_the_name_says_what_is_written(tmp_path: Path) -> None:
         says(
             refused.exception,
             f"--out {tmp_path / other}",
-            "the native format is written",
-            "Fix: name it so",
+            "native format is written",
+            "Fix: name",
             "cir convert",
         )
         assert not (tmp_path / other).exists()
@@ -319,19 +302,14 @@ def test_the_name_says_what_is_written(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_command_writes_a_file_that_scores(tmp_path: Path) -> None:
     for name in ("image_only", "image_text_sum"):
-        submissions.write(
-            submissions.make_rank_file("shapes/multiturn_val", f"{name}_pixels"),
-            tmp_path / f"{name}.json",
-        )
+        made = submissions.make_rank_file("shapes/multiturn_val", f"{name}_pixels")
+        submissions.write(made, tmp_path / f"{name}.json")
     out = tmp_path / "fused.json"
     files = [str(tmp_path / f"{name}.json") for name in ("image_only", "image_text_sum")]
     done = CliRunner().invoke(build(), ["fuse", *files, "--out", str(out), "--name", "Both", "--json"])
     assert done.exit_code == 0
-    assert json.loads(done.stdout) == {
-        "file": str(out),
-        "benchmark": "shapes/multiturn_val",
-        "method": "Both",
-    }
+    made = {"file": str(out), "benchmark": "shapes/multiturn_val", "method": "Both"}
+    assert json.loads(done.stdout) == made
     report = submissions.score(out)
     assert (report.method, report.submittable) == ("Both", True)
 

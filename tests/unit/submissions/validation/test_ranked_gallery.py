@@ -226,11 +226,7 @@ def nameless(lists: Mapping[str, list[str]]) -> dict[str, bytes]:
     """Rankings in formats that do not name their benchmark."""
     document = {"version": "rc2", "metric": "recall", **lists}
     run = "\n".join(f"{query} Q0 {ids[0]} 1 1.0 m" for query, ids in lists.items())
-    return {
-        "server": json.dumps(document).encode(),
-        "trec": run.encode(),
-        "plain": json.dumps(lists).encode(),
-    }
+    return {"server": worlds.as_bytes(document), "trec": run.encode(), "plain": worlds.as_bytes(lists)}
 
 
 def first_images(*benchmarks: Benchmark) -> dict[str, list[str]]:
