@@ -10,7 +10,6 @@ trusts its input: `cir_metrics.lists` checks lists of ids first.
 from __future__ import annotations
 
 import importlib
-import itertools
 import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -55,7 +54,7 @@ def mark_ids(
 
     Args:
         rankings: image ids, best first, one list a query; may be shorter than `depth`.
-        groups: by group the ids of each query, aligned with `rankings`; eight groups at most.
+        groups: by group the ids of each query, aligned with `rankings`.
         depth: number of places, 0 or more.
 
     Returns:
@@ -66,29 +65,15 @@ def mark_ids(
         >>> positive.tolist(), negative.tolist()
         ([[False, True, False]], [[False, False, True]])
     """
-    lengths = np.fromiter((min(len(ranking), depth) for ranking in rankings), np.int64, len(rankings))
-    nothing = itertools.repeat(0)
-    # A byte a place and a bit a group, made by C code all the way: a generator over the places would take
-    # five times as long.
-    flags = b"".join(
-        bytes(map(_bits(own).get, ranking[:depth], nothing))
-        for ranking, own in zip(rankings, zip(*groups, strict=True), strict=True)
-    )
-    coded = np.zeros((len(rankings), depth), dtype=np.uint8)
-    coded[np.arange(depth) < lengths[:, None]] = np.frombuffer(flags, dtype=np.uint8)
-    return [(coded & (1 << bit)) > 0 for bit in range(len(groups))]
-
-
-def _bits(groups: Sequence[Collection[str]]) -> dict[str, int]:
-    """By image id the groups that it belongs to, a bit each."""
-    found: dict[str, int] = dict.fromkeys(groups[0], 1)
-    for bit, ids in enumerate(groups[1:], start=1):
-        own = dict.fromkeys(ids, 1 << bit)
-        shared = own.keys() & found.keys()
-        for image_id in shared:
-            own[image_id] |= found[image_id]
-        found.update(own)
-    return found
+    masks = []
+    for group in groups:
+        mask = np.zeros((len(rankings), depth), dtype=np.bool_)
+        for places, ranking, ids in zip(mask, rankings, group, strict=True):
+            # Made by C code all the way: a generator over the places would take five times as long.
+            held = list(map(frozenset(ids).__contains__, ranking[:depth]))
+            places[: len(held)] = held
+        masks.append(mask)
+    return masks
 
 
 def mark(

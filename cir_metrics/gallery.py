@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 from cir_metrics.errors import InputError
 from cir_metrics.ids import check_ids
 from cir_metrics.ranking import RowsT, check_excluded, check_targets
-from cir_metrics.sums import FloatArray, IntArray, as_array, check_cutoff, is_whole
+from cir_metrics.sums import FloatArray, IntArray, as_array, check_count, check_cutoff
 from cir_metrics.ties import Ties, check_query_ids
 
 Vectors = NDArray[Any]
@@ -223,7 +223,7 @@ class Gallery:
         wanted = None if targets is None else check_targets(targets, shape)
         dropped = check_excluded(excluded, shape, wanted)
         k = None if k is None else check_cutoff(k)
-        block = _check_block(block)
+        block = check_count(block, "block", 1, "it is a number of queries, 1 or more. Fix: leave it out.")
         names = [] if k is None else self._asked(query_ids, len(vectors))
         near = self._bounds(vectors)
         if wanted is None:
@@ -425,9 +425,3 @@ def threads_of_blas() -> int:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     wanted = os.environ.get("OPENBLAS_NUM_THREADS") or os.environ.get("OMP_NUM_THREADS") or ""
     return max(1, min(cores, int(wanted))) if wanted.isdigit() else cores
-
-
-def _check_block(block: object) -> int:
-    if not is_whole(block) or block < 1:
-        raise InputError(f"block={block!r}; it is a number of queries, 1 or more. Fix: leave it out.")
-    return int(block)

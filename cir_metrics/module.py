@@ -20,7 +20,7 @@ from cir_metrics.errors import CallError, InputError
 from cir_metrics.evaluation import Results
 from cir_metrics.inputs import Inputs, Reference, check_inputs, check_ranking, check_session
 from cir_metrics.lists import evaluate_multi_turn, evaluate_single_turn
-from cir_metrics.sums import check_cutoffs, is_whole
+from cir_metrics.sums import check_count, check_cutoffs
 
 # A module's script imports from here alone: evaluate reads its imports one line at a time. The classes here
 # stay abstract, as none names a metric: evaluate takes the first concrete one that it finds in a script,
@@ -178,8 +178,8 @@ class RankingMetric(evaluate.Metric, abc.ABC):  # type: ignore[misc]
         if "variant" in self.keywords:
             options["variant"] = check_variant(self.metric, keywords.get("variant"))
         size = keywords.get("gallery_size")
-        if size is not None and not (is_whole(size) and size >= 1):
-            raise InputError(f"gallery_size={size!r}; a gallery has 1 image or more. Fix: give their number.")
+        if size is not None:
+            check_count(size, "gallery_size", 1, "a gallery has 1 image or more. Fix: give their number.")
         return options
 
     def _add(self, predictions: Any, references: Any, options: Mapping[str, Any] = _NO_OPTIONS) -> None:

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cir_metrics.errors import InputError
 from cir_metrics.ids import check_ids
-from cir_metrics.sums import IntArray, as_array, check_cutoff
+from cir_metrics.sums import IntArray, check_array, check_cutoff
 from cir_metrics.ties import Ties, check_query_ids, tie_keys
 
 Scores = NDArray[Any]
@@ -173,12 +173,8 @@ def best_of(scores: Mapping[str, float], k: int, query_id: str) -> list[str]:
 
 
 def _check_scores(scores: ArrayLike) -> Scores:
-    matrix = as_array(scores, "scores")
-    if matrix.dtype.kind not in "fiub" or matrix.ndim != 2 or 0 in matrix.shape:
-        raise InputError(
-            f"scores have shape {matrix.shape} and type {matrix.dtype}. "
-            "Fix: pass numbers of shape (n_queries, n_gallery)."
-        )
+    fix = "pass numbers of shape (n_queries, n_gallery)"
+    matrix = check_array(scores, "scores", "fiub", fix, dimensions=(2,))
     if matrix.dtype.kind != "f":
         # Whole numbers stay so: as floats, those above 2**53 would tie with their neighbours.
         return matrix.astype(np.int64) if matrix.dtype.kind == "b" else matrix
@@ -289,13 +285,8 @@ def check_excluded(
     n_queries, n_gallery = shape
     if excluded is None:
         return np.full(n_queries, -1, dtype=np.int64)
-    dropped = np.asarray(excluded)
-    if dropped.shape != (n_queries,) or dropped.dtype.kind not in "iu":
-        raise InputError(
-            f"excluded has shape {dropped.shape} and type {dropped.dtype}. "
-            "Fix: give one column a query, -1 for none."
-        )
-    dropped = dropped.astype(np.int64)
+    fix = "give one column a query, -1 for none"
+    dropped = check_array(excluded, "excluded", "iu", fix, rows=n_queries).astype(np.int64)
     outside = np.flatnonzero((dropped < -1) | (dropped >= n_gallery))
     if outside.size:
         query = int(outside[0])

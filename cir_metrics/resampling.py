@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cir_metrics.errors import InputError, SettingError
-from cir_metrics.sums import FloatArray, as_array, is_whole
+from cir_metrics.sums import FloatArray, as_array, check_array, check_count
 
 DRAWS = 10_000
 """Draws where the caller names no number."""
@@ -103,10 +103,7 @@ def generator(seed: int, key: str = "") -> np.random.PCG64:
         >>> generator(1, "cirr/val").random_raw() == generator(1, "cirr/val").random_raw()
         True
     """
-    if not is_whole(seed):
-        raise SettingError(f"seed={seed!r}; a seed is a whole number from 0 on. Fix: pass another.")
-    if seed < 0:
-        raise SettingError(f"seed={seed}; a seed is 0 or more. Fix: pass another.")
+    check_count(seed, "seed", 0, "a seed is a whole number from 0 on. Fix: pass another.", SettingError)
     named = int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], "big")
     return np.random.PCG64(np.random.SeedSequence([seed, named]))
 
@@ -162,9 +159,8 @@ def bootstrap_medians(
         >>> bootstrap_medians([3, 3, 3], draws=2)
         array([3., 3.])
     """
+    check_array(values, "values", "fiub", "pass one value per query, shape (n,)")
     matrix = check_values(values, "values")
-    if matrix.shape[1] != 1 or np.ndim(values) != 1:
-        raise InputError(f"values have shape {np.shape(values)}. Fix: pass one value per query, shape (n,).")
     n = len(matrix)
     # Ranks are few: a draw is known by how often it holds each of them, in order.
     rising, codes = np.unique(matrix[:, 0], return_inverse=True)
@@ -199,7 +195,7 @@ def percentile_interval(draws: ArrayLike, level: float = LEVEL) -> tuple[FloatAr
         (25.0, 75.0)
     """
     table = as_array(draws, "draws")
-    check_level(level)
+    check_share(level, "level", "a level", LEVEL)
     if table.ndim == 0 or len(table) == 0:
         raise InputError("there are no draws to take an interval of. Fix: pass one draw or more.")
     low, high = np.quantile(table, [(1 - level) / 2, (1 + level) / 2], axis=0)
@@ -212,12 +208,8 @@ def check_values(values: ArrayLike, name: str) -> FloatArray:
     Raises:
         InputError: they are not; the message names the place.
     """
-    array = as_array(values, name)
-    if array.ndim not in (1, 2) or array.size == 0 or array.dtype.kind not in "fiub":
-        raise InputError(
-            f"{name} have shape {array.shape} and type {array.dtype}. "
-            "Fix: pass numbers of shape (n,) or (n, metrics), with at least one query."
-        )
+    fix = "pass numbers of shape (n,) or (n, metrics), with at least one query"
+    array = check_array(values, name, "fiub", fix, dimensions=(1, 2))
     matrix: FloatArray = array.reshape(len(array), -1).astype(np.float64)
     wrong = np.argwhere(~np.isfinite(matrix))
     if len(wrong):
@@ -232,43 +224,18 @@ def check_draws(draws: int) -> int:
     Raises:
         SettingError: it is not a whole number, or below 1.
     """
-    if not is_whole(draws):
-        raise SettingError(f"draws={draws!r}; draws are counted, a whole number from 1 on. Fix: use {DRAWS}.")
-    if draws < 1:
-        raise SettingError(f"draws={draws}; at least one is needed. Fix: use {DRAWS}.")
-    return draws
+    said = f"draws are counted, a whole number from 1 on. Fix: use {DRAWS}."
+    return check_count(draws, "draws", 1, said, SettingError)
 
 
-def check_level(level: float) -> None:
+def check_share(value: object, name: str, what: str, default: float) -> None:
     """Refuse a level that is not a share.
 
     Raises:
         SettingError: it is not a number, or not above 0 and below 1.
     """
-    if not is_share(level):
-        raise SettingError(f"level={level!r}; a level is above 0 and below 1. Fix: use {LEVEL}.")
-
-
-def check_alpha(alpha: float) -> None:
-    """Refuse a level of significance that is not a share.
-
-    Raises:
-        SettingError: it is not a number, or not above 0 and below 1.
-    """
-    if not is_share(alpha):
-        raise SettingError(
-            f"alpha={alpha!r}; a level of significance is above 0 and below 1. Fix: use {ALPHA}."
-        )
-
-
-def is_share(value: object) -> bool:
-    """Whether a value is a number above 0 and below 1.
-
-    Example:
-        >>> is_share(0.95), is_share(1), is_share("x")
-        (True, False, False)
-    """
-    return isinstance(value, int | float | np.floating) and bool(0 < value < 1)
+    if not (isinstance(value, int | float | np.floating) and 0 < value < 1):
+        raise SettingError(f"{name}={value!r}; {what} is above 0 and below 1. Fix: use {default}.")
 
 
 def _counts(

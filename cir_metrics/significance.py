@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from cir_metrics.errors import InputError
 from cir_metrics.resampling import DRAWS, SEED, ExactColumns, check_draws, check_values, generator
-from cir_metrics.sums import FloatArray, as_array, exact_sums
+from cir_metrics.sums import FloatArray, check_array, exact_sums
 
 _ENUMERATED = 16
 """Differences other than zero up to which all changes of sign are gone through."""
@@ -211,9 +211,7 @@ def holm(p_values: ArrayLike) -> FloatArray:
         >>> holm([0.01, 0.04, 0.03])
         array([0.03, 0.06, 0.06])
     """
-    array = as_array(p_values, "p_values")
-    if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "fiu":
-        raise InputError(f"p_values have shape {array.shape}. Fix: pass one a test, at least one.")
+    array = check_array(p_values, "p_values", "fiu", "pass one a test, at least one")
     outside = np.flatnonzero(~((array >= 0) & (array <= 1)))
     if outside.size:
         place = int(outside[0])

@@ -114,6 +114,40 @@ def as_array(value: object, name: str) -> NDArray[Any]:
         ) from error
 
 
+def check_array(
+    value: object,
+    name: str,
+    kinds: str,
+    fix: str,
+    *,
+    dimensions: Sequence[int] = (1,),
+    rows: int | None = None,
+) -> NDArray[Any]:
+    """`value` as an array of a type and shape that a function takes, with at least one row.
+
+    Args:
+        value: what was given.
+        name: how messages name it.
+        kinds: letters of the types that it may have, such as `iu` for whole numbers (`numpy.dtype.kind`).
+        fix: what to pass in place of another array.
+        dimensions: how many it may have.
+        rows: how many it must have; None for any number.
+
+    Raises:
+        InputError: it is something else.
+
+    Example:
+        >>> check_array([1, 2], "num_turns", "iu", "pass 2 integers", rows=2)
+        array([1, 2])
+    """
+    array = as_array(value, name)
+    fits = array.ndim in dimensions and array.dtype.kind in kinds and rows in (None, len(array))
+    # A mask may have rows without a place: its lists hold nothing.
+    if not fits or not (len(array) if kinds == "b" else array.size):
+        raise InputError(f"{name}: an array of shape {array.shape} and type {array.dtype}. Fix: {fix}.")
+    return array
+
+
 def check_cutoffs(ks: object) -> tuple[int, ...]:
     """`ks` as a tuple of ints without repeats, in the order given.
 
@@ -143,11 +177,25 @@ def check_cutoff(k: object) -> int:
         >>> check_cutoff(5)
         5
     """
-    if not is_whole(k):
-        raise InputError(f"k={k!r}; a cutoff is a whole number, 1 or more. Fix: pass k=10, say.")
-    if k < 1:
-        raise InputError(f"k={int(k)}; a cutoff is 1 or more. Fix: pass k=10, say.")
-    return int(k)
+    return check_count(k, "k", 1, "a cutoff is a whole number, 1 or more. Fix: pass k=10, say.")
+
+
+def check_count(value: object, name: str, least: int, said: str, error: type[InputError] = InputError) -> int:
+    """A whole number from `least` on as an int.
+
+    Args:
+        value: what was given.
+        name: of the argument.
+        least: 0 or 1.
+        said: what it is and how to mend it, as messages say it.
+        error: what is raised.
+
+    Raises:
+        InputError: it is something else.
+    """
+    if not is_whole(value) or value < least:
+        raise error(f"{name}={value!r}; {said}")
+    return int(value)
 
 
 def is_whole(value: object) -> TypeGuard[int]:
@@ -158,6 +206,9 @@ def is_whole(value: object) -> TypeGuard[int]:
         (True, False, False)
     """
     return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+
+
+_MASKS = "pass booleans of shape (n_queries, depth)"
 
 
 def check_ranks(ranks: ArrayLike, k: int) -> tuple[IntArray, int]:
@@ -192,8 +243,9 @@ def check_positives(positive: ArrayLike, n_positives: ArrayLike, k: int) -> tupl
         InputError: a mask that is not boolean of shape (n_queries, depth), no queries, a query without
             positives or with more marked than it has; k < 1.
     """
-    mask = _mask(positive, "positive")
-    counts = _integers(n_positives, "n_positives", len(mask))
+    mask = check_array(positive, "positive", "b", _MASKS, dimensions=(2,))
+    counts = check_array(n_positives, "n_positives", "iu", f"pass {len(mask)} integers", rows=len(mask))
+    counts = counts.astype(np.int64)
     marked = mask.sum(axis=1)
     for query in np.flatnonzero((counts < 1) | (marked > counts)):
         raise InputError(
@@ -212,7 +264,7 @@ def check_negatives(
             variant.
     """
     mask, counts, k = check_positives(positive, n_positives, k)
-    negatives = _mask(negative, "negative")
+    negatives = check_array(negative, "negative", "b", _MASKS, dimensions=(2,))
     if negatives.shape != mask.shape:
         raise InputError(
             f"positive has shape {mask.shape}, negative {negatives.shape}. Fix: code both to one depth."
@@ -234,7 +286,8 @@ def check_sessions(ranks: ArrayLike, num_turns: ArrayLike, k: int) -> tuple[IntA
             sessions, a number of turns outside 1..max_turns; k < 1.
     """
     table = _ranks(ranks, dimensions=2)
-    turns = _integers(num_turns, "num_turns", len(table))
+    turns = check_array(num_turns, "num_turns", "iu", f"pass {len(table)} integers", rows=len(table))
+    turns = turns.astype(np.int64)
     outside = np.flatnonzero((turns < 1) | (turns > table.shape[1]))
     if outside.size:
         session = int(outside[0])
@@ -248,13 +301,9 @@ def check_sessions(ranks: ArrayLike, num_turns: ArrayLike, k: int) -> tuple[IntA
 
 
 def _ranks(ranks: ArrayLike, *, dimensions: int = 1) -> IntArray:
-    array = as_array(ranks, "ranks")
     shape = "(n_queries,)" if dimensions == 1 else "(n_sessions, max_turns)"
-    if array.ndim != dimensions or array.size == 0:
-        raise InputError(f"ranks have shape {array.shape}. Fix: pass shape {shape}, with at least one query.")
-    if array.dtype.kind not in "iu":
-        raise InputError(f"ranks are {array.dtype}; a rank is a whole number. Fix: pass integers.")
-    return array.astype(np.int64)
+    fix = f"pass whole numbers of shape {shape}, with at least one query"
+    return check_array(ranks, "ranks", "iu", fix, dimensions=(dimensions,)).astype(np.int64)
 
 
 def _from_one(ranks: IntArray, read: BoolArray | bool = True) -> IntArray:
@@ -266,25 +315,6 @@ def _from_one(ranks: IntArray, read: BoolArray | bool = True) -> IntArray:
             f"ranks[{where}] is {ranks[position]}; ranks count from 1. Fix: add 1 to 0-based ranks."
         )
     return ranks
-
-
-def _mask(mask: ArrayLike, name: str) -> BoolArray:
-    array = as_array(mask, name)
-    if array.ndim != 2 or array.shape[0] == 0 or array.dtype.kind != "b":
-        raise InputError(
-            f"{name} has shape {array.shape} and type {array.dtype}. "
-            "Fix: pass booleans of shape (n_queries, depth)."
-        )
-    return array.astype(np.bool_)
-
-
-def _integers(values: ArrayLike, name: str, count: int) -> IntArray:
-    array = as_array(values, name)
-    if array.shape != (count,) or array.dtype.kind not in "iu":
-        raise InputError(
-            f"{name} has shape {array.shape} and type {array.dtype}. Fix: pass {count} integers."
-        )
-    return array.astype(np.int64)
 
 
 def final_ranks(ranks: IntArray, num_turns: IntArray) -> IntArray:

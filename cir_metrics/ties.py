@@ -100,15 +100,10 @@ class Ties:
             chosen = np.concatenate([above, level])
             rows, scores = rows[chosen], scores[chosen]
         order = scores.argsort()[::-1]
-        if (scores[order[1:]] != scores[order[:-1]]).all():
-            return rows[order]
-        # Levels, not scores with a minus sign, which would overflow the smallest integer.
-        _, levels, sizes = np.unique(scores, return_inverse=True, return_counts=True)
-        tied = sizes[levels] > 1
-        keys = np.zeros(len(rows), dtype=np.uint64)
-        if tied.any():
-            keys[tied] = self.keys([query_id], rows[tied])
-        best: IntArray = rows[np.lexsort((keys, -levels))]
+        if (scores[order[1:]] == scores[order[:-1]]).any():
+            # The lowest key first: with its bits inverted, as the order is turned round.
+            order = np.lexsort((~self.keys([query_id], rows), scores))[::-1]
+        best: IntArray = rows[order]
         return best
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from cir_datasets.registry.schema import main_metric_terms, member_metric
 from cir_metrics.catalogue import parse_metric
 from cir_metrics.errors import CallError, UnknownNameError, did_you_mean
-from cir_metrics.resampling import ALPHA, DRAWS, SEED, check_alpha, percentile_interval
+from cir_metrics.resampling import ALPHA, DRAWS, SEED, check_share, percentile_interval
 from cir_metrics.significance import PairedTests, holm, paired_differences
 from cir_metrics.sums import exact_means, exact_sums
 from submissions.comparison.difference import Difference, Flips, Pair
@@ -92,7 +92,7 @@ def compare(
     """
     if isinstance(files, str | bytes | os.PathLike) or len(files) < 2:
         raise CallError("a comparison needs two rank files or more. Fix: name another one.")
-    check_alpha(alpha)
+    check_share(alpha, "alpha", "a level of significance", ALPHA)
     wanted = None if metrics is None else metric_names(metrics)
     if wanted == ():
         raise CallError("metrics names nothing. Fix: name a metric, or leave it out for the board's.")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cir_metrics.errors import InputError
-from cir_metrics.resampling import ALPHA, DRAWS, SEED, check_alpha, check_draws, check_values
+from cir_metrics.resampling import ALPHA, DRAWS, SEED, check_draws, check_share, check_values
 from cir_metrics.significance import NEAR, PairedTests, holm
 from cir_metrics.sums import FloatArray, exact_means
 
@@ -114,7 +114,7 @@ def leader_groups(
         >>> found.group, [test and test.p for test in found.decided]
         ((2, 1, 1), [1.9073486328125e-06, None, 1.0])
     """
-    check_alpha(alpha)
+    check_share(alpha, "alpha", "a level of significance", ALPHA)
     check_draws(draws)
     sizes = [np.shape(each) for each in values]
     if not sizes or len(sizes[0]) != 1 or set(sizes) != {sizes[0]}:

@@ -14,7 +14,7 @@ from cir_datasets.common.terminal import Cell, Table
 from cir_datasets.registry import members_of
 from cir_datasets.registry.published import Reported
 from cir_metrics.errors import CallError
-from cir_metrics.resampling import ALPHA, DRAWS, SEED, check_alpha
+from cir_metrics.resampling import ALPHA, DRAWS, SEED, check_share
 from submissions.comparison.comparing import letter
 from submissions.comparison.keys import shared_text
 from submissions.formats import parse_file
@@ -176,7 +176,7 @@ def paper_table(
         raise CallError("a table needs a list of rank files, or published rows. Fix: name the files.")
     if isinstance(published, str):
         raise CallError(f"published={published!r} is one word. Fix: pass a list, [{published!r}].")
-    check_alpha(alpha)
+    check_share(alpha, "alpha", "a level of significance", ALPHA)
     if significance and len(files) < 2:
         raise CallError("significance needs two methods or more. Fix: name another file, or leave it out.")
     methods: list[ScoreReport] = []

@@ -72,7 +72,7 @@ def test_targets_cutoffs_and_excluded_images_are_checked_as_for_scores() -> None
         gallery.best_target_ranks(ONE, np.array([1, 2]))
     with refusal("excluded[0] is 1, a target of that query. Fix: exclude another."):
         gallery.target_ranks(ONE, [np.array([0, 1])], excluded=[1])
-    with refusal("k=0; a cutoff is 1 or more. Fix: pass k=10, say."):
+    with refusal("k=0; a cutoff is a whole number, 1 or more. Fix: pass k=10, say."):
         gallery.top_k(ONE, 0)
     with refusal("a ranking names images; this gallery has no ids. Fix: Gallery(..., ids=...)."):
         Gallery(IMAGES).top_k(ONE, 1)

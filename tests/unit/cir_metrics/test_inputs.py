@@ -191,8 +191,8 @@ def test_a_reference_is_projected_to_what_the_metric_needs() -> None:
 @pytest.mark.parametrize(
     ("ks", "text"),
     [
-        ((5, 0), "k=0; a cutoff is 1 or more. Fix: pass k=10, say."),
-        ([-1], "k=-1; a cutoff is 1 or more. Fix: pass k=10, say."),
+        ((5, 0), "k=0; a cutoff is a whole number, 1 or more. Fix: pass k=10, say."),
+        ([-1], "k=-1; a cutoff is a whole number, 1 or more. Fix: pass k=10, say."),
         ((2.0,), "k=2.0; a cutoff is a whole number, 1 or more. Fix: pass k=10, say."),
         ((True,), "k=True; a cutoff is a whole number, 1 or more. Fix: pass k=10, say."),
         (("5",), "k='5'; a cutoff is a whole number, 1 or more. Fix: pass k=10, say."),

@@ -32,16 +32,22 @@ def test_every_measure_checks_its_cutoff(k: int) -> None:
         lambda: measures.hits_auc([[1]], [1], k),
     ]
     for call in calls:
-        with refusal(f"k={k}; a cutoff is 1 or more. Fix: pass k=10, say."):
+        with refusal(f"k={k}; a cutoff is a whole number, 1 or more. Fix: pass k=10, say."):
             call()
 
 
 @pytest.mark.parametrize(
     ("ranks", "text"),
     [
-        ([], "ranks have shape (0,). Fix: pass shape (n_queries,), with at least one query."),
-        ([[1]], "ranks have shape (1, 1). Fix: pass shape (n_queries,), with at least one query."),
-        ([1.0], "ranks are float64; a rank is a whole number. Fix: pass integers."),
+        (
+            [],
+            "ranks: an array of shape (0,) ... (n_queries,), with at least one query.",
+        ),
+        (
+            [[1]],
+            "ranks: an array of shape (1, 1) ... (n_queries,), with at least one query.",
+        ),
+        ([1.0], "ranks: an array of ... type float64. Fix: pass whole numbers of shape"),
         ([3, 0], "ranks[1] is 0; ranks count from 1. Fix: add 1 to 0-based ranks."),
     ],
 )
@@ -60,11 +66,19 @@ def test_an_unlisted_rank_has_no_mean(measure: Callable[..., float]) -> None:
 @pytest.mark.parametrize(
     ("positive", "n_positives", "text"),
     [
-        ([True], [1], "positive has shape (1,) and type bool ... pass booleans of shape (n_queries, depth)"),
-        ([[1, 0]], [1], "positive has shape (1, 2) and type int64 ... pass booleans of shape"),
-        (np.zeros((0, 2), dtype=bool), [], "positive has shape (0, 2) and type bool ... pass booleans of"),
-        (MASK, [1, 2], "n_positives has shape (2,) and type int64. Fix: pass 1 integers."),
-        (MASK, [1.5], "n_positives has shape (1,) and type float64. Fix: pass 1 integers."),
+        (
+            [True],
+            [1],
+            "positive: an array of shape (1,) and type bool ... of shape (n_queries, depth)",
+        ),
+        ([[1, 0]], [1], "positive: an array of shape (1, 2) and type int64 ... pass booleans of shape"),
+        (
+            np.zeros((0, 2), dtype=bool),
+            [],
+            "positive: an array of shape (0, 2) and type bool ... pass",
+        ),
+        (MASK, [1, 2], "n_positives: an array of shape (2,) and type int64. Fix: pass 1 integers."),
+        (MASK, [1.5], "n_positives: an array of shape (1,) and type float64. Fix: pass 1 integers."),
         (MASK, [0], "n_positives[0] is 0, 1 are marked. Fix: count all, 1 or more."),
         ([[False]], [0], "n_positives[0] is 0, 0 are marked. Fix: count all, 1 or more."),
         ([[True, True]], [1], "n_positives[0] is 1, 2 are marked. Fix: count all, 1 or more."),
@@ -87,13 +101,21 @@ def test_pnr_map_refuses_masks_that_do_not_fit_and_unknown_variants() -> None:
 @pytest.mark.parametrize(
     ("ranks", "num_turns", "text"),
     [
-        ([1], [1], "ranks have shape (1,) ... pass shape (n_sessions, max_turns), with at least one query"),
-        (np.zeros((0, 2), dtype=int), [], "ranks have shape (0, 2) ... pass shape (n_sessions, max_turns),"),
-        ([[1.5]], [1], "ranks are float64; a rank is a whole number. Fix: pass integers."),
+        (
+            [1],
+            [1],
+            "ranks: an array of shape (1,) ... (n_sessions, max_turns), with at least one query",
+        ),
+        (
+            np.zeros((0, 2), dtype=int),
+            [],
+            "ranks: an array of shape (0, 2) ... (n_sessions, max_turns),",
+        ),
+        ([[1.5]], [1], "ranks: an array of ... type float64. Fix: pass whole numbers of shape"),
         ([[1, 2], [1, 0]], [2, 2], "ranks[1, 1] is 0; ranks count from 1. Fix: add 1 to 0-based ranks."),
         ([[1, 2]], [3], "num_turns[0] is 3, ranks hold 2 turns. Fix: use 1 to 2."),
         ([[1, 2]], [0], "num_turns[0] is 0, ranks hold 2 turns. Fix: use 1 to 2."),
-        ([[1, 2]], [1, 1], "num_turns has shape (2,) and type int64. Fix: pass 1 integers."),
+        ([[1, 2]], [1, 1], "num_turns: an array of shape (2,) and type int64. Fix: pass 1 integers."),
     ],
 )
 def test_malformed_sessions_are_refused(ranks: Any, num_turns: Any, text: str) -> None:

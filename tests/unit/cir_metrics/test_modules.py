@@ -87,7 +87,7 @@ def test_every_module_refuses_wrong_keywords(name: str, load: Any) -> None:
     with refusal(f"{name} has no keyword 'predictions'. Fix: use prediction, reference."):
         module.add(prediction=prediction, reference=reference, predictions=prediction)
     if "ks" in takes:
-        with refusal("k=0; a cutoff is 1 or more. Fix: pass k=10, say."):
+        with refusal("k=0; a cutoff is a whole number, 1 or more. Fix: pass k=10, say."):
             module.compute(predictions=[prediction], references=[reference], ks=(5, 0))
 
 

@@ -17,9 +17,15 @@ SCORES = [[0.1, 0.9, 0.5]]
     ("arguments", "text"),
     [
         (([[0.1, float("nan")]], np.array([0])), "scores[0, 1] is NaN ... find where it arose"),
-        (([0.1, 0.2], np.array([0])), "scores have shape (2,) and type float64 ... pass numbers of shape"),
-        (([["a"]], np.array([0])), "scores have shape (1, 1) and type <U1 ... pass numbers of shape"),
-        ((np.zeros((0, 3)), np.array([], dtype=int)), "scores have shape (0, 3) and type ... pass numbers"),
+        (
+            ([0.1, 0.2], np.array([0])),
+            "scores: an array of shape (2,) and type float64 ... pass numbers",
+        ),
+        (([["a"]], np.array([0])), "scores: an array of shape (1, 1) and type <U1 ... pass numbers of shape"),
+        (
+            (np.zeros((0, 3)), np.array([], dtype=int)),
+            "scores: an array of shape (0, 3) ... pass numbers",
+        ),
         ((SCORES, np.array([0, 1])), "targets for 2 queries, scores for 1. Fix: give each its own."),
         ((SCORES, np.array([3])), "targets[0] holds 3; columns are 0 to 2. Fix: correct it."),
         ((SCORES, np.array([-1])), "targets[0] holds -1; columns are 0 to 2. Fix: correct it."),
@@ -40,8 +46,14 @@ def test_target_ranks_refuse_scores_and_targets_that_do_not_fit(arguments: Any, 
         ([0], "excluded[0] is 0, a target of that query. Fix: exclude another."),
         ([3], "excluded[0] is 3; columns are 0 to 2. Fix: use -1 for none."),
         ([-2], "excluded[0] is -2; columns are 0 to 2. Fix: use -1 for none."),
-        ([1, 1], "excluded has shape (2,) and type int64. Fix: give one column a query, -1 for none."),
-        ([0.5], "excluded has shape (1,) and type float64. Fix: give one column a query, -1 for none."),
+        (
+            [1, 1],
+            "excluded: an array of shape (2,) and type int64. Fix: give one column a query",
+        ),
+        (
+            [0.5],
+            "excluded: an array of shape (1,) and type float64. Fix: give one column a query",
+        ),
     ],
 )
 def test_malformed_excluded_columns_are_refused(excluded: Any, text: str) -> None:
@@ -57,7 +69,7 @@ def test_malformed_excluded_columns_are_refused(excluded: Any, text: str) -> Non
         (SCORES, ["a", None, "c"], 1, "gallery_ids[1] is None; an image id is a string. Fix: drop it."),
         (SCORES, ["a", "b", "c"], "2", "k='2'; a cutoff is a whole number, 1 or more. Fix: pass k=10, say."),
         ([[1, 2], [1]], ["a", "b"], 1, "scores is not a rectangular array: its rows differ in length"),
-        (SCORES, ["a", "b", "c"], 0, "k=0; a cutoff is 1 or more. Fix: pass k=10, say."),
+        (SCORES, ["a", "b", "c"], 0, "k=0; a cutoff is a whole number, 1 or more. Fix: pass k=10, say."),
         ([[float("nan"), 0.0, 0.0]], ["a", "b", "c"], 1, "scores[0, 0] is NaN ... find where it arose"),
     ],
 )

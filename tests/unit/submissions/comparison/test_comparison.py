@@ -358,7 +358,7 @@ def test_a_member_of_a_suite_that_differs_is_named() -> None:
         ({"files": "ab"}, CallError, "a comparison needs two rank files or more"),
         ({"alpha": 5}, SettingError, "alpha=5; a level of significance is"),
         ({"alpha": "x"}, SettingError, "alpha='x'; a level of significance"),
-        ({"draws": 0}, SettingError, "draws=0; at least one is needed"),
+        ({"draws": 0}, SettingError, "draws=0; draws are counted"),
         ({"draws": 1.5}, SettingError, "draws=1.5; draws are counted"),
         ({"metrics": []}, CallError, "metrics names nothing ... name a"),
         ({"metrics": "recall@5"}, CallError, "metrics is the string 'recall@5' ... pass a list,"),

@@ -152,10 +152,10 @@ def test_a_report_without_values_is_refused() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"draws": 0}, r"draws=0; at least one is needed"),
+        ({"draws": 0}, r"draws=0; draws are counted, a whole number from 1 on"),
         ({"draws": 1.5}, r"draws=1\.5; draws are counted, a whole number from 1 on\. Fix: use 10000\."),
         ({"seed": 1.5}, r"seed=1\.5; a seed is a whole number from 0 on\. Fix: pass another\."),
-        ({"seed": -1}, r"seed=-1; a seed is 0 or more"),
+        ({"seed": -1}, r"seed=-1; a seed is a whole number from 0 on"),
         ({"level": "x"}, r"level='x'; a level is above 0 and below 1\. Fix: use 0\.95\."),
     ],
 )

@@ -269,7 +269,7 @@ def test_the_best_of_a_few_are_those_of_all_sorted(scores: dict[str, int]) -> No
 def test_a_score_that_is_not_a_number_is_named() -> None:
     with pytest.raises(InputError, match=r"the score of 'b' is NaN, which has no rank\. Fix: find where"):
         best_of({"a": 1.0, "b": float("nan")}, 1, "q")
-    with pytest.raises(InputError, match="k=0; a cutoff is 1 or more"):
+    with pytest.raises(InputError, match="k=0; a cutoff is a whole number, 1 or more"):
         best_of({"a": 1.0}, 0, "q")
 
 
