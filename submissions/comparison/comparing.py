@@ -8,7 +8,6 @@ import os
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from submissions.comparison.groups import GroupTest, leader_groups
 from submissions.comparison.keys import check_comparable, samples_in_order, shared_text
 from submissions.comparison.result import ComparedMethod, Comparison
 from submissions.formats.content import MAX_BYTES
+from submissions.report.side_by_side import distinct_labels
 from submissions.scoring.further_metrics import metric_names
 from submissions.scoring.intervals import Interval
 from submissions.scoring.reference_use import reference_warnings
@@ -219,7 +219,8 @@ def _methods(
                 winner, loser = (one, other) if difference.first_is_better else (other, one)
                 worse[winner, metric].append(loser)
     methods = []
-    for place, (name, report) in enumerate(zip(method_names(reports), reports, strict=True)):
+    names = distinct_labels([report.method for report in reports], [report.file for report in reports])
+    for place, (name, report) in enumerate(zip(names, reports, strict=True)):
         scores = {report.main_metric: report.main, **report.metrics, **report.extra}
         values = {metric: value for metric in metrics if (value := scores[metric]) is not None}
         beats = {metric: tuple(map(letter, sorted(worse[place, metric]))) for metric in metrics}
@@ -263,23 +264,6 @@ def _too_few_draws(tests: Sequence[PValue], draws: int, alpha: float) -> list[st
         f"{len(tests):,} tests. Fix: use {needed:,} draws or more."
     )
     return [note]
-
-
-def method_names(reports: Sequence[ScoreReport]) -> list[str]:
-    """Names that tell the methods apart: `CLIP sum`, or for two of that name `CLIP sum (a.json)`.
-
-    `#1` and on stand behind the names of a file that is given twice.
-    """
-    names = [report.method for report in reports]
-    for label in (lambda report: PurePath(report.file).name, lambda report: report.file):
-        names = [
-            f"{report.method} ({label(report)})" if names.count(name) > 1 else name
-            for name, report in zip(names, reports, strict=True)
-        ]
-    return [
-        f"{name} #{names[: place + 1].count(name)}" if names.count(name) > 1 else name
-        for place, name in enumerate(names)
-    ]
 
 
 def _compared(reports: Sequence[ScoreReport], wanted: Sequence[str] | None) -> tuple[list[str], list[str]]:

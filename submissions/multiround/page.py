@@ -88,7 +88,7 @@ def _page(transcript: Transcript, files: dict[str, str]) -> Iterator[str]:
     yield f"<header><h1>{_text(title)}</h1>"
     ended = f", {solved:,} solved" if transcript.choices.after_success == "stop" else ""
     number = counted(len(sessions), "session")
-    yield f"<p>{number}{ended}. {_text(transcript.choices.text)}</p></header><main>"
+    yield f"<p>{number}{ended}. {_text(transcript.choices.text_of())}</p></header><main>"
     for session, rounds in sessions.items():
         yield from _session(session, rounds, transcript.choices.k, files)
     yield "</main></body></html>"

@@ -136,11 +136,24 @@ def dialogue_labels(scores: Sequence[ScoreReport]) -> list[str]:
         unusual = rounds_of(score).unusual
         parts += [f"{name}={_choices(score)[name]}" for name in differing if name in unusual]
         labels.append(", ".join(parts) or method)
-    named: list[str] = []
-    for number, (label, score) in enumerate(zip(labels, scores, strict=True), start=1):
-        name = f"{label} ({PurePath(score.file).name})" if labels.count(label) > 1 else label
-        named.append(f"{name} #{number}" if name in named else name)
-    return named
+    return distinct_labels(labels, [score.file for score in scores])
+
+
+def distinct_labels(labels: Sequence[str], files: Sequence[str]) -> list[str]:
+    """Labels of files that tell them apart: `CLIP sum`, or for two of that label `CLIP sum (a.json)`.
+
+    `#1` and on stand behind the labels of a file that is given twice.
+    """
+    names = list(labels)
+    for paths in ([PurePath(file).name for file in files], files):
+        names = [
+            f"{label} ({path})" if names.count(name) > 1 else name
+            for name, label, path in zip(names, labels, paths, strict=True)
+        ]
+    return [
+        f"{name} #{names[: place + 1].count(name)}" if names.count(name) > 1 else name
+        for place, name in enumerate(names)
+    ]
 
 
 def differing_choices(scores: Sequence[ScoreReport]) -> list[str]:

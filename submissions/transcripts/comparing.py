@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from submissions.rank_file.benchmarks import BenchmarkLike
 
 
+_AGREE = ("both", "first", "second", "neither")
+"""Which of two dialogues have found a session's target."""
+
+
 def compare_transcripts(
     files: Sequence[Source],
     benchmark: BenchmarkLike = None,
@@ -124,14 +128,10 @@ def _agreement(first: ScoreReport, second: ScoreReport, cutoff: int, rounds: Seq
     samples = [Sample.behind(score) for score in (first, second)]
     by_round = []
     for number in rounds:
-        one, other = (sample.values(f"hits@{cutoff}@turn{number}")[0] for sample in samples)
+        one, other = (sample.values(f"hits@{cutoff}@turn{number}")[0] > 0 for sample in samples)
         ranks = (sample.values(f"mean_rank@turn{number}")[0] for sample in samples)
-        counts = {
-            "both": int(((one > 0) & (other > 0)).sum()),
-            "first": int((one > other).sum()),
-            "second": int((one < other).sum()),
-            "neither": int(((one == 0) & (other == 0)).sum()),
-        }
+        which = (one & other, one & ~other, ~one & other, ~(one | other))
+        counts = {name: int(each.sum()) for name, each in zip(_AGREE, which, strict=True)}
         by_round.append({"round": number, **counts, "tau": kendall_tau(*ranks)})
     return {"first": first.method, "second": second.method, "k": cutoff, "rounds": by_round}
 
@@ -150,7 +150,7 @@ def _agreement_table(agreement: Mapping[str, Any]) -> Table:
     rows = tuple(
         (
             Cell(str(each["round"]), each["round"]),
-            *count_cells(*(each[name] for name in ("both", "first", "second", "neither"))),
+            *count_cells(*(each[name] for name in _AGREE)),
             Cell("-" if each["tau"] is None else f"{each['tau']:.4f}", each["tau"]),
         )
         for each in agreement["rounds"]

@@ -57,7 +57,7 @@ class RoundSettings:
         MethodError: a number is out of range.
 
     Example:
-        >>> RoundSettings(max_rounds=3, k=1).text.partition(" candidate")[0]
+        >>> RoundSettings(max_rounds=3, k=1).text_of().partition(" candidate")[0]
         'rounds:3 k:1 after_success:stop'
     """
 
@@ -87,8 +87,7 @@ class RoundSettings:
                     f"{name}={value!r} is not a choice.{did_you_mean(str(value), known)} "
                     f"Fix: use {' or '.join(known)}."
                 )
-        drawn = _RANDOM.fullmatch(self.candidate)
-        if self.candidate not in ("unseen", "top1") and (drawn is None or int(drawn[1]) > DEPTH):
+        if self.candidate not in ("unseen", "top1") and not 0 < self.drawn_from <= DEPTH:
             raise UnknownNameError(
                 f"candidate={self.candidate!r} is not a choice. "
                 f"Fix: use unseen, top1 or random-topM with M from 1 to {DEPTH}, such as random-top10."
@@ -116,34 +115,29 @@ class RoundSettings:
         """What the sum of the earlier queries is multiplied by before the next one is added."""
         return {"average": 1.0, "weighted": _WEIGHT, "none": 0.0}[self.history]
 
-    @property
-    def text(self) -> str:
-        """All choices in a line, as they stand in a signature; those without a value are left out."""
-        said = {each.name.replace("max_rounds", "rounds"): getattr(self, each.name) for each in fields(self)}
+    def text_of(self, sessions: int | None = None) -> str:
+        """All choices in a line, as they stand in a signature; those without a value are left out.
+
+        Args:
+            sessions: how many were drawn; None where all were wanted.
+
+        Example:
+            >>> RoundSettings(seed=3).text_of(500).partition(" start:")[2]
+            'published sessions:500 seed:3'
+        """
+        said = {name.replace("max_rounds", "rounds"): value for name, value in self.to_dict().items()}
         if not self.drawn_from and self.start == "published":
             # Nothing is drawn, so that no number depends on it.
             del said["seed"]
+        if sessions is not None:
+            said["sessions"] = sessions
+            said.setdefault("seed", self.seed)
         words = {True: "yes", False: "no"}
         return " ".join(
             f"{name}:{words[value] if isinstance(value, bool) else value}"
             for name, value in said.items()
             if value is not None
         )
-
-    def text_of(self, sessions: int | None) -> str:
-        """All choices in a line, with how many sessions were drawn.
-
-        Args:
-            sessions: None where all were wanted.
-
-        Example:
-            >>> RoundSettings(seed=3).text_of(500).partition(" start:")[2]
-            'published sessions:500 seed:3'
-        """
-        if sessions is None:
-            return self.text
-        seed = "" if " seed:" in self.text else f" seed:{self.seed}"
-        return f"{self.text} sessions:{sessions}{seed}"
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON."""

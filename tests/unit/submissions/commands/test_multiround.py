@@ -67,7 +67,7 @@ def test_every_choice_stands_in_the_header(tmp_path: Path) -> None:
     assert made.user["way"] == "pictures"
     assert len(made.sessions()) == 4
     for value in ("k:3", "random-top7", "weighted", "unchanged", "seed:9"):
-        assert value in made.choices.text
+        assert value in made.choices.text_of()
 
 
 def test_page_sessions_and_rank_file_are_written_beside_the_transcript(tmp_path: Path) -> None:
