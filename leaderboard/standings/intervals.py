@@ -19,12 +19,12 @@ import numpy as np
 
 from cir_datasets.registry.schema import member_metric
 from cir_datasets.registry.suites import member_shares
-from cir_metrics.resampling import DRAWS, LEVEL, SEED, bootstrap_means, percentile_interval
+from cir_metrics.resampling import DRAWS, LEVEL, SEED, percentile_interval
 from cir_metrics.significance import NEAR
 from cir_metrics.sums import FloatArray, exact_mean, exact_means, exact_sums
 from leaderboard.boards import Board
 from leaderboard.standings import Entry
-from submissions.scoring.samples import NO_MEANS, parted_values
+from submissions.scoring.samples import NO_MEANS, bootstrapped_means, parted_values
 
 _EQUAL = 2 * NEAR
 """As for groups: boards round to twelve digits."""
@@ -178,9 +178,9 @@ def _alike(wanted: Mapping[str, _Values]) -> Iterator[list[str]]:
 
 def _drawn(metric: str, values: Mapping[str, _Values]) -> dict[str, Ends]:
     first = next(iter(values.values()))
-    total = np.zeros((DRAWS, len(values)))
-    for place, share in enumerate(member_shares(metric, first.sizes)):
-        columns = np.stack([each.parts[place] for each in values.values()], axis=1)
-        total += share * bootstrap_means(columns, key=first.benchmarks[place])
-    low, high = percentile_interval(total)
+    columns = [
+        np.stack(parts, axis=1) for parts in zip(*(each.parts for each in values.values()), strict=True)
+    ]
+    weights = np.repeat(np.array(member_shares(metric, first.sizes))[:, None], len(values), axis=1)
+    low, high = percentile_interval(bootstrapped_means(first.benchmarks, columns, weights))
     return dict(zip(values, zip(low.tolist(), high.tolist(), strict=True), strict=True))

@@ -27,7 +27,13 @@ from submissions.report.side_by_side import distinct_labels
 from submissions.scoring.further_metrics import metric_names
 from submissions.scoring.intervals import Interval
 from submissions.scoring.reference_use import reference_warnings
-from submissions.scoring.samples import NO_MEANS, Sample, is_better, resampled_metrics
+from submissions.scoring.samples import (
+    NO_MEANS,
+    Sample,
+    bootstrapped_means,
+    is_better,
+    resampled_metrics,
+)
 from submissions.scoring.score_report import ScoreReport
 
 if TYPE_CHECKING:
@@ -182,7 +188,7 @@ def _differences(
     ]
     shares = {metric: samples[0].weights(metric) for metric in metrics}
     weights = np.stack([shares[metric] for _, metric in tests], axis=1)
-    drawn = samples[0].bootstrap(columns, weights, draws=draws, seed=seed)
+    drawn = bootstrapped_means(samples[0].benchmarks, columns, weights, draws=draws, seed=seed)
     low, high = (ends.tolist() for ends in percentile_interval(drawn, 1 - alpha))
     means = exact_sums([share * exact_means(part) for share, part in zip(weights, columns, strict=True)])
     adjusted = holm([test.p for test in tests.values()]).tolist()

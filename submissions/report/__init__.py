@@ -367,14 +367,12 @@ def _scores(report: Report) -> Table:
     has_main = {*report.values(), *score.missing_metrics} >= {*main_metric_terms(score.main_metric)}
     if has_main:  # a selection of metrics may leave a part of it out
         lines.append((expression, score.main_metric, main))
-    notes, known, heads = [], None, []
-    if report.intervals is not None:
-        notes, known, heads = [report.intervals.note()], report.intervals.values, ["low", "high"]
+    intervals, notes, heads = report.intervals, [], []
+    if intervals is not None:
+        notes, heads = [intervals.note()], ["low", "high"]
     for shown, metric, values in lines:
         first, *others = value_cells(metric, values)
-        interval = []
-        if known is not None:
-            interval = value_cells(metric, known[metric].ends if metric in known else (None, None))
+        interval = [] if intervals is None else value_cells(metric, intervals.ends(metric))
         rows.append((Cell(shown), first, *interval, *others))
     return Table(
         title=f"{score.method} on {score.benchmark}#{score.benchmark_version}, {answered} answered",

@@ -60,7 +60,7 @@ class Chance:
     num_turns: IntArray | None
     lengths: IntArray | None = None
 
-    def values(self, metric: str, variant: str = "equation") -> FloatArray | None:
+    def values(self, printed: str) -> FloatArray | None:
         """The expected value of a metric for each query or session.
 
         recall@K: min(K, G) / G for one target. recall_subset@K: min(K, s) / s with s other images in the
@@ -70,14 +70,14 @@ class Chance:
         pnr_map@K: see `average_precision`.
 
         Args:
-            metric: printed name.
-            variant: of pnr_map.
+            printed: printed name, with `:variant` behind one that is not the default.
 
         Returns:
             Shape (n,), or None where there is no closed form (median_rank).
         """
         if self.lengths is not None:
-            return self._by_length(metric, variant)
+            return self._by_length(printed)
+        metric, _, variant = printed.partition(":")
         name, k = parse_metric(metric)
         if name == "mean_rank":
             return self._rank_values(metric)
@@ -92,10 +92,10 @@ class Chance:
             total: FloatArray = exact_sums(earned.T) / np.maximum(self.second_others, 1)
             return total
         if name in ("map_at_k", "pnr_map"):
-            return self.average_precision(k, variant if name == "pnr_map" else None)
+            return self.average_precision(k, (variant or "equation") if name == "pnr_map" else None)
         return self._session_values(metric, name, k)
 
-    def _by_length(self, metric: str, variant: str) -> FloatArray | None:
+    def _by_length(self, printed: str) -> FloatArray | None:
         """`values` where G differs from query to query: those of equal G together."""
         lengths = np.zeros(0, dtype=np.int64) if self.lengths is None else self.lengths
         found = np.zeros(len(lengths))
@@ -109,7 +109,7 @@ class Chance:
                 self.second_others[of],
                 None,
             )
-            values = part.values(metric, variant)
+            values = part.values(printed)
             if values is None:
                 return None
             found[of] = values
@@ -244,15 +244,8 @@ def random_floor(random: Chance, metrics: Iterable[str]) -> dict[str, float | No
         random: the random ranker.
         metrics: printed names, with `:variant` behind those that are not the default.
     """
-    found: dict[str, float | None] = {}
-    for metric in metrics:
-        name, _, variant = metric.partition(":")
-        values = random.values(name, variant or "equation")
-        if values is None:
-            found[metric] = None
-        else:
-            found[metric] = float(exact_sums(values)) if name == "censored" else exact_mean(values)
-    return found
+    values = {metric: random.values(metric) for metric in metrics}
+    return {metric: None if each is None else _number(metric, each) for metric, each in values.items()}
 
 
 def recorded_floors(benchmark: Benchmark) -> tuple[dict[str, dict[str, float]], tuple[str, ...]]:
@@ -348,7 +341,8 @@ def by_aspect(
     member = np.zeros((len(lengths), len(order)), dtype=np.bool_)
     places = np.array([place[aspect] for aspect in seen], dtype=np.int64)
     member[np.repeat(np.arange(len(lengths)), lengths), places[codes]] = True
-    expected = {metric: each for metric in values if (each := _expected(random, metric)) is not None}
+    known = {} if random is None else {metric: random.values(metric) for metric in values}
+    expected = {metric: each for metric, each in known.items() if each is not None}
     groups = grouped(values, expected, member, {aspect: names.get(aspect, aspect) for aspect in order})
     some: NDArray[np.bool_] = lengths > 0
     n = int(some.sum())
@@ -382,11 +376,6 @@ def _coded_aspects(evidence: Evidence) -> tuple[NDArray[np.int64], list[str], ND
     column = evidence.benchmark.table.column("aspects")
     coded = pc.list_flatten(column).combine_chunks().dictionary_encode()
     return numbers(coded.indices).astype(np.int64), coded.dictionary.to_pylist(), list_lengths(column)
-
-
-def _expected(random: Chance | None, metric: str) -> FloatArray | None:
-    name, _, variant = metric.partition(":")
-    return None if random is None else random.values(name, variant or "equation")
 
 
 def grouped(

@@ -110,11 +110,8 @@ class SideBySide:
 
 def _cells(report: Report, metric: str) -> Iterable[Cell]:
     """A value and, where there are intervals, both ends of its own."""
-    values = [report.score.metrics.get(metric)]
-    if report.intervals is not None:
-        interval = report.intervals.values.get(metric)
-        values += [None, None] if interval is None else [interval.low, interval.high]
-    return value_cells(metric, values)
+    ends = () if report.intervals is None else report.intervals.ends(metric)
+    return value_cells(metric, [report.score.metrics.get(metric), *ends])
 
 
 def _choices(score: ScoreReport) -> dict[str, Any]:

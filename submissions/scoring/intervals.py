@@ -9,7 +9,7 @@ import numpy as np
 
 from cir_metrics.resampling import DRAWS, LEVEL, SEED, bootstrap_medians, percentile_interval
 from cir_metrics.sums import FloatArray
-from submissions.scoring.samples import NO_MEANS, Sample, resampled_metrics
+from submissions.scoring.samples import NO_MEANS, Sample, bootstrapped_means, resampled_metrics
 from submissions.scoring.score_report import shown_value
 
 if TYPE_CHECKING:
@@ -62,6 +62,10 @@ class Intervals:
     draws: int
     seed: int
     level: float
+
+    def ends(self, metric: str) -> tuple[float | None, float | None]:
+        """Both ends of a metric's interval; None where it has none."""
+        return self.values[metric].ends if metric in self.values else (None, None)
 
     def to_dict(self) -> dict[str, Any]:
         """The intervals as JSON values; ends are fractions, those of ranks are ranks."""
@@ -125,7 +129,8 @@ def intervals(
     names, by_metric = list(by_name), list(by_name.values())
     columns = [np.stack([values[part] for values in by_metric], 1) for part in range(len(sample.parts))]
     weights = np.stack([sample.weights(name) for name in names], 1)
-    low, high = percentile_interval(sample.bootstrap(columns, weights, draws=draws, seed=seed), level)
+    drawn = bootstrapped_means(sample.benchmarks, columns, weights, draws=draws, seed=seed)
+    low, high = percentile_interval(drawn, level)
     found = {name: Interval(*ends) for name, *ends in zip(names, low.tolist(), high.tolist(), strict=True)}
     if "median_rank" in numbers:
         ends = percentile_interval(_medians(sample, draws, seed), level)

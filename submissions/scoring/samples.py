@@ -17,7 +17,7 @@ import numpy as np
 from cir_datasets.registry.schema import main_metric_terms, member_metric
 from cir_datasets.registry.suites import member_shares
 from cir_metrics.errors import CallError
-from cir_metrics.resampling import bootstrap_means, check_draws
+from cir_metrics.resampling import DRAWS, SEED, bootstrap_means, check_draws
 from cir_metrics.significance import NEAR
 from cir_metrics.sums import FloatArray, exact_means
 
@@ -59,6 +59,11 @@ class Sample:
     def unit(self) -> str:
         """What is resampled: `queries` or `sessions`."""
         return "queries" if self.parts[0].num_turns is None else "sessions"
+
+    @property
+    def benchmarks(self) -> list[str]:
+        """Ids of the parts."""
+        return [part.benchmark.id for part in self.parts]
 
     def query_ids(self) -> list[tuple[str, str]]:
         """Benchmark and id of every query or session, part by part."""
@@ -102,27 +107,34 @@ class Sample:
         """
         return np.array(member_shares(metric, [len(part.query_ids) for part in self.parts]))
 
-    def bootstrap(
-        self, columns: Sequence[FloatArray], weights: FloatArray, *, draws: int, seed: int
-    ) -> FloatArray:
-        """Weighted means over bootstrap draws, each part drawn with the key of its benchmark's id.
 
-        Args:
-            columns: values per query, an array a part, of shape (n, columns).
-            weights: shares of the parts, shape (parts, columns).
-            draws: number of draws.
-            seed: 0 or more.
+def bootstrapped_means(
+    benchmarks: Sequence[str],
+    columns: Sequence[FloatArray],
+    weights: FloatArray,
+    *,
+    draws: int = DRAWS,
+    seed: int = SEED,
+) -> FloatArray:
+    """Weighted means over bootstrap draws; queries of each benchmark are drawn apart, its id is their key.
 
-        Returns:
-            Shape (draws, columns).
+    Args:
+        benchmarks: ids of the parts.
+        columns: values per query, an array a part, of shape (n, columns).
+        weights: shares of the parts, shape (parts, columns).
+        draws: number of draws.
+        seed: 0 or more.
 
-        Raises:
-            InputError: draws or seed are out of range.
-        """
-        total = np.zeros((check_draws(draws), weights.shape[1]))
-        for part, values, share in zip(self.parts, columns, weights, strict=True):
-            total += share * bootstrap_means(values, draws=draws, seed=seed, key=part.benchmark.id)
-        return total
+    Returns:
+        Shape (draws, columns).
+
+    Raises:
+        InputError: draws or seed are out of range.
+    """
+    total = np.zeros((check_draws(draws), weights.shape[1]))
+    for benchmark, values, share in zip(benchmarks, columns, weights, strict=True):
+        total += share * bootstrap_means(values, draws=draws, seed=seed, key=benchmark)
+    return total
 
 
 def parted_values(metric: str, joined: FloatArray, sizes: Sequence[int]) -> list[FloatArray]:

@@ -145,16 +145,16 @@ def test_only_new_pairs_are_tested(store: Store, tables: Tables, monkeypatch: py
 
 
 def test_only_new_intervals_are_drawn(store: Store, tables: Tables, monkeypatch: pytest.MonkeyPatch) -> None:
-    from leaderboard.standings import intervals
+    from submissions.scoring import samples
 
     for seed in (1, 2):
         add_entry(store, seed)
     add_entry(store, 3, baseline=True)
     before = {row["submission"]: row["interval"] for row in tables.refresh(boards.board(BOARD)).view["rows"]}
     drawn = []
-    bootstrap = intervals.bootstrap_means
+    bootstrap = samples.bootstrap_means
     monkeypatch.setattr(
-        intervals, "bootstrap_means", lambda values, **how: drawn.append(values) or bootstrap(values, **how)
+        samples, "bootstrap_means", lambda values, **how: drawn.append(values) or bootstrap(values, **how)
     )
     new = add_entry(store, 4)
     rows = Tables(store).refresh(boards.board(BOARD)).view["rows"]
