@@ -17,8 +17,9 @@ from leaderboard.identity import Caller
 from leaderboard.identity.tokens import matches
 from leaderboard.store import Happened, Store
 from leaderboard.submission import ERASED, By, EventKind, State, Submission
+from submissions.rank_file.findings import Findings
 from submissions.rank_file.texts import is_oracle
-from submissions.validation import CODE, contradictions
+from submissions.validation import CODE, check_words
 
 Action = Literal[
     "publish",
@@ -312,8 +313,10 @@ def refuse_contradiction(submission: Submission, method: Mapping[str, Any] | Non
     if submission.board not in boards.ids():
         return  # a board that was removed shows nobody's words
     for spec in boards.board(submission.board).specs:
-        for finding in contradictions(method or {}, spec, submission.file_name):
-            raise UploadRefusedError(CODE, finding["message"], fix=finding["fix"], status=409)
+        findings = Findings(submission.file_name, spec.id)
+        check_words(method or {}, spec, findings)
+        for finding in findings.listed():
+            raise UploadRefusedError(CODE, finding.message, fix=finding.fix, status=409)
 
 
 def _before(submission: Submission) -> State:

@@ -6,11 +6,12 @@ an id is, `cir_metrics.ids` says; here stands what is known of each data set's i
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
 
 from cir_datasets.rows.benchmark import OwnLists, first_ranking, second_ranking
 from cir_metrics.catalogue import METRICS, parse_metric
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from cir_datasets.registry import BenchmarkSpec
     from cir_datasets.registry.suites import Suite
     from cir_datasets.rows.benchmark import Benchmark
-    from submissions.rank_file.findings import Findings
     from submissions.rank_file.model import RankBundle, RankFile
 
     BenchmarkLike = str | Benchmark | Mapping[str, Benchmark] | None
@@ -227,54 +227,32 @@ def board_depth(benchmark: Benchmark, *, removes: bool = False) -> Depth:
     return Depth(used, min(used, len(benchmark.gallery) - (benchmark.excludes_reference or removes)))
 
 
-def warn_of_data(benchmark: Benchmark, findings: Findings) -> None:
-    """Say which of the benchmark's own data are not there, or not known to be the right ones."""
-    if benchmark.gallery is None:
-        findings.add(
-            "gallery-unavailable",
-            f"the gallery list of {benchmark.id} is not available; image ids were not checked.",
-        )
-    if not benchmark.pinned:
-        findings.add(
-            "unpinned-data",
-            f"the files of {benchmark.id} are not, or not known to be, the ones that its card pins; "
-            f"data hash {benchmark.data_hash[:7]}.",
-        )
-
-
 @dataclass(frozen=True)
-class Queries:
-    """A benchmark's queries or sessions as a validator sees them.
+class AskedLists:
+    """One of the rankings that a benchmark asks of each query or turn: what its lists have to be.
 
     Args:
-        benchmark: the benchmark's id.
-        title: name of the dataset in messages.
-        num_turns: by query or session id the number of rankings that it wants; 1 for a query.
-        multi_turn: whether answers are lists of rankings.
-        removed: by query id the reference of each turn, which the protocol removes or the file says to have
-            removed; empty where it is kept.
-        gallery_ids: all image ids, or None where they are not available.
-        depth: lengths of the rankings.
-        own: the images that each query ranks, where the gallery is not common; else None.
-        subsets: those of the second ranking, reference left out; None where none is asked.
-        references: by query id the reference that a list of its own may hold; empty where there are no such.
-        subset_wanted: whether the board needs rankings of the subsets.
-        readers: who reads how many images of a ranking, in messages.
+        field: the rank file's field that holds them.
+        depth: their lengths.
+        gallery_ids: what may stand in them, or None where that is not available, or `own` says all of it.
+        own: the images that each query ranks, where these differ from query to query; else None.
+        removed: by query id the reference of each turn that may not stand in them.
+        references: by query id the reference that a list of the query's own may leave out.
+        needed: whether the board needs them.
+        whole: whether a list to the end of the query's own is no longer than usual.
+        readers: who reads how many images of them, in messages.
         lengths: of a dialogue's rounds, by session how many images the list of each holds at least.
     """
 
-    benchmark: str
-    title: str
-    num_turns: dict[str, int]
-    multi_turn: bool
-    removed: dict[str, list[str | None]]
-    gallery_ids: Sequence[str] | None
+    field: Literal["rankings", "subset_rankings"]
     depth: Depth
+    gallery_ids: Sequence[str] | None = None
     own: OwnLists | None = None
-    subsets: OwnLists | None = None
-    references: Mapping[str, str] = field(default_factory=dict)
-    subset_wanted: bool = False
-    readers: str = "the board's metrics use"
+    removed: Mapping[str, Sequence[str | None]] = dataclasses.field(default_factory=dict)
+    references: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    needed: bool = True
+    whole: bool = False
+    readers: str = "; the board's metrics use"
     lengths: Mapping[str, Sequence[int]] | None = None
 
     @functools.cached_property
@@ -302,6 +280,25 @@ class Queries:
         return min(self.depth.used, self.own.length(query) - left_out)
 
 
+@dataclass(frozen=True)
+class Queries:
+    """A benchmark's queries or sessions as a validator sees them.
+
+    Args:
+        benchmark: the benchmark's id.
+        title: name of the dataset in messages.
+        num_turns: by query or session id the number of rankings that it wants; 1 for a query.
+        multi_turn: whether answers are lists of rankings.
+        asked: the ranking that is asked of each, or the two.
+    """
+
+    benchmark: str
+    title: str
+    num_turns: dict[str, int]
+    multi_turn: bool
+    asked: tuple[AskedLists, ...]
+
+
 def queries(benchmark: Benchmark, declared: str = "") -> Queries:
     """Pick out of a benchmark what validation may know.
 
@@ -310,34 +307,44 @@ def queries(benchmark: Benchmark, declared: str = "") -> Queries:
         declared: what a file declares of the reference (`Method.reference`).
     """
     ids, removes = benchmark.query_ids, benchmark.excludes_reference or declared == "removed"
-    removed: dict[str, list[str | None]] = {}
     first, second = first_ranking(benchmark.spec), second_ranking(benchmark.spec)
-    references: dict[str, str] = {}
     if benchmark.multi_turn:
-        num_turns = dict(zip(ids, benchmark.column("num_turns"), strict=True))
-        if removes:
-            turns = benchmark.column("turns")
-            removed = {
-                i: [turn["reference_image_id"] for turn in session]
-                for i, session in zip(ids, turns, strict=True)
-            }
+        counts, turns = (
+            benchmark.column("num_turns"),
+            benchmark.column("turns") if removes else [[]] * len(ids),
+        )
+        references = {
+            i: [turn["reference_image_id"] for turn in each] for i, each in zip(ids, turns, strict=True)
+        }
     else:
-        num_turns = dict.fromkeys(ids, 1)
-        own = dict(zip(ids, benchmark.column("reference_image_id"), strict=True))
-        if removes:
-            removed = {query: [reference] for query, reference in own.items()}
-        if second is not None or first.column:
-            references = own
+        counts = [1] * len(ids)
+        references = {i: [each] for i, each in zip(ids, benchmark.column("reference_image_id"), strict=True)}
+    asked = [
+        AskedLists(
+            "rankings",
+            board_depth(benchmark, removes=removes),
+            benchmark.gallery,
+            own=benchmark.own_lists(first) if first.column else None,
+            removed=references if removes else {},
+            references={query: each for query, [each] in references.items()} if first.column else {},
+        )
+    ]
+    if second is not None:
+        asked.append(
+            AskedLists(
+                "subset_rankings",
+                Depth(SUBSET_DEPTH, SUBSET_DEPTH),
+                own=benchmark.own_lists(second),
+                removed=references,
+                needed=second.on_board,
+                whole=True,
+                readers=" in the subset ranking; Recall_subset uses",
+            )
+        )
     return Queries(
         benchmark=benchmark.id,
         title=benchmark.spec.card.short_title,
-        num_turns=num_turns,
+        num_turns=dict(zip(ids, counts, strict=True)),
         multi_turn=benchmark.multi_turn,
-        removed=removed,
-        own=benchmark.own_lists(first) if first.column else None,
-        subsets=None if second is None else benchmark.own_lists(second),
-        references=references,
-        gallery_ids=benchmark.gallery,
-        depth=board_depth(benchmark, removes=removes),
-        subset_wanted=second is not None and second.on_board,
+        asked=tuple(asked),
     )

@@ -139,6 +139,11 @@ class Columns(Mapping[str, Any]):
         """Images in each ranking, shape (n_rankings,)."""
         return np.diff(self.offsets)
 
+    @functools.cached_property
+    def turns(self) -> Offsets:
+        """Rankings of each name, shape (n_names,)."""
+        return np.ones_like(self.lengths) if self.turn_offsets is None else np.diff(self.turn_offsets)
+
     def places(self, positions: NDArray[np.int64], depth: int) -> Codes:
         """The first places of some rankings as a rectangle.
 
@@ -262,14 +267,10 @@ class Columns(Mapping[str, Any]):
 
     def _picked(self, names: Sequence[str]) -> tuple[Codes, Offsets, Offsets | None]:
         """Codes, offsets and turn offsets of some names; of one without an answer, no rankings."""
-        places = np.array([self.position.get(name, -1) for name in names], dtype=np.int64)
-        there = places >= 0
-        turns = None
+        rankings, turns = np.array([self.position.get(name, -1) for name in names], dtype=np.int64), None
         if self.turn_offsets is not None:
-            turns, rankings = _ranges(self.turn_offsets, places[there], there)
-            offsets, codes = _ranges(self.offsets, rankings, np.ones(len(rankings), dtype=np.bool_))
-        else:
-            offsets, codes = _ranges(self.offsets, places[there], there)
+            turns, rankings = _ranges(self.turn_offsets, rankings)
+        offsets, codes = _ranges(self.offsets, rankings)
         return self.codes[codes], offsets, turns
 
     def __getitem__(self, name: str) -> list[Any]:
@@ -372,15 +373,17 @@ class Gathering:
         self._pending[1].append(answer)
         self._held += sum(map(len, answer)) if self.by_turn else len(answer)
         if self._held >= _PENDING:
-            self.take(*self._pending)
-            self._pending, self._held = ([], []), 0
+            self._take_pending()
+
+    def _take_pending(self) -> None:
+        self.take(*self._pending)
+        self._pending, self._held = ([], []), 0
 
     def columns(self) -> Columns:
         """The columns of all that was taken."""
         import pyarrow as pa
 
-        self.take(*self._pending)
-        self._pending, self._held = ([], []), 0
+        self._take_pending()
         self._encode()
         encoded = pa.chunked_array(self._encoded, pa.dictionary(pa.int32(), pa.string())).unify_dictionaries()
         codes = [numbers(chunk.indices) for chunk in encoded.chunks]
@@ -404,15 +407,11 @@ class Gathering:
         self._texts, self._bytes = [], 0
 
 
-def _ranges(
-    offsets: Offsets, places: NDArray[np.int64], there: NDArray[np.bool_]
-) -> tuple[Offsets, NDArray[np.int64]]:
-    """Where some ranges start once they lie one behind the other, and what they are made of."""
-    lengths = np.zeros(len(there), dtype=np.int64)
-    starts = np.zeros(len(there), dtype=np.int64)
-    lengths[there], starts[there] = offsets[places + 1] - offsets[places], offsets[places]
+def _ranges(offsets: Offsets, places: NDArray[np.int64]) -> tuple[Offsets, NDArray[np.int64]]:
+    """Where some ranges, -1 for an empty one, start once they lie one behind the other, and their parts."""
+    lengths = np.where(places < 0, 0, np.diff(offsets, append=0)[places])
     found = _offsets(lengths, len(lengths))
-    return found, np.arange(found[-1]) + np.repeat(starts - found[:-1], lengths)
+    return found, np.arange(found[-1]) + np.repeat(offsets[places] - found[:-1], lengths)
 
 
 def _only(values: Iterable[Any], kinds: tuple[type, ...]) -> None:

@@ -7,7 +7,7 @@ import json
 import shlex
 import textwrap
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from cir_datasets.common.terminal import counted
@@ -66,10 +66,10 @@ class Finding:
         message: what is wrong at the first place, and why that matters.
         fix: what to do about it.
         count: number of places.
-        examples: up to five of them: `query_id`, `turn`, `position` (1-based), `value`, as far as they apply.
         query: the first place's query or session.
         turn: the first place's turn, from 1.
         benchmark: the member of a bundle that the finding is about.
+        examples: up to five of them: `query_id`, `turn`, `position` (1-based), `value`, as far as they apply.
     """
 
     code: str
@@ -77,24 +77,14 @@ class Finding:
     message: str
     fix: str
     count: int = 1
-    examples: tuple[dict[str, Any], ...] = ()
     query: str | None = None
     turn: int | None = None
     benchmark: str | None = None
+    examples: tuple[dict[str, Any], ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The finding as JSON values."""
-        return {
-            "code": self.code,
-            "severity": self.severity,
-            "message": self.message,
-            "fix": self.fix,
-            "count": self.count,
-            "query": self.query,
-            "turn": self.turn,
-            "benchmark": self.benchmark,
-            "examples": [dict(example) for example in self.examples],
-        }
+        return {**vars(self), "examples": [dict(example) for example in self.examples]}
 
     def text(self, file: str) -> str:
         """The finding as a terminal shows it: code, file, query, what and why; then the fix."""
@@ -193,17 +183,6 @@ def evident_gallery(findings: Iterable[Finding], benchmark: str) -> str:
     )
 
 
-@dataclass
-class _Cause:
-    code: str
-    message: str
-    fix: str
-    count: int = 0
-    examples: list[dict[str, Any]] = field(default_factory=list)
-    query: str | None = None
-    turn: int | None = None
-
-
 class _Blanks(dict[str, str]):
     def __missing__(self, key: str) -> str:
         return key.upper()
@@ -225,7 +204,7 @@ class Findings:
         self.member = member
         self.places: dict[tuple[str | None, int | None], str] = {}
         """Where a session's round stands in the file, which goes before a message about it."""
-        self._causes: dict[tuple[str, str], _Cause] = {}
+        self._causes: dict[tuple[str, str], Finding] = {}
 
     def add(
         self,
@@ -261,25 +240,19 @@ class Findings:
             filled = _Blanks(file=shlex.quote(self.file), benchmark=self.benchmark or "BENCHMARK")
             filled.update({name: str(blank) for name, blank in blanks.items()})
             text = (fix or codes()[code].fix).format_map(filled)
-            said = message if isinstance(message, str) else message()
+            explained = message if isinstance(message, str) else message()
             place = self.places.get((query, turn))
-            said = said if place is None else f"{place}: {said}"
-            entry = self._causes[code, cause] = _Cause(
-                code, said[:_MESSAGE], text, query=shortened(query), turn=turn
-            )
-        entry.count += count
-        if len(entry.examples) < MAX_EXAMPLES:
-            example: dict[str, Any] = {}
-            if query is not None:
-                example["query_id"] = shortened(query)
-            if turn is not None:
-                example["turn"] = turn
-            if position is not None:
-                example["position"] = position
-            if value is not None:
-                example["value"] = value if isinstance(value, str) and len(value) <= _SHOWN else shown(value)
-            if example:
-                entry.examples.append(example)
+            explained = explained if place is None else f"{place}: {explained}"
+            severity, first = codes()[code].severity, shortened(query)
+            entry = Finding(code, severity, explained[:_MESSAGE], text, 0, first, turn, self.member)
+        examples = entry.examples
+        if len(examples) < MAX_EXAMPLES:
+            if value is not None and not (isinstance(value, str) and len(value) <= _SHOWN):
+                value = shown(value)
+            facts = {"query_id": shortened(query), "turn": turn, "position": position, "value": value}
+            if example := {key: fact for key, fact in facts.items() if fact is not None}:
+                examples = (*examples, example)
+        self._causes[code, cause] = replace(entry, count=entry.count + count, examples=examples)
 
     def add_error(self, code: str, error: Exception, *, where: str = "", value: object = None) -> None:
         """Note an error whose message ends with its own fix, which becomes the finding's.
@@ -299,25 +272,15 @@ class Findings:
     @property
     def errors(self) -> int:
         """Number of findings that are errors."""
-        return sum(codes()[code].severity == "error" for code, _ in self._causes)
+        return sum(finding.severity == "error" for finding in self._causes.values())
 
     def listed(self) -> list[Finding]:
         """The findings, errors first, in the order in which they were met."""
-        found = [
-            Finding(
-                code=entry.code,
-                severity=codes()[entry.code].severity,
-                message=entry.message,
-                fix=entry.fix,
-                count=entry.count,
-                examples=tuple(entry.examples),
-                query=entry.query,
-                turn=entry.turn,
-                benchmark=self.member,
-            )
-            for entry in self._causes.values()
-        ]
-        return sorted(found, key=lambda finding: finding.severity != "error")
+        return _errors_first(self._causes.values())
+
+
+def _errors_first(findings: Iterable[Finding]) -> list[Finding]:
+    return sorted(findings, key=lambda finding: finding.severity != "error")
 
 
 @dataclass(frozen=True)
@@ -350,7 +313,7 @@ class ValidationReport:
         queries: int = 0,
     ) -> ValidationReport:
         """The report of findings in any order and number."""
-        ordered = sorted(listed, key=lambda finding: finding.severity != "error")
+        ordered = _errors_first(listed)
         kept = tuple(ordered[:MAX_FINDINGS])
         return cls(file, benchmark, kept, rank_file, queries, left_out=len(ordered) - len(kept))
 

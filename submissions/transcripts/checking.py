@@ -13,7 +13,7 @@ from cir_metrics.errors import CirError
 from submissions.errors import MethodError
 from submissions.formats.content import MAX_BYTES
 from submissions.formats.native import UncheckedFile
-from submissions.rank_file.benchmarks import Benchmarks, Depth, Queries, Spelling, image_family
+from submissions.rank_file.benchmarks import AskedLists, Benchmarks, Depth, Queries, Spelling, image_family
 from submissions.rank_file.columns import Columns
 from submissions.rank_file.findings import Findings, ValidationReport, shown
 from submissions.rank_file.model import RankFile
@@ -203,19 +203,23 @@ class _Checks:
 
     def queries(self, sessions: Mapping[str, Sequence[Round]]) -> Queries:
         """What the lists of these rounds have to be; that of a silent user's repeats the one before."""
+        asked = AskedLists(
+            "rankings",
+            Depth(DEPTH, DEPTH),
+            self._benchmark.gallery,
+            removed={
+                session: [None if each.silent else self._removed(each) for each in rounds]
+                for session, rounds in sessions.items()
+            },
+            readers="; a transcript keeps",
+            lengths={session: list(map(self._length, rounds)) for session, rounds in sessions.items()},
+        )
         return Queries(
             benchmark=self._benchmark.id,
             title=self._benchmark.spec.card.short_title,
             num_turns={session: len(rounds) for session, rounds in sessions.items()},
             multi_turn=True,
-            removed={
-                session: [None if each.silent else self._removed(each) for each in rounds]
-                for session, rounds in sessions.items()
-            },
-            gallery_ids=self._benchmark.gallery,
-            depth=Depth(DEPTH, DEPTH),
-            readers="a transcript keeps",
-            lengths={session: list(map(self._length, rounds)) for session, rounds in sessions.items()},
+            asked=(asked,),
         )
 
     def _removed(self, each: Round) -> str | None:

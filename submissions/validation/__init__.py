@@ -3,25 +3,35 @@
 The same code runs in `cir validate`, in the browser's upload and on the server. It may be as chatty as it
 likes, because it knows only what is public: query ids, turns, references, subsets and the gallery.
 
+Nearly every answer of nearly every file has nothing wrong with it. So all of them are looked at at once,
+which finds who may break a rule (`suspects`); what is wrong with these, one place after the other, says
+`faults`, which is imported for them.
+
 Words of a method block may contradict each other (`contradictions.yaml`), which no board should show:
 zero-shot and trained on the benchmark's own data cannot both be so, and a method that reads what only the
-ground truth knows has to say it in `oracle`. What is declared of the reference contradicts neither the form
-beside the file nor the protocol.
+ground truth knows has to say it in `oracle`.
 """
 
 from __future__ import annotations
 
 import functools
+import operator
 import os
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from cir_datasets.rows import id_array
 from submissions.formats import Parsed, parse_file
 from submissions.formats.content import MAX_BYTES
 from submissions.formats.native import UncheckedFile
-from submissions.rank_file.benchmarks import Benchmarks, queries, warn_of_data
+from submissions.rank_file.benchmarks import MAX_DEPTH, Benchmarks, image_family, queries, well_formed
+from submissions.rank_file.columns import Columns
 from submissions.rank_file.findings import Findings, RefusedError, ValidationReport, shown
 from submissions.rank_file.model import CIRR_SERVER, LISTS
 from submissions.rank_file.texts import is_oracle, words_of
@@ -29,12 +39,21 @@ from submissions.rank_file.texts import is_oracle, words_of
 if TYPE_CHECKING:
     from cir_datasets.registry import BenchmarkSpec
     from cir_datasets.rows.benchmark import Benchmark
-    from submissions.rank_file.benchmarks import BenchmarkLike, FileLike, Queries
-    from submissions.rank_file.model import RankBundle, RankFile
+    from submissions.rank_file.benchmarks import AskedLists, BenchmarkLike, FileLike, Queries
+    from submissions.rank_file.model import Method, RankBundle, RankFile
 
 CODE = "contradiction"
 _NAMED = ("name", "backbone", "caption_rule", "aggregation")
 """The fields whose texts may say that a method is an oracle."""
+
+_BLOCK = 2**20
+"""Places that are sorted at a time."""
+_PLACES = 1_000
+"""Places that are not excused, at least, where another gallery is evident."""
+_LESS_LIKELY = 10
+"""How many times less likely an image outside the smaller list may be."""
+_BOUND = 1e-12
+"""Chance, at most, that a ranking of the whole gallery leaves out all that the smaller list lacks."""
 
 
 def validate(
@@ -125,42 +144,25 @@ def check_rankings(
         part: as in `validate`.
         queries_of: makes of the benchmark, and of what is declared of the reference, what has to be ranked.
     """
-    from submissions.validation.rules import check_content, note_ranked_gallery
+    method, spec = unchecked.method, unchecked.spec
+    if method is not None:
+        check_words(method.to_dict(), spec, findings)
+    benchmark = benchmarks.load(spec.id)
+    in_file, in_form = "" if method is None else method.reference, form.get("reference", "")
+    declared = in_file or in_form
+    odd_data = benchmark.gallery is None or not benchmark.pinned or benchmark.left_out
+    against_protocol = declared == "kept" and benchmark.reference_use == "removed"
+    if odd_data or against_protocol or in_form not in ("", declared):
+        from submissions.validation import whole_file
 
-    if unchecked.method is not None:
-        check_words(unchecked.method.to_dict(), unchecked.spec, findings)
-    benchmark = benchmarks.load(unchecked.spec.id)
-    warn_of_data(benchmark, findings)
-    if benchmark.left_out:
-        _leave_out(unchecked, benchmark, findings)
-    parts = unchecked.format in (CIRR_SERVER, LISTS)
-    alone = parts and (benchmark.ground_truth_withheld if part is None else part)
-    declared = "" if unchecked.method is None else unchecked.method.reference
-    check_reference_of_form(declared, form.get("reference", ""), findings)
-    declared = declared or form.get("reference", "")
-    check_reference_of_protocol(declared, benchmark, findings)
+        whole_file.note_data(benchmark, findings)
+        whole_file.leave_out(unchecked, benchmark, findings)
+        whole_file.note_reference(in_file, in_form, benchmark, findings)
+    alone = benchmark.ground_truth_withheld if part is None else part
+    alone = alone and unchecked.format in (CIRR_SERVER, LISTS)
     check_content(unchecked, queries_of(benchmark, declared), findings, part=alone)
     if unchecked.rankings is not None and not unchecked.rankings.unreadable:
-        note_ranked_gallery(unchecked.rankings, benchmark, unchecked.method, findings)
-
-
-def _leave_out(unchecked: UncheckedFile, benchmark: Benchmark, findings: Findings) -> None:
-    """Drop the answers to queries of the base that the overlay leaves out, and say how many there were."""
-    outside = {
-        query
-        for answers in (unchecked.rankings, unchecked.subset_rankings)
-        for query in answers or ()
-        if query in benchmark.left_out
-    }
-    if outside:
-        for part in ("rankings", "subset_rankings"):
-            answers = getattr(unchecked, part)
-            setattr(unchecked, part, None if answers is None else answers.without(outside))
-        findings.add(
-            "outside-overlay",
-            f"queries that {benchmark.id} leaves out are answered, too; those answers are not counted.",
-            count=len(outside),
-        )
+        note_ranked_gallery(unchecked.rankings, benchmark, method, findings)
 
 
 def read(
@@ -195,6 +197,163 @@ def read(
     if report.rank_file is None or report.errors:
         raise RefusedError(f"{report.file} cannot be read.", report)
     return report.rank_file
+
+
+def check_content(unchecked: UncheckedFile, queries: Queries, findings: Findings, *, part: bool) -> None:
+    """Check a file against its benchmark, without ground truth.
+
+    Args:
+        unchecked: structure checked already; entries of a wrong type are None and are skipped.
+        queries: the benchmark, without its ground truth.
+        findings: collects what is wrong.
+        part: whether one of the CIRR server's two files alone will do.
+    """
+    near: dict[str, set[str]] = {}
+    complete = unchecked.subset_rankings is None or len(queries.asked) > 1
+    for asked in queries.asked:
+        columns: Columns | None = getattr(unchecked, asked.field)
+        if columns is None:
+            complete = complete and not asked.needed
+        else:
+            near[asked.field] = suspects(columns, asked, queries, image_family(unchecked.spec))
+            complete = complete and columns.position.keys() == queries.num_turns.keys()
+    if any(near.values()) or not complete:
+        from submissions.validation.faults import note_faults
+
+        note_faults(unchecked, queries, findings, near, part=part)
+
+
+def suspects(columns: Columns, asked: AskedLists, queries: Queries, family: str) -> set[str]:
+    """The queries or sessions of the benchmark whose answers may break a rule.
+
+    Args:
+        columns: the answers.
+        asked: what they have to be.
+        queries: the benchmark, without its ground truth.
+        family: the image family (`benchmarks.image_family`).
+    """
+    wanted = np.array([queries.num_turns.get(name, 0) for name in columns.names], dtype=np.int64)
+    suspect = columns.turns != wanted
+    wrong = (
+        _odd_lengths(columns, asked)
+        | _with_duplicates(columns)
+        | _with_strangers(columns, asked, family)
+        | _with_references(columns, asked)
+    )
+    owners = np.repeat(np.arange(len(columns.names)), columns.turns)
+    suspect[owners[wrong]] = True
+    places = np.flatnonzero(suspect & (wanted > 0)).tolist()
+    return {columns.names[place] for place in places} - columns.unreadable
+
+
+def _odd_lengths(columns: Columns, asked: AskedLists) -> NDArray[np.bool_]:
+    lengths = columns.lengths
+    least: int | NDArray[np.int64] = asked.depth.required
+    most: int | NDArray[np.int64] = asked.depth.used
+    if asked.own is not None:
+        held = asked.own.lengths[asked.own.places(columns.names)]
+        least, most = np.minimum(asked.depth.used, held), held if asked.whole else most
+    odd: NDArray[np.bool_] = (lengths == 0) | (lengths < least) | (lengths > most)
+    return odd | (lengths > MAX_DEPTH)
+
+
+def _with_duplicates(columns: Columns) -> NDArray[np.bool_]:
+    """Rankings that name an image twice: sorted, two neighbours are equal."""
+    found = np.zeros(len(columns.lengths), dtype=np.bool_)
+    for rankings in _blocks(columns):
+        width = int(columns.lengths[rankings].max())
+        ordered = np.sort(columns.places(rankings, width), axis=1)
+        found[rankings] = ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)).any(axis=1)
+    return found
+
+
+def _blocks(columns: Columns) -> Iterator[NDArray[np.int64]]:
+    """The rankings, those of like length together, in blocks of bounded size; the longest are left out.
+
+    A ranking of more than `MAX_DEPTH` images is a suspect for its length alone.
+    """
+    by_length = np.argsort(columns.lengths, kind="stable")
+    by_length = by_length[columns.lengths[by_length] <= MAX_DEPTH]
+    while len(by_length):
+        # The rows get longer: a block as wide as its last row is a little too wide for its first.
+        rows = max(1, _BLOCK // max(1, int(columns.lengths[by_length[0]])))
+        block = by_length[:rows]
+        rows = max(1, _BLOCK // max(1, int(columns.lengths[block[-1]])))
+        yield block[:rows]
+        by_length = by_length[rows:]
+
+
+def _with_strangers(columns: Columns, asked: AskedLists, family: str) -> NDArray[np.bool_]:
+    """Rankings with an image from outside the gallery, or that their query does not rank."""
+    if asked.gallery_ids is not None:
+        outside = columns.in_gallery(id_array(asked.gallery_ids)) < 0
+    elif asked.own is None:
+        odd = [not well_formed(family, image) for image in columns.image_ids]
+        outside = np.array(odd, dtype=np.bool_)
+    else:
+        outside = np.zeros(len(columns.images), dtype=np.bool_)
+    if asked.own is None and not outside.any():
+        return np.zeros(len(columns.lengths), dtype=np.bool_)
+    strange = outside[columns.codes]
+    if asked.own is not None:
+        asking = np.repeat(asked.own.places(columns.names), columns.lengths)
+        strange |= ~asked.own.holds(asking, columns.in_gallery(asked.own.images)[columns.codes])
+    before = np.concatenate([[0], np.cumsum(strange)])
+    found: NDArray[np.bool_] = before[columns.offsets[1:]] > before[columns.offsets[:-1]]
+    return found
+
+
+def _with_references(columns: Columns, asked: AskedLists) -> NDArray[np.bool_]:
+    """Rankings that hold the reference of their turn, where it is to be removed."""
+    if not asked.removed:
+        return np.zeros(len(columns.lengths), dtype=np.bool_)
+    # An id is never empty, so that the empty text is found nowhere.
+    wanted: list[str] = []
+    for name, turns in zip(columns.names, columns.turns.tolist(), strict=True):
+        references = [each or "" for each in asked.removed.get(name, ())][:turns]
+        wanted += references + [""] * (turns - len(references))
+    return columns.holding(columns.codes_of(id_array(wanted)))
+
+
+def note_ranked_gallery(
+    columns: Columns, benchmark: Benchmark, method: Method | None, findings: Findings
+) -> None:
+    """Warn of rankings that were evidently made over another known list than the benchmark's gallery.
+
+    Args:
+        columns: the rankings.
+        benchmark: what they answer.
+        method: who ranked; a gallery of its own, or images left out, that it declares are believed.
+        findings: collects the warning, whose value is the benchmark of that list.
+    """
+    counts = np.bincount(columns.codes, minlength=len(columns.images))
+    size, places, used = len(benchmark.gallery or ()), len(columns.codes), int((counts > 0).sum())
+    if benchmark.per_query or used >= size or places < _PLACES or _declared(method, benchmark):
+        return
+    lists = len(columns.lengths)
+    turns = benchmark.column("num_turns") if benchmark.multi_turn else repeat(1)
+    excused = lists + max(lists, sum(map(operator.mul, map(len, benchmark.positives), turns)))
+    free = used - int(np.searchsorted(np.cumsum(np.sort(counts[counts > 0])), excused, side="right"))
+    # Any list that holds what was ranked leaves out less: where even this much says nothing, no card is read.
+    if places - excused < _PLACES or _chance(size, used, free) >= _BOUND:
+        return
+    from submissions.validation.whole_file import note_other_gallery
+
+    note_other_gallery(columns, benchmark, lambda known: _chance(size, known, free) < _BOUND, findings)
+
+
+def _chance(size: int, known: int, free: int) -> float:
+    """That rankings of a gallery of some size leave out, in so many free places, all but `known` images."""
+    chance: float = (1 + (size - known) / (_LESS_LIKELY * known)) ** -free
+    return chance
+
+
+def _declared(method: Method | None, benchmark: Benchmark) -> bool:
+    """Whether the file says itself that it ranked something else."""
+    if method is None:
+        return False
+    own = method.own_gallery.partition(":")[2]
+    return bool(method.skipped_images) or own not in ("", benchmark.gallery_hash)
 
 
 @functools.cache
@@ -237,55 +396,6 @@ def check_words(method: Mapping[str, Any], spec: BenchmarkSpec, findings: Findin
             fix=f'write "oracle": one of {words}; or, if it reads no such thing, other words into "{field}"; '
             "on a leaderboard correct these words, without another file",
         )
-
-
-def check_reference_of_form(in_file: str, in_form: str, findings: Findings) -> None:
-    """Refuse a file and a form beside it that declare different things of the reference.
-
-    Args:
-        in_file: what the file's method block declares; empty where nothing.
-        in_form: what the form declares; empty where nothing.
-        findings: collects `reference-contradiction`.
-    """
-    if in_file and in_form and in_file != in_form:
-        findings.add(
-            "reference-contradiction",
-            f'"reference" in the method block is "{in_file}", and the form beside the file says "{in_form}".',
-            cause="form",
-            value=in_form,
-            fix='leave one of them out: "reference" of the form (--reference of  cir submit), or the one in '
-            "the method block",
-        )
-
-
-def check_reference_of_protocol(declared: str, benchmark: Benchmark, findings: Findings) -> None:
-    """Refuse a method that declares to have kept the reference where the protocol ranks without it.
-
-    Args:
-        declared: `Method.reference`.
-        benchmark: what was ranked.
-        findings: collects `reference-contradiction`.
-    """
-    if declared == "kept" and benchmark.reference_use == "removed":
-        findings.add(
-            "reference-contradiction",
-            f'"reference" in the method block is "kept"; {benchmark.id} ranks the gallery without it.',
-            value=declared,
-            fix='write "reference": "removed" if it was left out, else rank the gallery without it',
-        )
-
-
-def contradictions(method: Mapping[str, Any], spec: BenchmarkSpec, file: str) -> list[dict[str, Any]]:
-    """The findings of `check_words` as JSON values; empty where nothing contradicts.
-
-    Args:
-        method: the method's fields.
-        spec: the benchmark that it answers.
-        file: the file's name.
-    """
-    findings = Findings(file, spec.id)
-    check_words(method, spec, findings)
-    return [finding.to_dict() for finding in findings.listed()]
 
 
 def _is_own_data(text: str, spec: BenchmarkSpec) -> bool:

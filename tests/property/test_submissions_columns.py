@@ -16,13 +16,13 @@ from cir_datasets.rows.benchmark import Benchmark
 from cir_metrics import evaluate_multi_turn, evaluate_single_turn
 from cir_metrics.evaluation import mark
 from cir_metrics.inputs import references
+from submissions import validation
 from submissions.formats.native import UncheckedFile
 from submissions.rank_file.benchmarks import queries
 from submissions.rank_file.columns import Columns
 from submissions.rank_file.findings import Finding, Findings
 from submissions.rank_file.model import Method
 from submissions.scoring import score
-from submissions.validation import rules
 
 CIRR = worlds.cirr()
 CIRCLED = worlds.circled()
@@ -62,9 +62,9 @@ def findings_of(benchmark: Benchmark, columns: Columns, *, screened: bool = True
     with pytest.MonkeyPatch.context() as patch:
         if not screened:
             patch.setattr(
-                rules, "suspects", lambda columns, queries, family: {*queries.num_turns} & {*columns}
+                validation, "suspects", lambda columns, _, queries, __: {*queries.num_turns} & {*columns}
             )
-        rules.check_content(unchecked, queries(benchmark), found, part=True)
+        validation.check_content(unchecked, queries(benchmark), found, part=True)
     return found.listed()
 
 

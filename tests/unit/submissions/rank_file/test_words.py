@@ -9,9 +9,10 @@ import pytest
 
 from cir_datasets import caption_rule_names, registry
 from submissions import validate
+from submissions.rank_file.findings import Findings
 from submissions.rank_file.model import Method
 from submissions.rank_file.texts import LISTED_FIELDS, is_oracle, words_of
-from submissions.validation import contradictions
+from submissions.validation import check_words
 
 SHAPES = registry.spec("shapes/val")
 
@@ -19,7 +20,9 @@ SHAPES = registry.spec("shapes/val")
 def codes(method: dict[str, Any], benchmark: str = "cirr/val") -> list[str]:
     spec = registry.spec(benchmark)
     named = Method.model_validate({"name": "x", **method})
-    return [finding["code"] for finding in contradictions(named.to_dict(), spec, "run.json")]
+    findings = Findings("run.json", spec.id)
+    check_words(named.to_dict(), spec, findings)
+    return [finding.code for finding in findings.listed()]
 
 
 @pytest.mark.parametrize("field", LISTED_FIELDS)
