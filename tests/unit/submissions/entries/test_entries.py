@@ -53,6 +53,14 @@ def sha256(path: Path) -> str:
     return hashlib.sha256(gzip.decompress(path.read_bytes())).hexdigest()
 
 
+def as_shipped(benchmark: str, whole: Path, other: str = "") -> list[Any]:
+    """The list as if the package shipped what this machine makes, but for one file."""
+    return [
+        dataclasses.replace(entry, sha256="0" * 64 if entry.file == other else sha256(whole / entry.file))
+        for entry in entries(benchmark)
+    ]
+
+
 @pytest.mark.slow
 def test_those_without_weights_are_made_and_others_copied(placed: dict[str, making.Placed]) -> None:
     assert placed.keys() == {entry.file for entry in entries()}
@@ -102,15 +110,8 @@ def test_the_command_says_which_differ_and_its_fix_works(
 ) -> None:
     other = "random.shapes-val.json.gz"
 
-    def as_shipped(benchmark: str) -> list[Any]:
-        """The list as if the package shipped what this machine makes, but for one file."""
-        return [
-            dataclasses.replace(entry, sha256="0" * 64 if entry.file == other else sha256(whole / entry.file))
-            for entry in entries(benchmark)
-        ]
-
     shutil.copytree(whole, tmp_path / "out")
-    monkeypatch.setattr(making, "entries", as_shipped)
+    monkeypatch.setattr(making, "entries", lambda benchmark: as_shipped(benchmark, whole, other))
     found = cir("entries", "--out", str(tmp_path / "out"))
     assert found.exit_code == 0
     lines = found.stdout.splitlines()
@@ -128,13 +129,7 @@ def test_entries_that_are_as_shipped_are_reported_as_the_same_in_json(
     whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.copytree(whole, tmp_path / "out")
-    monkeypatch.setattr(
-        making,
-        "entries",
-        lambda benchmark: [
-            dataclasses.replace(entry, sha256=sha256(whole / entry.file)) for entry in entries(benchmark)
-        ],
-    )
+    monkeypatch.setattr(making, "entries", lambda benchmark: as_shipped(benchmark, whole))
     found = cir("entries", "--out", str(tmp_path / "out"), "--json")
     rows = json.loads(found.stdout)
     assert [Path(row["file"]).name for row in rows if row["origin"] == "kept"] == WEIGHTLESS

@@ -15,6 +15,7 @@ from submissions.rank_file.texts import LISTED_FIELDS, is_oracle, words_of
 from submissions.validation import check_words
 
 SHAPES = registry.spec("shapes/val")
+BASE = "openai/clip-vit-base-patch32 (clip, float32)"
 
 
 def codes(method: dict[str, Any], benchmark: str = "cirr/val") -> list[str]:
@@ -44,11 +45,7 @@ def test_the_words_of_the_caption_rule_are_the_names_of_the_rules() -> None:
         ("backbone", " vit-l/14 ", "CLIP ViT-L/14"),
         ("backbone", "OpenAI CLIP ViT-L/14", "CLIP ViT-L/14"),
         ("backbone", "clip vit-l/14; head 12ab", "CLIP ViT-L/14; head 12ab"),
-        (
-            "backbone",
-            "openai/clip-vit-base-patch32 (clip, float32)",
-            "CLIP ViT-B/32 (openai/clip-vit-base-patch32 (clip, float32))",
-        ),
+        ("backbone", BASE, f"CLIP ViT-B/32 ({BASE})"),
         ("backbone", "ResNet of my own", "other: ResNet of my own"),
         ("backbone", "ViT-L/14-like", "other: ViT-L/14-like"),
         ("caption_rule", "Strip-Capitalize-And", "strip_capitalize_and"),

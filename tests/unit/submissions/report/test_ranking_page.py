@@ -19,14 +19,8 @@ from cir_metrics.errors import CirError
 from submissions.report.ranking_page import browse_rankings
 
 ENTRIES = resources.files("submissions.entries")
-SUM, IMAGE, TURNS = (
-    str(ENTRIES / f"{name}.json.gz")
-    for name in (
-        "image_text_sum-shapes.shapes-val",
-        "image_only-shapes.shapes-val",
-        "image_text_sum-shapes-weighted.shapes-multiturn_val",
-    )
-)
+SUM, IMAGE = (str(ENTRIES / f"{name}-shapes.shapes-val.json.gz") for name in ("image_text_sum", "image_only"))
+TURNS = str(ENTRIES / "image_text_sum-shapes-weighted.shapes-multiturn_val.json.gz")
 
 
 def rows_of(page: Path) -> Any:
@@ -86,9 +80,7 @@ def test_of_a_bundle_the_named_member_is_shown(tmp_path: Path, monkeypatch: pyte
     out, name = tmp_path / "page.html", "fashioniq/shirt_val"
     with pytest.raises(CirError, match=r"Fix: name the member to look at with --benchmark: .*shirt_val"):
         browse_rankings([bundle], out=out, pictures="none")
-    with pytest.raises(
-        CirError, match=r"no member 'fashioniq/shit_val'\. Did you mean 'fashioniq/shirt_val'\?"
-    ):
+    with pytest.raises(CirError, match=r"Did you mean 'fashioniq/shirt_val'\?"):
         browse_rankings([bundle], "fashioniq/shit_val", out=out, pictures="none")
     page = browse_rankings([bundle], name, out=out, pictures="none")
     assert [row[0] for row in rows_of(page)] == members[name].query_ids
@@ -130,10 +122,7 @@ def test_foreign_words_stay_words(tmp_path: Path) -> None:
         ([SUM], {"pictures": "inline"}, "not a way to show pictures"),
         ([b"not a rank file"], {"benchmark": "shapes/val"}, "malformed"),
     ],
-    ids=[
-        *("none", "three", "k_zero", "k_large", "missing", "cut_off", "two_benchmarks", "other_benchmark"),
-        *("unknown_benchmark", "ending", "way", "text"),
-    ],
+    ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_a_bad_call_says_what_to_do(
     files: list[Any], options: dict[str, Any], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

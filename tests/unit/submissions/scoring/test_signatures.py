@@ -47,21 +47,6 @@ def test_a_suites_signature_is_read_again_and_one_of_format_1_differs_by_its_for
     assert key_differences(old, one) == [f"sig ({member.id}): 1 against 3" for member in MEMBERS]
 
 
-def test_scores_of_lists_say_that_the_list_breaks_ties() -> None:
-    for document, benchmark in (
-        (worlds.cirr_document(CIRR), CIRR),
-        (worlds.circled_document(CIRCLED), CIRCLED),
-    ):
-        report = score(document, benchmark)
-        assert {each.ties for each in report.signatures.values()} == {"listed"}
-
-
-def test_the_two_means_of_a_suite_do_not_compare() -> None:
-    report = score(worlds.fashioniq_bundle(MEMBERS), FASHIONIQ)
-    assert "mean:micro" in report.signature_text("recall@10@micro")
-    assert len({report.signature_key(metric) for metric in report.metrics}) == len(report.metrics)
-
-
 def test_other_data_of_one_member_changes_the_suites_signature() -> None:
     one = score(worlds.fashioniq_bundle(MEMBERS), FASHIONIQ).signatures["recall@10"]
     shirt = FASHIONIQ["fashioniq/shirt_val"]

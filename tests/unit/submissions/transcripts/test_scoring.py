@@ -44,16 +44,6 @@ def test_three_dialogues_have_the_numbers_that_were_worked_out_by_hand(tmp_path:
     assert "map@5@turn1" not in report.metrics
 
 
-def test_hits_stay_and_recall_is_of_the_round_itself(tmp_path: Path) -> None:
-    settings = RoundSettings(max_rounds=3, k=8, after_success="continue", candidate="top1")
-    benchmark, transcript = twins.random_dialogue(5, settings)
-    metrics = scored(benchmark, transcript, tmp_path).metrics
-    hits = [metrics[f"hits@8@turn{number}"] for number in (1, 2, 3)]
-    recall = [metrics[f"recall@8@turn{number}"] for number in (1, 2, 3)]
-    assert hits == sorted(hits)
-    assert hits != recall
-
-
 @pytest.mark.parametrize("after_success", ["stop", "continue"])
 def test_where_rounds_stand_in_the_file_changes_nothing(tmp_path: Path, after_success: str) -> None:
     settings = RoundSettings(max_rounds=4, k=7, after_success=after_success)

@@ -54,22 +54,18 @@ def server(metric: str, rankings: Document, version: Any = "rc2") -> bytes:
 
 
 GOOD = worlds.cirr_document(CIRR)
-IMAGES = GOOD["rankings"]["100"]
+IMAGES, RANKINGS = GOOD["rankings"]["100"], worlds.as_bytes({"rankings": GOOD["rankings"]})
 
-TWICE = b"".join(
-    json.dumps(line).encode() + b"\n"
-    for line in (
-        {**{key: GOOD[key] for key in GOOD if "rankings" not in key}, "format": "cir-rank-file-lines"},
-        *(
-            {"query_id": query, "ranking": GOOD["rankings"][query], "subset_ranking": subset}
-            for query, subset in [
-                *GOOD["subset_rankings"].items(),
-                *list(GOOD["subset_rankings"].items())[:1],
-            ]
-        ),
-    )
-)
+HEADER, *ANSWERS = submissions.convert([cirr()], "lines", benchmark=CIRR)[0].content.splitlines(keepends=True)
+TWICE = b"".join([HEADER, *ANSWERS, ANSWERS[0]])
 """Its first query is answered again, alike."""
+OVERLAID = replace(CIRR, left_out=frozenset({"998", "999"}))
+
+
+def one_more(document: Document) -> None:
+    put(document, "rankings/999", IMAGES)
+    put(document, "subset_rankings/999", ["im1", "im2", "im3"])
+
 
 Case = tuple[str, str, bytes, Benchmark]
 CASES: list[Case] = [
@@ -87,12 +83,7 @@ CASES: list[Case] = [
     ("malformed", "5,000 digits", cirr().replace(b'"im1"', b"1" * 5000, 1), CIRR),
     ("malformed", "two documents", cirr() + cirr(), CIRR),
     ("malformed", "control character", cirr().replace(b"im1", b"im\x01", 1), CIRR),
-    (
-        "repeated-key",
-        "rankings twice",
-        cirr()[:-1] + b',"rankings": ' + json.dumps(GOOD["rankings"]).encode() + b"}",
-        CIRR,
-    ),
+    ("repeated-key", "rankings twice", cirr()[:-1] + b"," + RANKINGS[1:], CIRR),
     ("repeated-key", "a query twice", cirr().replace(b'"100":', b'"101": [], "100":', 1), CIRR),
     ("repeated-query", "a line twice", TWICE, CIRR),
     ("wrong-format", "a list", b"[]", CIRR),
@@ -153,14 +144,7 @@ CASES: list[Case] = [
     ("bad-metadata", "an unknown key", cirr(lambda d: put(d, "scores", {})), CIRR),
     ("deep-ranking", "more than the board uses", cirr(depth=60), CIRR),
     ("unpinned-data", "no hash", cirr(), worlds.cirr(pinned=False)),
-    (
-        "outside-overlay",
-        "a query of the base in both parts",
-        cirr(
-            lambda d: (put(d, "rankings/999", IMAGES), put(d, "subset_rankings/999", ["im1", "im2", "im3"]))
-        ),
-        replace(CIRR, left_out=frozenset({"998", "999"})),
-    ),
+    ("outside-overlay", "a query of the base in both parts", cirr(one_more), OVERLAID),
 ]
 QUERIES: list[tuple[str, str, Callable[[Document], Any]]] = [
     ("unknown-query", "one more subset", lambda d: put(d, "subset_rankings/999", ["im1", "im2", "im3"])),
