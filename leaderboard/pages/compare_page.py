@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from cir_datasets.common.terminal import counted
 from cir_datasets.registry.schema import member_metric
@@ -42,17 +43,13 @@ _CHOICES = 1000
 """Rows of a board that the form lists."""
 
 
-class ChosenEntry(NamedTuple):
-    """An entry, its board, and its row there."""
-
-    submission: Submission
-    board: Board
-    row: Mapping[str, Any]
+Chosen = tuple[Submission, Mapping[str, Any]]
+"""An entry and its row on its board."""
 
 
 def page(site: Site, query: Mapping[str, str]) -> Page:
     """The page of an address, which has `e`, two to four ids by commas, or `board`, to choose from."""
-    entries: list[ChosenEntry] = []
+    entries: list[Chosen] = []
     for submission_id in dict.fromkeys(filter(None, map(str.strip, query.get("e", "").split(",")))):
         try:
             entries.append(_listed(site, submission_id))
@@ -61,29 +58,30 @@ def page(site: Site, query: Mapping[str, str]) -> Page:
             return _form(site, entries, words, 404)
     if not entries:
         return _form(site, [], board=boards.board(query["board"]) if query.get("board") else None)
-    board = entries[0].board
+    submissions, names = [one for one, _ in entries], [method_name(row) for _, row in entries]
+    board = boards.board(submissions[0].board)
     if board.sealed:
         return _form(site, entries, status=400)
     if not 2 <= len(entries) <= MOST:
         chosen = counted(len(entries), "entry", "entries")
         return _form(site, entries, f"{chosen} chosen: a comparison takes 2 to {MOST}.")
-    if any(entry.board != board for entry in entries):
-        where = "; ".join(f"{method_name(entry.row)} on {entry.board.id}" for entry in entries)
+    if any(one.board != board.id for one in submissions):
+        where = "; ".join(f"{name} on {one.board}" for one, name in zip(submissions, names, strict=True))
         return _form(site, entries, f"These entries are on different boards: {where}.", 400)
     try:
-        comparison = site.server.compared.of([entry.submission for entry in entries])
+        comparison = site.server.compared.of(submissions)
     except PassingError as error:
         return _form(site, entries, str(error), 503)
     except CirError as error:
         return _form(site, entries, f"They cannot be compared: {error}", 400)
     if comparison is None:
-        names = " and ".join(method_name(entry.row) for entry in entries)
-        about = f"The comparison of {names} on {board.title} is being made."
-        return Page("compare_waiting.html", f"Comparing {names}", about, {"board": board, "names": names})
-    return _compared(site, entries, comparison)
+        both = " and ".join(names)
+        about = f"The comparison of {both} on {board.title} is being made."
+        return Page("compare_waiting.html", f"Comparing {both}", about, {"board": board, "names": both})
+    return _compared(site, board, entries, comparison)
 
 
-def _listed(site: Site, submission_id: str) -> ChosenEntry:
+def _listed(site: Site, submission_id: str) -> Chosen:
     """An entry that stands on a board.
 
     Raises:
@@ -94,21 +92,21 @@ def _listed(site: Site, submission_id: str) -> ChosenEntry:
     board = boards.board(submission.board)
     for row in site.server.tables.of(board).view["rows"]:
         if row["submission"] == submission.id:
-            return ChosenEntry(submission, board, row)
+            return submission, row
     raise UnknownNameError(
         f"Submission {submission.id} is not listed on {board.title}. Fix: choose entries of its table."
     )
 
 
 def _form(
-    site: Site, entries: Sequence[ChosenEntry], said: str = "", status: int = 200, board: Board | None = None
+    site: Site, entries: Sequence[Chosen], said: str = "", status: int = 200, board: Board | None = None
 ) -> Page:
     """The choice of entries: of one board, that of the first that is chosen, or of the boards first."""
-    board = entries[0].board if entries else board
+    board = boards.board(entries[0][0].board) if entries else board
     if board is not None and board.sealed:
         said = f"{board.title} is sealed: it publishes no values per query, so that nothing can be compared."
         board = None
-    ids = [entry.submission.id for entry in entries if entry.board == board]
+    ids = [one.id for one, _ in entries if board is not None and one.board == board.id]
     rows = [] if board is None else site.server.tables.of(board).view["rows"]
     counts = site.server.store.count_published()
     choices = [each for each in boards.boards() if counts.get(each.id, 0) > 1 and not each.sealed]
@@ -127,36 +125,48 @@ def _form(
     )
 
 
-def _compared(site: Site, entries: Sequence[ChosenEntry], comparison: Comparison) -> Page:
-    """The page of a comparison that is made."""
-    board, lists = entries[0].board, site.server.lists
-    submissions = [entry.submission for entry in entries]
+def _compared(site: Site, board: Board, entries: Sequence[Chosen], comparison: Comparison) -> Page:
+    """The page of a comparison that is made; its template puts the board's words and units to the numbers."""
+    lists, submissions = site.server.lists, [one for one, _ in entries]
     names = [method.name for method in comparison.methods]
     pairs = [
-        _pair(board, both, comparison, pair)
+        _pair(board, [one.id for one in both], comparison, pair)
         for both, pair in zip(combinations(submissions, 2), comparison.pairs, strict=True)
     ]
-    unread = [
-        name
-        for submission, name in zip(submissions, names, strict=True)
-        if lists.of(submission) is None and lists.shown(submission) and not lists.waits(submission)
-    ]
+    columns = list(dict.fromkeys([board.primary, *(column.metric for column in board.columns)]))
+    at = "the last" if default_turn(board) == LAST else "any"
+    sessions = board.dialogue is not None or board.spec.kind == "multi_turn"
     values = {
         "board": board,
-        "ids": [submission.id for submission in submissions],
+        "ids": [one.id for one in submissions],
         "found": comparison,
+        "scores": {method.name: method.values for method in comparison.methods},
         "pairs": pairs,
-        "columns": _columns(board, entries, names),
+        "columns": columns,
+        "rows": [
+            (name, {**row["metrics"], board.primary: row["main"]})
+            for name, (_, row) in zip(names, entries, strict=True)
+        ],
+        "label": partial(metric_label, board),
+        "value": partial(metric_value, board),
+        "signed": partial(signed, board),
+        "shown_p": shown_p,
         "parts": _parts(site, board, names, submissions),
         "waits": any(map(lists.waits, submissions)),
-        "unread": unread,
+        "unread": [
+            name
+            for one, name in zip(submissions, names, strict=True)
+            if lists.of(one) is None and lists.shown(one) and not lists.waits(one)
+        ],
         "unread_words": UNREAD,
-        "hit": _hit(board),
+        "hit": hit_words(board, main_cutoff(board), f", at {at} {turn_word(board)}" if sessions else ""),
         "subset_hit": SUBSET_HIT,
         "by": _by(board),
     }
     title = f"{' and '.join(names)} on {board.title}"
-    about = f"{pairs[0]['difference']} {board.primary_label} on {board.title}; {pairs[0]['words']}"
+    main = pairs[0]["main"]
+    difference = signed(board, main.metric, main.difference)
+    about = f"{difference} {board.primary_label} on {board.title}; {pairs[0]['words']}"
     document = {"board": board.id, "entries": values["ids"], **comparison.to_dict()}
     for written, pair in zip(document["pairs"], pairs, strict=True):
         flips = pair["flips"]
@@ -164,27 +174,12 @@ def _compared(site: Site, entries: Sequence[ChosenEntry], comparison: Comparison
     return Page("compare.html", title, about, values, data=document)
 
 
-def _hit(board: Board) -> str:
-    """What a hit is."""
-    where = ""
-    if board.dialogue is not None or board.spec.kind == "multi_turn":
-        at = "the last" if default_turn(board) == LAST else "any"
-        where = f", at {at} {turn_word(board)}"
-    return hit_words(board, main_cutoff(board), where)
-
-
-def _pair(
-    board: Board, submissions: Sequence[Submission], comparison: Comparison, pair: Pair
-) -> dict[str, Any]:
-    """Two entries in words and numbers."""
+def _pair(board: Board, ids: Sequence[str], comparison: Comparison, pair: Pair) -> dict[str, Any]:
+    """Two entries, who of them is better, and the queries that one of them hits alone."""
     names = pair.first, pair.second
     main = pair.differences[board.primary]
-    values = {method.name: method.values for method in comparison.methods}
     verdict, words = _words(board, names, main, comparison.tests)
-    ids = [submission.id for submission in submissions]
-    differences = sorted(pair.differences.values(), key=lambda each: each is not main)
-    rows = [_row(board, each, *(values[name][each.metric] for name in names)) for each in differences]
-    # The queries that one of the two hits alone, in the gallery and in the subset.
+    # In the gallery, and in the subset.
     flips = {
         reads_subset(member_metric(each.metric)): {"won": each.hit_to_miss, "lost": each.miss_to_hit}
         for each in reversed(pair.flips)
@@ -196,22 +191,23 @@ def _pair(
         "names": names,
         "words": words,
         "verdict": verdict,
-        "significant": main.significant,
-        "n": main.n,
+        "main": main,
+        "differences": sorted(pair.differences.values(), key=lambda each: each is not main),
         "flips": flips.get(False),
         "subset_flips": flips.get(True),
         "listed": max(_FLIPS // 2, _FLIPS - min(counts, default=0)),
-        **rows[0],
-        "rows": rows,
     }
 
 
 def _words(board: Board, names: tuple[str, str], main: Difference, tests: int) -> tuple[str, str]:
     """Who is better by what ranks, in the words of a table's cell and in a sentence."""
     by = f"by {_by(board)}"
-    chance = f"p {_p_words(main.test.p)}"
+    p, adjusted = (
+        text.replace("<", "< ") if text.startswith("<") else f"= {text}"
+        for text in map(shown_p, (main.test.p, main.adjusted))
+    )
+    chance = f"p {p}"
     if tests > 1:
-        adjusted = _p_words(main.adjusted)
         chance += f" (after Holm's correction over the {tests} tests of this page p {adjusted})"
     if not main.significant:
         text = f"{chance}: no significant difference between {names[0]} and {names[1]} {by}."
@@ -229,44 +225,10 @@ def _by(board: Board) -> str:
     return f"the {ranked_by(board)}" if several else metric_label(board, board.primary)
 
 
-def _row(board: Board, each: Difference, first: float, second: float) -> dict[str, Any]:
-    low, high = (signed(board, each.metric, end) for end in each.interval.ends)
-    return {
-        "metric": each.metric,
-        "label": metric_label(board, each.metric),
-        "first": metric_value(board, each.metric, first),
-        "second": metric_value(board, each.metric, second),
-        "difference": signed(board, each.metric, each.difference),
-        "interval": f"[{low}, {high}]",
-        "p": shown_p(each.test.p),
-        "adjusted": shown_p(each.adjusted),
-        "significant": each.significant,
-        "counts": f"{each.wins:,} / {each.ties:,} / {each.losses:,}",
-    }
-
-
 def signed(board: Board, metric: str, value: float) -> str:
     """A difference with its sign, as `metric_value`."""
     text = metric_value(board, metric, value).replace("-", "−")
     return text if text.startswith("−") else f"+{text}"
-
-
-def _p_words(p: float) -> str:
-    text = shown_p(p)
-    return text.replace("<", "< ") if text.startswith("<") else f"= {text}"
-
-
-def _columns(board: Board, entries: Sequence[ChosenEntry], names: Sequence[str]) -> dict[str, Any]:
-    """The board's columns, a row an entry."""
-    metrics = list(dict.fromkeys([board.primary, *(column.metric for column in board.columns)]))
-    values = [{**entry.row["metrics"], board.primary: entry.row["main"]} for entry in entries]
-    return {
-        "heads": [metric_label(board, metric) for metric in metrics],
-        "rows": [
-            (name, [metric_value(board, metric, own.get(metric)) for metric in metrics])
-            for name, own in zip(names, values, strict=True)
-        ],
-    }
 
 
 def _parts(

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from cir_metrics.significance import PValue
     from submissions.rank_file.benchmarks import BenchmarkLike, FileLike
 
-
 Places = tuple[int, int]
 """Numbers of two methods, the first one's in front."""
 
@@ -60,9 +59,7 @@ def compare(
     For each pair and metric: the difference, its paired bootstrap interval, a two-sided paired randomisation
     test, and on how many queries which method is better. Holm's correction covers all these tests, metrics
     times pairs, as one family. Queries or sessions are resampled, never turns; all files share the draws.
-    Rank groups are a board's: down the order by the leading metric each method is tested against the leader
-    of its group, under Holm's correction over these tests alone (`submissions.comparison.groups`). Oracles
-    stand outside.
+    Rank groups are a board's, by the leading metric (`submissions.comparison.groups`); oracles have none.
 
     Args:
         files: two or more rank files or bundles, or reports of `submissions.score`.
@@ -112,9 +109,16 @@ def compare(
     leading = first.main_metric if first.main_metric in compared else compared[0]
     how: dict[str, Any] = {"draws": draws, "seed": seed, "alpha": alpha}
     differences = _differences(samples, compared, **how)
-    methods = _methods(reports, compared, differences, _groups(reports, samples, leading, **how))
+    methods = _methods(reports, samples, leading, differences, **how)
     names = [method.name for method in methods]
     tests = [each.test for by_metric in differences.values() for each in by_metric.values()]
+    needed = math.ceil(len(tests) / alpha) - 1
+    notes += reference_warnings(reports)
+    if draws < needed and not all(test.exact for test in tests):
+        notes.append(
+            f"With {draws:,} draws, a sampled p-value is never small enough for the first of "
+            f"{len(tests):,} tests. Fix: use {needed:,} draws or more."
+        )
     return Comparison(
         benchmark=first.benchmark,
         benchmark_version=first.benchmark_version,
@@ -133,7 +137,7 @@ def compare(
             if name in first.signatures
         },
         **how,
-        notes=(*notes, *reference_warnings(reports), *_too_few_draws(tests, draws, alpha)),
+        notes=tuple(notes),
     )
 
 
@@ -152,11 +156,7 @@ def pair_tests(
 ) -> dict[tuple[Places, str], PValue]:
     """The randomisation test of each pair of methods by each metric, on what each query adds to the numbers.
 
-    Args:
-        samples: of two methods or more, their queries in the same order.
-        metrics: names of numbers that are means over queries.
-        draws: as in `compare`, like the following.
-        seed: of the draws.
+    The samples hold the same queries in the same order, and the metrics are means over them.
     """
     joined = [sample.joined(metric) for metric in metrics for sample in samples]
     tests = PairedTests(np.stack(joined, axis=1), draws=draws, seed=seed, key=samples[0].of)
@@ -214,38 +214,34 @@ def _differences(
 
 def _methods(
     reports: Sequence[ScoreReport],
-    metrics: Sequence[str],
+    samples: Sequence[Sample],
+    leading: str,
     differences: Mapping[Places, Mapping[str, Difference]],
-    groups: Mapping[int, tuple[int, GroupTest | None]],
+    **how: Any,
 ) -> tuple[ComparedMethod, ...]:
-    worse: dict[tuple[int, str], list[int]] = defaultdict(list)
+    """The methods with those that each is better than, and the rank groups of all but oracles."""
+    metrics = list(differences[0, 1])
+    beats: list[dict[str, tuple[str, ...]]] = [dict.fromkeys(metrics, ()) for _ in reports]
     for (one, other), by_metric in differences.items():
         for metric, difference in by_metric.items():
             if difference.significant:
                 winner, loser = (one, other) if difference.first_is_better else (other, one)
-                worse[winner, metric].append(loser)
+                beats[winner][metric] += (letter(loser),)
+    groups: dict[int, tuple[int, GroupTest | None]] = {}
+    ranked = [place for place, report in enumerate(reports) if not report.oracle]
+    if ranked:
+        joined = [samples[place].joined(leading) for place in ranked]
+        found = leader_groups(joined, higher=is_better(leading, 1, 0), key=samples[0].of, **how)
+        for place, number, test in zip(ranked, found.group, found.decided, strict=True):
+            groups[place] = number, test and replace(test, against=ranked[test.against])
     methods = []
     names = distinct_labels([report.method for report in reports], [report.file for report in reports])
     for place, (name, report) in enumerate(zip(names, reports, strict=True)):
         scores = {report.main_metric: report.main, **report.metrics, **report.extra}
         values = {metric: value for metric in metrics if (value := scores[metric]) is not None}
-        beats = {metric: tuple(map(letter, sorted(worse[place, metric]))) for metric in metrics}
         group, test = groups.get(place, (None, None))
-        methods.append(ComparedMethod(name, report.file, letter(place), group, values, beats, test))
+        methods.append(ComparedMethod(name, report.file, letter(place), group, values, beats[place], test))
     return tuple(methods)
-
-
-def _groups(
-    reports: Sequence[ScoreReport], samples: Sequence[Sample], metric: str, **how: Any
-) -> dict[int, tuple[int, GroupTest | None]]:
-    """By place the rank group of each method but oracles, and the test that decided it."""
-    inside = [place for place, report in enumerate(reports) if not report.oracle]
-    if not inside:
-        return {}
-    values = [samples[place].joined(metric) for place in inside]
-    groups = leader_groups(values, higher=is_better(metric, 1, 0), key=samples[0].of, **how)
-    decided = [test and replace(test, against=inside[test.against]) for test in groups.decided]
-    return dict(zip(inside, zip(groups.group, decided, strict=True), strict=True))
 
 
 def _flips(leading: str, one: Sample, other: Sample) -> tuple[Flips, ...]:
@@ -259,17 +255,6 @@ def _flips(leading: str, one: Sample, other: Sample) -> tuple[Flips, ...]:
         changes = (first & ~second, second & ~first)
         flips.append(Flips(term, *(tuple(itertools.compress(ids, changed)) for changed in changes)))
     return tuple(flips)
-
-
-def _too_few_draws(tests: Sequence[PValue], draws: int, alpha: float) -> list[str]:
-    needed = math.ceil(len(tests) / alpha) - 1
-    if draws >= needed or all(test.exact for test in tests):
-        return []
-    note = (
-        f"With {draws:,} draws, a sampled p-value is never small enough for the first of "
-        f"{len(tests):,} tests. Fix: use {needed:,} draws or more."
-    )
-    return [note]
 
 
 def _compared(reports: Sequence[ScoreReport], wanted: Sequence[str] | None) -> tuple[list[str], list[str]]:

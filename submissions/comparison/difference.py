@@ -46,13 +46,12 @@ class Difference:
         """Whether the first method's number is the better one, significantly or not."""
         return is_better(self.metric, self.difference, 0)
 
-    def columns(self) -> dict[str, Any]:
-        """The difference as columns of a table, by name."""
+    def to_dict(self) -> dict[str, Any]:
+        """The difference as JSON values."""
         return {
             "n": self.n,
             "difference": self.difference,
-            "low": self.interval.low,
-            "high": self.interval.high,
+            "interval": list(self.interval.ends),
             "p": self.test.p,
             "test": self.test.test,
             "p_holm": self.adjusted,
@@ -62,20 +61,14 @@ class Difference:
             "losses": self.losses,
         }
 
-    def to_dict(self) -> dict[str, Any]:
-        """The difference as JSON values."""
-        columns = self.columns()
-        ends = [columns.pop("low"), columns.pop("high")]
-        return {"n": self.n, "difference": self.difference, "interval": ends, **columns}
-
 
 @dataclass(frozen=True)
 class Flips:
-    """Queries that one of two methods hits and the other misses, by one metric.
+    """Queries that one of two methods hits and the other misses, by benchmark and id.
 
     Args:
         metric: a hit is a value above zero: a target within the metric's cutoff.
-        hit_to_miss: benchmark and id of the queries that the first method hits and the second misses.
+        hit_to_miss: those that the first method hits and the second misses.
         miss_to_hit: those that the first misses and the second hits.
     """
 
@@ -99,11 +92,9 @@ class Flips:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two methods, the one that was named first in front.
+    """Two methods by name, the one that was named first in front.
 
     Args:
-        first: name of the one.
-        second: name of the other.
         differences: by metric name, first minus second.
         flips: one entry a cutoff of the leading metric.
     """

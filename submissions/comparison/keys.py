@@ -41,12 +41,7 @@ _SKIPPED_FIXES = {
 def check_comparable(
     reports: Sequence[ScoreReport], metrics: Sequence[str], *, apart_by: Collection[str] = ()
 ) -> None:
-    """Refuse reports whose comparability keys differ by a metric that all of them have.
-
-    Args:
-        reports: two or more.
-        metrics: names of these metrics.
-        apart_by: parts of the key that may differ, since the caller keeps such reports apart itself.
+    """Refuse reports whose keys differ by one of the metrics, but for parts that the caller keeps apart.
 
     Raises:
         ComparisonError: the message says which part differs, and how to fix it.
@@ -116,9 +111,7 @@ def _fix(line: str) -> str:
 def key_differences(first: Signature | SuiteSignature, second: Signature | SuiteSignature) -> list[str]:
     """Which parts of two comparability keys differ, those of suites included; one line a part.
 
-    Returns:
-        Lines such as `ref: kept against removed`; of a suite's member with its id in brackets behind the
-        part. Empty when the numbers are comparable.
+    A suite's member has its id in brackets behind the part. No lines: the numbers are comparable.
 
     Example:
         >>> one = SuiteSignature("fashioniq/val", 1, "recall@10", "macro", ())

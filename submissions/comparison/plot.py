@@ -36,12 +36,7 @@ def write_forest(
 ) -> Path:
     """See `Comparison.plot`: fractions are drawn in percentage points, and ranks have axes of their own.
 
-    Args:
-        path: the file, `.png` or `.svg`.
-        pairs: of methods; a difference of 0 means that both are equal.
-        labels: by metric what its rows are called, in their order.
-        title: above the picture.
-        note: below it.
+    `labels` says by metric what its rows are called, in their order.
     """
     path = plot_path(path)
     panels = [rows for ranks in (False, True) if (rows := _rows(pairs, labels, ranks=ranks))]

@@ -29,8 +29,7 @@ class ComparedMethod:
     """One of the methods.
 
     Args:
-        name: its name, with the file's where another method has the same.
-        file: the file's name.
+        name: with the file's where another method has the same.
         letter: what stands for it in superscripts: `a` for the first file, and so on.
         group: its rank group by the leading metric, from 1; None for an oracle.
         values: by metric name the numbers, fractions (`mean_rank`: a rank).
@@ -54,16 +53,12 @@ class Comparison:
 
     Args:
         benchmark: id of the benchmark or suite.
-        benchmark_version: its version.
-        unit: what was resampled: `queries` or `sessions`.
-        n: their number.
+        unit: what was resampled, n of them: `queries` or `sessions`.
         leading: the metric that groups and flips are made by: the main metric where it is compared.
-        metrics: names of what is compared.
         methods: in the order of the files.
         pairs: each method with each later one.
         signatures: by metric name the printed signature; a mean of several has none of its own.
         draws: draws of the bootstrap, and changes of sign of tests that are not exact.
-        seed: their seed.
         alpha: level of significance; intervals hold 1 - alpha.
         notes: what a reader must know beside.
         beside: tables of what these methods have besides, such as agreement of dialogues.
@@ -129,20 +124,23 @@ class Comparison:
         import pandas as pd
 
         values = {method.name: method.values for method in self.methods}
-        return pd.DataFrame(
-            [
-                {
-                    "first": pair.first,
-                    "second": pair.second,
-                    "metric": name,
-                    "first_value": values[pair.first][name],
-                    "second_value": values[pair.second][name],
-                    **difference.columns(),
-                }
-                for pair in self.pairs
-                for name, difference in pair.differences.items()
-            ]
-        )
+        rows = [
+            {
+                "first": pair.first,
+                "second": pair.second,
+                "metric": name,
+                "first_value": values[pair.first][name],
+                "second_value": values[pair.second][name],
+                "n": each.n,
+                "difference": each.difference,
+                "low": each.interval.low,
+                "high": each.interval.high,
+                **each.to_dict(),
+            }
+            for pair in self.pairs
+            for name, each in pair.differences.items()
+        ]
+        return pd.DataFrame(rows).drop(columns="interval")
 
     @property
     def tests(self) -> int:
@@ -157,13 +155,17 @@ class Comparison:
     def to_dict(self) -> dict[str, Any]:
         """The comparison as JSON values; numbers are fractions, those of ranks are ranks."""
         drawn = {"draws": self.draws, "seed": self.seed}
-        interval = {"method": f"paired {METHOD}", "resampled": self.unit, **drawn, "level": 1 - self.alpha}
         return {
             "benchmark": self.benchmark,
             "benchmark_version": self.benchmark_version,
             self.unit: self.n,
             "leading_metric": self.leading,
-            "interval": interval,
+            "interval": {
+                "method": f"paired {METHOD}",
+                "resampled": self.unit,
+                **drawn,
+                "level": 1 - self.alpha,
+            },
             "test": {
                 "method": "paired randomisation, two-sided",
                 **drawn,
@@ -178,7 +180,8 @@ class Comparison:
                     "file": method.file,
                     "letter": method.letter,
                     "group": method.group,
-                    "group_test": method.group_test and self._decided(method.group_test),
+                    "group_test": (test := method.group_test)
+                    and {"against": self.methods[test.against].letter, "p": test.p, "p_holm": test.adjusted},
                     "metrics": method.values,
                     "beats": {metric: list(letters) for metric, letters in method.beats.items()},
                 }
@@ -197,9 +200,6 @@ class Comparison:
             "notes": list(self.notes),
             **self.more,
         }
-
-    def _decided(self, test: GroupTest) -> dict[str, Any]:
-        return {"against": self.methods[test.against].letter, "p": test.p, "p_holm": test.adjusted}
 
     def flipped(self) -> Iterator[dict[str, str]]:
         """Every flip: metric, benchmark, id, both methods, and `change` from the first to the second."""
@@ -255,50 +255,41 @@ class Comparison:
 
 
 def _scores(comparison: Comparison) -> Table:
-    rows = tuple(
-        (
-            Cell(method.name),
-            Cell(method.letter),
-            Cell("-" if method.group is None else str(method.group), method.group),
-            *(_score(comparison, method, metric) for metric in comparison.metrics),
-        )
-        for method in comparison.methods
-    )
     heads = comparison._heads()
-    letters = (
+    rows = []
+    for method in comparison.methods:
+        cells = [Cell(method.name), Cell(method.letter)]
+        cells.append(Cell("-" if method.group is None else str(method.group), method.group))
+        for metric, value in method.values.items():
+            others = [other.values[metric] for other in comparison.methods]
+            unbeaten = not any(is_better(metric, other, value) for other in others)
+            best = unbeaten and any(is_better(metric, value, other) for other in others)
+            letters = method.beats[metric]
+            mark = ("" if all(len(letter) == 1 for letter in letters) else ",").join(letters)
+            cells.append(Cell(shown_value(metric, value).strip(), value, superscript=mark, bold=best))
+        rows.append(tuple(cells))
+    # One test a method, but for the best.
+    tests = sum(method.group is not None for method in comparison.methods) - 1
+    how = "; no method is tested against another."
+    if tests > 0:
+        how = (
+            " not significantly worse than its first, each method tested once, Holm's correction over these "
+            f"{counted(tests, 'test')} alone."
+        )
+    letters_are = (
         "A raised letter names a method that is significantly worse by that metric: two-sided paired "
         f"randomisation test, Holm's correction over {comparison.family}, alpha {comparison.alpha:g}."
     )
-    means = [f"main: {metric}" for metric, head in heads.items() if head != metric]
     notes = (
-        letters,
-        _what_groups_are(comparison),
-        *means,
+        letters_are,
+        f"Group: by {comparison.leading}{how}",
+        *(f"main: {metric}" for metric, head in heads.items() if head != metric),
         *comparison.notes,
         *signature_notes(comparison.signatures),
     )
     on = f"{comparison.benchmark}#{comparison.benchmark_version}, {comparison.n:,} {comparison.unit}"
-    return Table(f"{len(rows)} methods on {on}", ("method", "letter", "group", *heads.values()), rows, notes)
-
-
-def _what_groups_are(comparison: Comparison) -> str:
-    # One test a method, but for the best.
-    tests = sum(method.group is not None for method in comparison.methods) - 1
-    if tests < 1:
-        return f"Group: by {comparison.leading}; no method is tested against another."
-    return (
-        f"Group: by {comparison.leading} not significantly worse than its first, each method tested once, "
-        f"Holm's correction over these {counted(tests, 'test')} alone."
-    )
-
-
-def _score(comparison: Comparison, method: ComparedMethod, metric: str) -> Cell:
-    value, letters = method.values[metric], method.beats[metric]
-    others = [other.values[metric] for other in comparison.methods]
-    unbeaten = not any(is_better(metric, other, value) for other in others)
-    best = unbeaten and any(is_better(metric, value, other) for other in others)
-    mark = ("" if all(len(letter) == 1 for letter in letters) else ",").join(letters)
-    return Cell(shown_value(metric, value).strip(), value, superscript=mark, bold=best)
+    head = ("method", "letter", "group", *heads.values())
+    return Table(f"{len(rows)} methods on {on}", head, tuple(rows), notes)
 
 
 def _pair(comparison: Comparison, pair: Pair) -> Table:
