@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import io
+import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +19,8 @@ from cir_metrics.errors import did_you_mean
 from cir_metrics.ids import plain_id
 from submissions.formats import native
 from submissions.formats.content import Budget, is_whole, strings_in
-from submissions.formats.native import SECTIONS, ReaderContext, parse_json
-from submissions.rank_file.columns import Columns, Gathering
+from submissions.formats.native import SECTIONS, ReaderContext, gathered, parse_json
+from submissions.rank_file.columns import Columns
 from submissions.rank_file.findings import Findings, json_type, shown
 from submissions.rank_file.model import LINES, LINES_FILE, RANK_FILE
 
@@ -31,6 +32,7 @@ NAME = LINES
 QUERY, RANKING, TURNS, SUBSET = "query_id", "ranking", "rankings", "subset_ranking"
 """Keys of a query's line, and columns of the Parquet form."""
 
+_LINE = re.compile(rb"[^\n]+")
 _KEYS = (QUERY, RANKING, TURNS, SUBSET)
 
 
@@ -110,48 +112,47 @@ def _plain(content: bytes, budget: Budget) -> dict[str, Any] | None:
     """The document of a file whose lines are plainly a header and queries, none there twice; else None."""
     import msgspec
 
-    lines = (line for line in io.BytesIO(content) if not line.isspace())
-    gathered: dict[str, Gathering] = {}
-    names, count = set[str](), 0
+    text = memoryview(content)
+    lines = (text[line.start() : line.end()] for line in _LINE.finditer(content) if not line[0].isspace())
+    parts: dict[str, dict[str, Any]] = {RANKING: {}, TURNS: {}, SUBSET: {}}
+    queries, count = set[str](), 0
     try:
         header = orjson.loads(next(lines, b""))
         if not isinstance(header, dict) or header.get("format") != LINES_FILE or b"\\" in content:
             return None
-        strings = strings_in(header)
         for count, line in enumerate(lines, start=1):  # noqa: B007
             budget.check("line", len(line))
             entry = _decoder().decode(line)
-            names.add(entry.query_id)
-            strings += 2
-            for key in (RANKING, TURNS, SUBSET):
-                answer = getattr(entry, key)
-                if answer is not msgspec.UNSET:
-                    strings += 1
-                    if key not in gathered:
-                        gathered[key] = Gathering(by_turn=key == TURNS)
-                    gathered[key].add(entry.query_id, answer)
-        columns = {key: gathering.columns() for key, gathering in gathered.items()}
+            answers = {key: answer for key in parts if len(answer := getattr(entry, key))}
+            if not answers:
+                return None
+            queries.add(entry.query_id)
+            for key, answer in answers.items():
+                parts[key][entry.query_id] = answer
+        strings = strings_in(header) + 2 * count
+        columns: dict[str, Any] = {}
+        for key in [key for key in parts if parts[key]]:
+            # The key of each answer is counted in place of its query, which is counted above.
+            columns[key], inside = gathered(parts.pop(key), budget)
+            strings += inside
     except (msgspec.MsgspecError, RecursionError, ValueError):
         return None  # Something is odd: what, is said by those who look closer.
-    strings += sum(len(each.codes) for each in columns.values())
-    if len(names) < count or {RANKING, TURNS} <= columns.keys() or not is_whole(content, strings):
+    if len(queries) < count or {RANKING, TURNS} <= columns.keys() or not is_whole(content, strings):
+        return None
+    if any(section in header for section in SECTIONS):
         return None
     subsets = columns.pop(SUBSET, None)
-    rankings: Mapping[str, Any] = next(iter(columns.values()), {})
-    answered = len(rankings) if subsets is None else len(rankings.keys() | subsets.keys())
-    if answered < count or any(section in header for section in SECTIONS):
-        return None
+    rankings: Any = next(iter(columns.values()), {})
     return {**header, "rankings": rankings} | ({} if subsets is None else {"subset_rankings": subsets})
 
 
 @functools.cache
 def _decoder() -> Any:
-    """Reads a query's line, and nothing but a sound one."""
-    from msgspec import UNSET, UnsetType, defstruct
+    """Reads a query's line, and no other; the answers stay text."""
+    from msgspec import Raw, defstruct
     from msgspec.json import Decoder
 
-    one, several = list[str] | UnsetType, list[list[str]] | UnsetType
-    answers = [(RANKING, one, UNSET), (TURNS, several, UNSET), (SUBSET, one, UNSET)]
+    answers = [(key, Raw, Raw()) for key in (RANKING, TURNS, SUBSET)]
     return Decoder(defstruct("Line", [(QUERY, str), *answers], forbid_unknown_fields=True))
 
 

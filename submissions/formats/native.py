@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from cir_datasets.registry import BenchmarkSpec
     from submissions.rank_file.benchmarks import Benchmarks
 
-_CHUNK = 2**20
 _BLOCK, _BLOCK_BYTES = 512, 2**20
 """Rankings, and bytes of them, that are Python lists at a time."""
 _RANKING_BYTES = 2**22
@@ -35,8 +34,6 @@ _RANKING_BYTES = 2**22
 _HEADER_BYTES = 2**16
 
 SECTIONS = ("rankings", "subset_rankings")
-_LABEL = 1_000
-"""Characters of a label that a name is made of."""
 _KEYS = ("format", "format_version", "benchmark", "benchmark_version", "method", *SECTIONS)
 
 
@@ -148,13 +145,13 @@ def _plain(content: bytes, budget: Budget) -> Any:
         parts = objects.decode(content)
         budget.check("id_bytes", sum(map(len, parts)))
         if "rankings" not in parts:
-            columns, strings = _gathered(parts, budget)
+            columns, strings = gathered(parts, budget)
             return columns if is_whole(content, strings) else None
         document: dict[str, Any] = {}
         strings = len(parts)
         for key, raw in parts.items():
             if key in ("rankings", "subset_rankings"):
-                document[key], inside = _gathered(objects.decode(raw), budget)
+                document[key], inside = gathered(objects.decode(raw), budget)
             elif len(memoryview(raw)) <= _HEADER_BYTES:
                 document[key] = orjson.loads(memoryview(raw))
                 inside = strings_in(document[key])
@@ -175,7 +172,7 @@ def _decoders() -> tuple[Any, Any, Any]:
     return Decoder(dict[str, Raw]), Decoder(list[list[str]]), Decoder(list[list[list[str]]])
 
 
-def _gathered(parts: dict[str, Any], budget: Budget) -> tuple[Columns, int]:
+def gathered(parts: dict[str, Any], budget: Budget) -> tuple[Columns, int]:
     """Rankings by query or session from the text of each, and the strings in all of it.
 
     Raises:
@@ -185,7 +182,7 @@ def _gathered(parts: dict[str, Any], budget: Budget) -> tuple[Columns, int]:
     _, flat, by_turn = _decoders()
     names, raws = list(parts), [memoryview(raw) for raw in parts.values()]
     budget.check("id_bytes", sum(map(len, names)))
-    turns = bool(raws) and bytes(raws[0][:_CHUNK]).replace(b" ", b"").startswith(b"[[")
+    turns = bool(raws) and bytes(raws[0][:_BLOCK_BYTES]).replace(b" ", b"").startswith(b"[[")
     decoder, gathering = by_turn if turns else flat, Gathering(by_turn=turns)
     start = size = 0
     for end, raw in enumerate([*raws, None]):
@@ -351,7 +348,7 @@ def nameless_method(label: str) -> Method:
         'sum-clip.test1'
     """
     # A name has eighty characters; bringing a million combining marks to NFC would take half an hour.
-    start = unicodedata.normalize("NFC", label[:_LABEL])
+    start = unicodedata.normalize("NFC", label[:1_000])
     kept = [c for c in start if c in " -_." or unicodedata.category(c)[0] in "LN"]
     name = "".join(kept).strip(" -_.")[:80].strip()
     return Method(name=name or "unnamed")
@@ -362,18 +359,8 @@ _METHOD_FIX = 'add "method": {{"name": "..."}}, then run  cir validate {file}'
 
 def is_version(document: Mapping[str, Any], findings: Findings) -> bool:
     """Whether a document is of this version of the format, with a finding where it is not."""
-    version = document.get("format_version")
-    if "format_version" not in document:
-        message = f'the key "format_version" is missing; this version of the format is {FORMAT_VERSION}.'
-    elif type(version) is not int:
-        findings.add("bad-type", f'"format_version" is {json_type(version)}; it must be the whole number 1.')
-        return False
-    elif version != FORMAT_VERSION:
-        message = f'"format_version" is {shown(version)}; version {FORMAT_VERSION} is read here.'
-    else:
-        return True
-    findings.add("wrong-version", message, fix=f'write "format_version": {FORMAT_VERSION} and what it means')
-    return False
+    fix, what = f'write "format_version": {FORMAT_VERSION} and what it means', "the format read here"
+    return _version(document, "format_version", FORMAT_VERSION, what, (fix, fix), findings) is not None
 
 
 def note_unknown_keys(document: Mapping[str, Any], keys: Iterable[str], findings: Findings) -> None:
@@ -435,17 +422,28 @@ def read_benchmark_version(
         spec: the benchmark.
         findings: collects what is wrong.
     """
-    version, wanted = document.get("benchmark_version"), spec.card.version
-    if "benchmark_version" not in document:
-        message = f'the key "benchmark_version" is missing; {spec.id} is at version {wanted}.'
-        fix = f'add "benchmark_version": {wanted} if you ranked that version'
-        findings.add("wrong-version", message, fix=fix)
-    elif type(version) is not int:
-        message = f'"benchmark_version" is {json_type(version)}; it must be a whole number.'
-        findings.add("bad-type", message)
-    elif version != wanted:
-        message = f"the file answers version {shown(version)} of {spec.id}; it is at version {wanted}."
-        findings.add("wrong-version", message)
-    else:
+    wanted = spec.card.version
+    fixes = f'add "benchmark_version": {wanted} if you ranked that version', None
+    return _version(document, "benchmark_version", wanted, spec.id, fixes, findings)
+
+
+def _version(
+    document: Mapping[str, Any],
+    key: str,
+    wanted: int,
+    what: str,
+    fixes: tuple[str, str | None],
+    findings: Findings,
+) -> int | None:
+    """A version that a header names, or None with a finding: it is missing, no number, or another one."""
+    version = document.get(key)
+    if type(version) is int and version == wanted:
         return version
+    if key in document and type(version) is not int:
+        findings.add("bad-type", f'"{key}" is {json_type(version)}; it must be a whole number.')
+    else:
+        said, fix = f'"{key}" is {shown(version)}', fixes[1]
+        if key not in document:
+            said, fix = f'the key "{key}" is missing', fixes[0]
+        findings.add("wrong-version", f"{said}; {what} is at version {wanted}.", fix=fix)
     return None

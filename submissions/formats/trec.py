@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import re
 from array import array
-from collections.abc import Callable
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -97,81 +97,44 @@ def dump(rank_file: RankFile) -> bytes:
     Raises:
         ConversionError: an id holds a blank, or reads like the id of a turn or a subset.
     """
-    writer = _Writer(tag_of(rank_file))
+    tag, known, written = tag_of(rank_file), set[str](), io.BytesIO()
+    for qid, ids in _rankings(rank_file):
+        # Ids in their order, so that of several that cannot be written the first is named.
+        fresh = [word for word in dict.fromkeys((qid, *ids)) if word not in known]
+        for word in fresh:
+            if word.split() != [word]:
+                why = "holds a blank, which ends a column" if word else "is not a column"
+                raise _unwritable(qid, f"{shown(word)} {why} of a TREC run")
+        known.update(fresh)
+        if ids and not written.tell() and qid.startswith(_MARK):
+            raise _unwritable(qid, "a TREC run cannot start with a byte order mark, which readers drop")
+        for start in range(0, len(ids), _BLOCK):
+            places = enumerate(ids[start : start + _BLOCK], start=start)
+            lines = [f"{qid} Q0 {image} {at + 1} {len(ids) - at} {tag}\n" for at, image in places]
+            written.write("".join(lines).encode())
+    return written.getvalue()
+
+
+def _rankings(rank_file: RankFile) -> Iterator[tuple[str, list[str]]]:
+    """Every ranking of a rank file with the qid that it is written under."""
     for query, answer in rank_file.rankings.items():
         if answer and not isinstance(answer[0], str):
-            for turn, ids in enumerate(answer, start=1):
-                writer.write(f"{query}{TURN}{turn}", ids)
+            yield from ((f"{query}{TURN}{turn}", ids) for turn, ids in enumerate(answer, start=1))
+        elif query.endswith(SUBSET):
+            raise _unwritable(query, f"a TREC run takes the ending {SUBSET} for a subset's ranking")
         else:
-            if query.endswith(SUBSET):
-                raise ConversionError(
-                    f"query {shown(query)}: a TREC run takes the ending {SUBSET} for a subset's ranking. "
-                    "Fix: choose another format with --to."
-                )
-            writer.write(query, answer)
+            yield query, answer
     for query, ids in (rank_file.subset_rankings or {}).items():
-        writer.write(f"{query}{SUBSET}", ids)
-    return writer.content()
+        yield f"{query}{SUBSET}", ids
+
+
+def _unwritable(qid: str, why: str) -> ConversionError:
+    return ConversionError(f"query {shown(qid)}: {why}. Fix: choose another format with --to.")
 
 
 def tag_of(rank_file: RankFile) -> str:
     """The method's name as a run's tag, which holds no blanks."""
     return re.sub(r"\s+", "_", rank_file.method.name)
-
-
-class _Writer:
-    """Writes rankings as lines.
-
-    Args:
-        tag: the last column of each.
-    """
-
-    def __init__(self, tag: str) -> None:
-        self._tag = tag
-        self._written = io.BytesIO()
-        self._words: set[str] = set()
-        self._tails: list[str] = []
-        self._kept = (0, 0)
-
-    def write(self, qid: str, ids: list[str]) -> None:
-        fresh = {qid, *ids} - self._words
-        for word in (qid, *ids) if fresh else ():
-            if word in fresh:
-                self._check(qid, word)
-        self._words |= fresh
-        if ids and not self._written.tell() and qid.startswith(_MARK):
-            raise ConversionError(
-                f"query {shown(qid)}: a TREC run cannot start with a byte order mark, which "
-                "readers do not take for a part of an id. Fix: choose another format with --to."
-            )
-        head = f"{qid} Q0 "
-        for start in range(0, len(ids), _BLOCK):
-            part = ids[start : start + _BLOCK]
-            words = [head] * (3 * len(part))
-            words[1::3], words[2::3] = part, self._ends(start, len(ids))
-            self._written.write("".join(words).encode())
-
-    def _ends(self, start: int, depth: int) -> list[str]:
-        """What follows the images of a block: rank, score and tag, the same for rankings of one length."""
-        if (start, depth) != self._kept:
-            places = range(start, min(depth, start + _BLOCK))
-            self._tails = [f" {place + 1} {depth - place} {self._tag}\n" for place in places]
-            self._kept = start, depth
-        return self._tails
-
-    def content(self) -> bytes:
-        return self._written.getvalue()
-
-    def _check(self, qid: str, word: str) -> None:
-        if len(word.split()) != 1 or word != word.strip():
-            why = (
-                "holds a blank, which ends a column of a TREC run"
-                if word
-                else "is not a column of a TREC run"
-            )
-            raise ConversionError(
-                f"query {shown(qid)}: {shown(word)} {why}. Fix: choose another format with --to."
-            )
 
 
 class _Lines:
@@ -218,9 +181,9 @@ class _Lines:
         query = self._queries.get(qid)
         image = self._images.get(docid)
         if query is None:
-            query = self._new(number, qid, self._queries, self._add_query)
+            query = self._new(number, qid, self._queries, self.query_names)
         if image is None:
-            image = self._new(number, docid, self._images, self._add_image)
+            image = self._new(number, docid, self._images, self._image_names)
         if query is None or image is None:
             return
         self._query.append(query)
@@ -332,24 +295,13 @@ class _Lines:
         if len(again) > MAX_EXAMPLES:
             self.findings.add("duplicate-image", "", cause="lines", count=len(again) - MAX_EXAMPLES)
 
-    def _new(
-        self, number: int, word: bytes, codes: dict[bytes, int], add: Callable[[str], int]
-    ) -> int | None:
+    def _new(self, number: int, word: bytes, codes: dict[bytes, int], names: list[str]) -> int | None:
         try:
-            text = word.decode("utf-8")
+            names.append(word.decode("utf-8"))
         except UnicodeDecodeError:
             self._refuse(number, f"{_said(word)} is not UTF-8 text.", "text", code="unreadable")
             return None
-        code = codes[word] = add(text)
-        return code
-
-    def _add_query(self, name: str) -> int:
-        self.query_names.append(name)
-        return len(self.query_names) - 1
-
-    def _add_image(self, name: str) -> int:
-        self._image_names.append(name)
-        return len(self._image_names) - 1
+        return codes.setdefault(word, len(codes))
 
     def _refuse(
         self, number: int, what: str, cause: str, *, code: str = "malformed", fix: str | None = None
@@ -387,51 +339,31 @@ def _by_section(
     """The rankings by query or session, and those of subsets where there are any."""
     if spec.kind == "multi_turn":
         return _by_session(columns, findings, budget), None
-    if spec.config.subset is None:
+    parts = [qid for qid in columns.names if qid.endswith(SUBSET)]
+    if spec.config.subset is None or not parts:
         return columns, None
-    of_subset = [qid.endswith(SUBSET) for qid in columns.names]
-    if not any(of_subset):
-        return columns, None
-    whole = [place for place, subset in enumerate(of_subset) if not subset]
-    parts = [place for place, subset in enumerate(of_subset) if subset]
-    names = [columns.names[place].removesuffix(SUBSET) for place in parts]
-    return (
-        _picked(columns, [columns.names[place] for place in whole], whole),
-        _picked(columns, names, parts),
-    )
-
-
-def _picked(
-    columns: Columns, names: list[str], places: list[int], turns: NDArray[np.int64] | None = None
-) -> Columns:
-    """Some of the rankings, -1 for an empty one, under other names."""
-    taken = np.array(places, dtype=np.int64)
-    lengths = np.where(taken < 0, 0, columns.lengths[taken] if len(columns) else 0)
-    offsets = np.concatenate([[0], np.cumsum(lengths)])
-    starts = np.where(taken < 0, 0, columns.offsets[taken])
-    codes = columns.codes[np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)]
-    return Columns(names, codes, offsets, columns.images, turns)
+    subsets = columns.picked(parts, called=[qid.removesuffix(SUBSET) for qid in parts])
+    return columns.without(parts), subsets
 
 
 def _by_session(columns: Columns, findings: Findings, budget: Budget) -> Columns | None:
-    sessions: dict[str, dict[int, int]] = {}
+    sessions: dict[str, int] = {}
     broken = False
-    for place, qid in enumerate(columns.names):
+    for qid in columns.names:
         session, sign, turn = qid.rpartition(TURN)
         number = int(turn) if _TURN_NUMBER.fullmatch(turn) else 0
         if not sign or not 1 <= number <= MAX_TURN:
             message = f"the qid {shown(qid)} names no turn of a session."
             findings.add("bad-type", message, cause="turn", query=qid, value=qid, fix=_TURN)
             broken = True
-        else:
-            sessions.setdefault(session, {})[number] = place
+        sessions[session] = max(number, sessions.get(session, 0))
     if broken:
         return None
-    given = [max(turns) for turns in sessions.values()]
-    budget.spend("lists", sum(given))
-    places = [turns.get(number, -1) for turns in sessions.values() for number in range(1, max(turns) + 1)]
-    ends = np.concatenate([[0], np.cumsum(given, dtype=np.int64)])
-    return _picked(columns, list(sessions), places, ends)
+    budget.spend("lists", sum(sessions.values()))
+    # A turn that is left out has an empty ranking.
+    qids = [f"{session}{TURN}{turn}" for session, last in sessions.items() for turn in range(1, last + 1)]
+    ends = np.cumsum([0, *sessions.values()])
+    return columns.picked(qids, called=list(sessions), turn_offsets=ends)
 
 
 _TURN = f"write SESSION{TURN}TURN as the qid, turns from 1 to {MAX_TURN}"

@@ -25,8 +25,6 @@ Offsets = NDArray[np.int64]
 
 _BLOCK = 2**18
 """Ids that are joined at a time."""
-_PENDING = 2**15
-"""Images of single answers that are Python strings at a time."""
 _GATHERED = 2**24
 """Bytes of text that are gathered before they become codes."""
 _SHOWN = 5
@@ -232,9 +230,26 @@ class Columns(Mapping[str, Any]):
     def without(self, names: Iterable[str]) -> Columns:
         """The same rankings but for some names."""
         dropped = set(names)
-        kept = [name for name in self.names if name not in dropped]
-        codes, offsets, turns = self._picked(kept)
-        return Columns(kept, codes, offsets, self.images, turns, self.unreadable - dropped)
+        return self.picked([name for name in self.names if name not in dropped])
+
+    def picked(
+        self, names: Sequence[str], *, called: Sequence[str] = (), turn_offsets: Offsets | None = None
+    ) -> Columns:
+        """The answers of some names; of a query without an answer an empty ranking.
+
+        Args:
+            names: query or session ids.
+            called: what they are called then, where it is not the same.
+            turn_offsets: where each session starts among the names, which are turns, and the end.
+
+        Example:
+            >>> columns = Columns.of_lists({"s#1": ["a"], "s#2": ["b"]}, by_turn=False)
+            >>> dict(columns.picked(["s#2", "s#1"], called=["s"], turn_offsets=np.array([0, 2])))
+            {'s': [['b'], ['a']]}
+        """
+        codes, offsets, turns = self._picked(names)
+        turns, odd = turns if turn_offsets is None else turn_offsets, self.unreadable.intersection(names)
+        return Columns(called or names, codes, offsets, self.images, turns, odd)
 
     def to_arrow(self, names: Sequence[str]) -> pa.Array:
         """The answers of some names as an Arrow array of lists, every image once in its dictionary.
@@ -329,8 +344,7 @@ class Gathering:
         self._lengths, self._turns = array("q"), array("q")
         self._texts: list[pa.Array] = []
         self._encoded: list[pa.Array] = []
-        self._bytes = self._held = 0
-        self._pending: tuple[list[str], list[Sequence[Any]]] = [], []
+        self._bytes = 0
 
     def take(self, names: Sequence[str], answers: Sequence[Any]) -> None:
         """Take some answers.
@@ -363,27 +377,10 @@ class Gathering:
         if self._bytes >= _GATHERED:
             self._encode()
 
-    def add(self, name: str, answer: Sequence[Any]) -> None:
-        """Take one answer, with others at a time.
-
-        Raises:
-            ValueError: as `take`.
-        """
-        self._pending[0].append(name)
-        self._pending[1].append(answer)
-        self._held += sum(map(len, answer)) if self.by_turn else len(answer)
-        if self._held >= _PENDING:
-            self._take_pending()
-
-    def _take_pending(self) -> None:
-        self.take(*self._pending)
-        self._pending, self._held = ([], []), 0
-
     def columns(self) -> Columns:
         """The columns of all that was taken."""
         import pyarrow as pa
 
-        self._take_pending()
         self._encode()
         encoded = pa.chunked_array(self._encoded, pa.dictionary(pa.int32(), pa.string())).unify_dictionaries()
         codes = [numbers(chunk.indices) for chunk in encoded.chunks]
