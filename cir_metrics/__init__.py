@@ -1,7 +1,7 @@
 """Metrics of composed image retrieval: rankings in, numbers out.
 
 `import cir_metrics` makes the metrics' names known to `evaluate.load` (in whichever order the two are
-imported) and loads nothing else; what is named below is imported when first used, and costs numpy alone.
+imported) and loads lazy_loader alone; what is named below is imported when first used, and costs numpy.
 
 - `references(rows)`: the references that the metrics take, from a benchmark's rows
 - `evaluate_single_turn`, `evaluate_multi_turn`: several metrics at once, one value per query -> `Results`
@@ -22,45 +22,17 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-from cir_metrics.errors import CirError, InputError, MetricError, UnknownNameError
+import lazy_loader
 
-# Not lazy_loader, as in the other packages: this one imports numpy and nothing else.
-_HOMES = {
-    "METRICS": "catalogue",
-    "UNLISTED": "sums",
-    "Found": "gallery",
-    "Gallery": "gallery",
-    "Results": "evaluation",
-    "Signature": "catalogue",
-    "best_target_ranks": "ranking",
-    "differences": "signature",
-    "evaluate_multi_turn": "lists",
-    "evaluate_single_turn": "lists",
-    "parse_metric": "catalogue",
-    "references": "inputs",
-    "target_ranks": "ranking",
-    "top_k": "ranking",
-}
-_MODULES = ("catalogue", "evaluation", "gallery", "measures", "ranking", "signature", "ties")
-
-__all__ = ["CirError", "InputError", "MetricError", "UnknownNameError", *_HOMES]
+# The names, and the modules that hold them, stand in __init__.pyi.
+_named, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        value = getattr(importlib.import_module(f"cir_metrics.{_HOMES[name]}"), name)
-        globals()[name] = value
-        return value
     if name == "coding":
         warnings.warn("cir_metrics.coding is cir_metrics.evaluation", DeprecationWarning, stacklevel=2)
         name = "evaluation"
-    if name in _MODULES:
-        return importlib.import_module(f"cir_metrics.{name}")
-    raise AttributeError(f"module 'cir_metrics' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*__all__, *_MODULES})
+    return _named(name)
 
 
 class Hooks(MetaPathFinder):

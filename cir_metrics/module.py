@@ -8,7 +8,7 @@ of a dataset. evaluate then does what it is good at: incremental use, memory or 
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -17,30 +17,25 @@ import evaluate
 
 from cir_metrics.catalogue import METRICS, MetricEntry, check_variant
 from cir_metrics.errors import CallError, InputError
-from cir_metrics.evaluation import Results
-from cir_metrics.inputs import Inputs, Reference, check_inputs, check_ranking, check_session
+from cir_metrics.inputs import Reference, check_inputs, check_ranking, check_session
 from cir_metrics.lists import evaluate_multi_turn, evaluate_single_turn
 from cir_metrics.sums import check_count, check_cutoffs
 
-# A module's script imports from here alone: evaluate reads its imports one line at a time. The classes here
-# stay abstract, as none names a metric: evaluate takes the first concrete one that it finds in a script,
+# A module's script imports from here alone: evaluate reads its imports one line at a time. The class here
+# stays abstract, as it names no metric: evaluate takes the first concrete one that it finds in a script,
 # imported ones included.
-__all__ = [
-    "InputError",
-    "MultiTurnMetric",
-    "RankingMetric",
-    "Results",
-    "SingleTurnMetric",
-    "SubsetMetric",
-    "check_session",
-    "evaluate_multi_turn",
-    "evaluate_single_turn",
-]
+__all__ = ["InputError", "RankingMetric", "check_session"]
 
 _TEXT = datasets.Value("string")
 _IDS = datasets.List(_TEXT)
 _NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 _FIELD_TYPES = {"target": _TEXT, "reference": _TEXT, "subset": _IDS, "positives": _IDS, "negatives": _IDS}
+_PREDICTIONS = {
+    "gallery": "one ranking a query: image ids, best first",
+    "subset": "one ranking a query of the subset's members without the reference image: ids, best first",
+    "sessions": "one list a session of one ranking a turn: image ids, best first",
+}
+"""By what is ranked, what the predictions are."""
 
 
 class RankingMetric(evaluate.Metric, abc.ABC):  # type: ignore[misc]
@@ -48,9 +43,8 @@ class RankingMetric(evaluate.Metric, abc.ABC):  # type: ignore[misc]
 
     keywords: tuple[str, ...] = ("ks",)
     """What `compute` takes beside predictions and references."""
-    prediction_type: Any = _IDS
-    """datasets' feature of one checked prediction."""
-    prediction_text: str = "one ranking a query: image ids, best first"
+    prediction_text: str = ""
+    """What the predictions are, where `_PREDICTIONS` does not say it."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Take what `evaluate.load` passes on."""
@@ -58,7 +52,7 @@ class RankingMetric(evaluate.Metric, abc.ABC):  # type: ignore[misc]
         super().__init__(*args, **kwargs)
 
     def _forget(self) -> None:
-        self._added, self._longest = 0, (0, 0)
+        self._lengths: list[int] = []
         self._answers: dict[str, int] = {}
 
     def _build_data_dir(self) -> str:
@@ -85,22 +79,23 @@ class RankingMetric(evaluate.Metric, abc.ABC):  # type: ignore[misc]
     def metric(self) -> str:
         """Module name, the key of the catalogue."""
 
-    @abc.abstractmethod
-    def check_prediction(self, value: object, where: str, reference: Reference) -> Any:
-        """One prediction as it is stored."""
-
-    @abc.abstractmethod
-    def score(self, predictions: list[Any], references: list[Reference], **options: Any) -> Results:
-        """Values over everything that was added."""
-
     @property
     def entry(self) -> MetricEntry:
         """The catalogue's entry of this metric."""
         return METRICS[self.metric]
 
-    def printed(self, ks: Sequence[int]) -> list[str]:
-        """Printed names of this metric, one a cutoff."""
-        return [f"{self.entry.printed}@{k}" for k in ks] or [self.entry.printed]
+    @property
+    def ranked(self) -> str:
+        """What is ranked: the `gallery`, the query's `subset`, or the gallery at each turn of `sessions`."""
+        if "single_turn" not in self.entry.protocols:
+            return "sessions"
+        return "subset" if self.entry.reads_subset else "gallery"
+
+    def check_prediction(self, value: object, where: str, reference: Reference) -> list[Any]:
+        """One prediction as it is stored: a ranking that is not empty, or one a turn of a session."""
+        if self.ranked == "sessions":
+            return check_session(value, where, reference, allow_empty=False)
+        return check_ranking(value, where, reference, among=self.ranked, allow_empty=False)
 
     # evaluate copies the next three methods for each instance and appends to their docstrings.
     def compute(
@@ -109,10 +104,10 @@ class RankingMetric(evaluate.Metric, abc.ABC):  # type: ignore[misc]
         """Value of the metric over what was added before and what is given here."""
         options = self._check_keywords(keywords)
         if predictions is None and references is None:
-            self._check_gallery(options, self._longest)
+            self._check_gallery(options)
         else:
             self._add(predictions, references, options)
-        if not self._added:
+        if not self._lengths:
             raise InputError(f"{self.metric}: nothing was added. Fix: pass predictions and references.")
         try:
             values: dict[str, float] | None = super().compute(**options)
@@ -122,7 +117,7 @@ class RankingMetric(evaluate.Metric, abc.ABC):  # type: ignore[misc]
 
     def add_batch(self, *, predictions: Any = None, references: Any = None, **unknown: Any) -> None:
         """Add a batch of predictions and references."""
-        self._refuse(unknown, ("predictions", "references"))
+        self._refuse(unknown, "predictions", "references")
         self._add(predictions, references)
 
     def add(self, *, prediction: Any = None, reference: Any = None, **unknown: Any) -> None:
@@ -130,22 +125,28 @@ class RankingMetric(evaluate.Metric, abc.ABC):  # type: ignore[misc]
         # evaluate.combine hands its single prediction and reference on under the names of the batch.
         if prediction is None and reference is None and set(unknown) == {"predictions", "references"}:
             prediction, reference = unknown.pop("predictions"), unknown.pop("references")
-        self._refuse(unknown, ("prediction", "reference"))
+        self._refuse(unknown, "prediction", "reference")
         self._add([prediction], [reference])
 
     def _compute(
         self, *, predictions: list[Any], references: list[Reference], **options: Any
     ) -> dict[str, float]:
-        options.pop("gallery_size", None)
-        return self.score(predictions, references, **options).values
+        names = [f"{self.entry.printed}@{k}" for k in options.get("ks", ())] or [self.entry.printed]
+        if self.ranked == "sessions":
+            return evaluate_multi_turn(names, predictions, references).values
+        if self.ranked == "subset":
+            return evaluate_single_turn(names, None, references, subset_rankings=predictions).values
+        variants = {self.metric: options["variant"]} if "variant" in options else {}
+        return evaluate_single_turn(names, predictions, references, variants=variants).values
 
     def _info(self) -> evaluate.MetricInfo:
         fields = {name: _FIELD_TYPES[name] for name in self.entry.fields}
+        prediction = datasets.List(_IDS) if self.ranked == "sessions" else _IDS
         return evaluate.MetricInfo(
             description=f"{self.entry.title}: {self.entry.description}",
             citation=self.entry.source,
             inputs_description=self._inputs_description(),
-            features=datasets.Features({"predictions": self.prediction_type, "references": fields}),
+            features=datasets.Features({"predictions": prediction, "references": fields}),
             license="Apache-2.0",
             reference_urls=[self.entry.url] if self.entry.url else [],
         )
@@ -160,7 +161,7 @@ class RankingMetric(evaluate.Metric, abc.ABC):  # type: ignore[misc]
         return "\n".join(
             [
                 "\n\nArgs:",
-                f"    predictions: {self.prediction_text}.",
+                f"    predictions: {self.prediction_text or _PREDICTIONS[self.ranked]}.",
                 f"    references: one dict each with {fields}; a row of a benchmark will do.",
                 *(f"    {texts[keyword]}" for keyword in self.keywords),
                 "Returns:",
@@ -171,7 +172,8 @@ class RankingMetric(evaluate.Metric, abc.ABC):  # type: ignore[misc]
         )
 
     def _check_keywords(self, keywords: Mapping[str, Any]) -> dict[str, Any]:
-        self._refuse(keywords, ("predictions", "references", *self.keywords), known=self.keywords)
+        unknown = [name for name in keywords if name not in self.keywords]
+        self._refuse(unknown, "predictions", "references", *self.keywords)
         options = dict(keywords)
         if "ks" in self.keywords:
             options["ks"] = check_cutoffs(keywords.get("ks", self.entry.default_ks))
@@ -185,77 +187,33 @@ class RankingMetric(evaluate.Metric, abc.ABC):  # type: ignore[misc]
     def _add(self, predictions: Any, references: Any, options: Mapping[str, Any] = _NO_OPTIONS) -> None:
         """Check a batch, and hand to evaluate what counts of it."""
         given = {"predictions": (predictions, self.check_prediction)}
-        batch = check_inputs(references, self.entry.fields, given, first=self._added)
-        batch, answers = batch.once(self._answers, first=self._added)
-        longest = max(self._longest, self._longest_of(batch))
-        self._check_gallery(options, longest)
-        if batch.references:
+        first = len(self._lengths)
+        batch = check_inputs(references, self.entry.fields, given, first=first)
+        batch, answers = batch.once(self._answers, first=first)
+        lengths = list(map(len, batch.columns["predictions"]))
+        self._check_gallery(options, lengths)
+        if lengths:
             stored = [{field: row[field] for field in self.entry.fields} for row in batch.references]
             super().add_batch(predictions=batch.columns["predictions"], references=stored)
-            self._added += len(stored)
-            self._longest = longest
+            self._lengths += lengths
             self._answers |= answers
 
-    def _check_gallery(self, options: Mapping[str, Any], longest: tuple[int, int]) -> None:
+    def _check_gallery(self, options: Mapping[str, Any], added: Sequence[int] = ()) -> None:
         size = options.get("gallery_size")
-        length, before = longest
-        if size is not None and length > size:
+        if size is None:
+            return
+        lengths = [*self._lengths, *added]
+        longest = max(lengths, default=0)
+        if longest > size:
             raise InputError(
-                f"predictions[{-before}] ranks {length} images, gallery_size={size}. Fix: give the true size."
+                f"predictions[{lengths.index(longest)}] ranks {longest} images, gallery_size={size}. "
+                "Fix: give the true size."
             )
 
-    def _longest_of(self, batch: Inputs) -> tuple[int, int]:
-        """Length of the longest list and its position, negated so that the first of equals is greatest."""
-        lists = enumerate(batch.columns["predictions"], start=self._added)
-        return max(((len(each), -position) for position, each in lists), default=(0, 0))
-
-    def _refuse(self, given: Mapping[str, Any], takes: Sequence[str], known: Sequence[str] = ()) -> None:
-        for name in given:
-            if name not in known:
-                raise InputError(f"{self.metric} has no keyword {name!r}. Fix: use {', '.join(takes)}.")
+    def _refuse(self, unknown: Iterable[str], *known: str) -> None:
+        for name in unknown:
+            raise InputError(f"{self.metric} has no keyword {name!r}. Fix: use {', '.join(known)}.")
 
 
-class SingleTurnMetric(RankingMetric):
-    """A metric of one ranking a query."""
-
-    def check_prediction(self, value: object, where: str, reference: Reference) -> list[str]:
-        """A ranking: distinct ids, at least one."""
-        return check_ranking(value, where, reference, allow_empty=False)
-
-    def score(self, predictions: list[Any], references: list[Reference], **options: Any) -> Results:
-        """Values at each cutoff, computed by the variant where there are several, or without cutoff."""
-        names = self.printed(options.get("ks", ()))
-        variants = {self.metric: options["variant"]} if "variant" in options else {}
-        return evaluate_single_turn(names, predictions, references, variants=variants)
-
-
-class SubsetMetric(SingleTurnMetric):
-    """A metric of one ranking a query of its subset's members other than the reference image."""
-
-    prediction_text = (
-        "one ranking a query of the subset's members without the reference image: ids, best first"
-    )
-
-    def check_prediction(self, value: object, where: str, reference: Reference) -> list[str]:
-        """A ranking of the subset's members other than the reference image."""
-        return check_ranking(value, where, reference, among="subset", allow_empty=False)
-
-    def score(self, predictions: list[Any], references: list[Reference], **options: Any) -> Results:
-        """Values at each cutoff."""
-        names = self.printed(options["ks"])
-        return evaluate_single_turn(names, None, references, subset_rankings=predictions)
-
-
-class MultiTurnMetric(RankingMetric):
-    """A metric of one ranking a turn of each session."""
-
-    prediction_type = datasets.List(_IDS)
-    prediction_text = "one list a session of one ranking a turn: image ids, best first"
-
-    def check_prediction(self, value: object, where: str, reference: Reference) -> list[list[str]]:
-        """Rankings, as many as the session has turns where the reference says so."""
-        return check_session(value, where, reference, allow_empty=False)
-
-    def score(self, predictions: list[Any], references: list[Reference], **options: Any) -> Results:
-        """Values at each cutoff."""
-        return evaluate_multi_turn(self.printed(options["ks"]), predictions, references)
+# What scripts of 0.1.0, which `cir metrics install` has copied, are classes of.
+SingleTurnMetric = SubsetMetric = MultiTurnMetric = RankingMetric

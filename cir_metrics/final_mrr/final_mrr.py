@@ -5,10 +5,10 @@ An evaluate module: `evaluate.load("final_mrr")`. README.md beside this file is 
 
 from __future__ import annotations
 
-from cir_metrics.module import MultiTurnMetric  # From: cir-benchmarks
+from cir_metrics.module import RankingMetric  # From: cir-benchmarks
 
 
-class FinalMrr(MultiTurnMetric):
+class FinalMrr(RankingMetric):
     """Final MRR@K: mean over sessions of the reciprocal rank of a target at their own last turn.
 
     Example:

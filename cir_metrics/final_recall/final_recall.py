@@ -5,10 +5,10 @@ An evaluate module: `evaluate.load("final_recall")`. README.md beside this file 
 
 from __future__ import annotations
 
-from cir_metrics.module import MultiTurnMetric  # From: cir-benchmarks
+from cir_metrics.module import RankingMetric  # From: cir-benchmarks
 
 
-class FinalRecall(MultiTurnMetric):
+class FinalRecall(RankingMetric):
     """Final Recall@K: share of sessions that have a target in the top K at their own last turn.
 
     Example:

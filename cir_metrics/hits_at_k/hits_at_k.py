@@ -5,10 +5,10 @@ An evaluate module: `evaluate.load("hits_at_k")`. README.md beside this file is 
 
 from __future__ import annotations
 
-from cir_metrics.module import MultiTurnMetric  # From: cir-benchmarks
+from cir_metrics.module import RankingMetric  # From: cir-benchmarks
 
 
-class HitsAtK(MultiTurnMetric):
+class HitsAtK(RankingMetric):
     """Hits@K by turn: share of sessions that had a target in the top K at this turn or before.
 
     Example:

@@ -5,10 +5,10 @@ An evaluate module: `evaluate.load("hits_auc")`. README.md beside this file is i
 
 from __future__ import annotations
 
-from cir_metrics.module import MultiTurnMetric  # From: cir-benchmarks
+from cir_metrics.module import RankingMetric  # From: cir-benchmarks
 
 
-class HitsAuc(MultiTurnMetric):
+class HitsAuc(RankingMetric):
     """AUC over Hits@K: area under the curve of Hits@K over turns.
 
     Example:

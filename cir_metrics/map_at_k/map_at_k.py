@@ -5,10 +5,10 @@ An evaluate module: `evaluate.load("map_at_k")`. README.md beside this file is i
 
 from __future__ import annotations
 
-from cir_metrics.module import SingleTurnMetric  # From: cir-benchmarks
+from cir_metrics.module import RankingMetric  # From: cir-benchmarks
 
 
-class MapAtK(SingleTurnMetric):
+class MapAtK(RankingMetric):
     """mAP@K: mean average precision, divided by min(positives, K).
 
     Example:

@@ -5,10 +5,10 @@ An evaluate module: `evaluate.load("map_subset")`. README.md beside this file is
 
 from __future__ import annotations
 
-from cir_metrics.module import SubsetMetric  # From: cir-benchmarks
+from cir_metrics.module import RankingMetric  # From: cir-benchmarks
 
 
-class MapSubset(SubsetMetric):
+class MapSubset(RankingMetric):
     """mAP_subset@K: mAP@K over the other members of the query's subset.
 
     Example:

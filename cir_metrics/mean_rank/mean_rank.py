@@ -9,12 +9,12 @@ from typing import Any
 
 from cir_metrics.module import (  # From: cir-benchmarks
     InputError,
-    SingleTurnMetric,
+    RankingMetric,
     check_session,
 )
 
 
-class MeanRank(SingleTurnMetric):
+class MeanRank(RankingMetric):
     """Mean and median rank of the best target, and how many rankings list none.
 
     Example:
@@ -28,7 +28,7 @@ class MeanRank(SingleTurnMetric):
     keywords = ("gallery_size",)
     prediction_text = "one ranking a query, or one ranking a turn of each session (the last turn counts)"
 
-    def check_prediction(self, value: object, where: str, reference: dict[str, Any]) -> list[str]:
+    def check_prediction(self, value: object, where: str, reference: dict[str, Any]) -> list[Any]:
         """A ranking, or the ranking of a session's last turn."""
         if isinstance(value, (list, tuple)) and value and not isinstance(value[0], (str, type(None))):
             return check_session(value, where, reference, allow_empty=False)[-1]

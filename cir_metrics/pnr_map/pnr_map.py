@@ -5,10 +5,10 @@ An evaluate module: `evaluate.load("pnr_map")`. README.md beside this file is it
 
 from __future__ import annotations
 
-from cir_metrics.module import SingleTurnMetric  # From: cir-benchmarks
+from cir_metrics.module import RankingMetric  # From: cir-benchmarks
 
 
-class PnrMap(SingleTurnMetric):
+class PnrMap(RankingMetric):
     """PNR-mAP@K: mAP@K in which hard negatives ranked before a positive take weight from it.
 
     Example:

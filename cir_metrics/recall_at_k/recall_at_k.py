@@ -5,10 +5,10 @@ An evaluate module: `evaluate.load("recall_at_k")`. README.md beside this file i
 
 from __future__ import annotations
 
-from cir_metrics.module import SingleTurnMetric  # From: cir-benchmarks
+from cir_metrics.module import RankingMetric  # From: cir-benchmarks
 
 
-class RecallAtK(SingleTurnMetric):
+class RecallAtK(RankingMetric):
     """Recall@K: share of queries whose single target is among the first K images.
 
     Example:

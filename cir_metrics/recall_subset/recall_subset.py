@@ -5,10 +5,10 @@ An evaluate module: `evaluate.load("recall_subset")`. README.md beside this file
 
 from __future__ import annotations
 
-from cir_metrics.module import SubsetMetric  # From: cir-benchmarks
+from cir_metrics.module import RankingMetric  # From: cir-benchmarks
 
 
-class RecallSubset(SubsetMetric):
+class RecallSubset(RankingMetric):
     """Recall_subset@K: share of queries whose target is among the first K of its subset's other members.
 
     Example:

@@ -134,8 +134,8 @@ print(json.dumps([bare, full]))
     command = [sys.executable, "-c", code]
     printed = subprocess.check_output(command, cwd=tmp_path, env=environment(tmp_path / "home"), text=True)
     bare, full = json.loads(printed)
-    assert bare == ["cir_metrics"]
-    assert full == ["cir_metrics", "numpy"]
+    assert bare == ["cir_metrics", "lazy_loader"]
+    assert full == ["cir_metrics", "lazy_loader", "numpy"]
 
 
 def test_everything_in_all_is_there(tmp_path: Path) -> None:
