@@ -84,6 +84,8 @@ METRICS: Mapping[str, MetricEntry] = _read()
 _BY_PRINTED = {entry.printed: entry for entry in METRICS.values()}
 _BESIDE = {"median_rank": "mean_rank", "censored": "mean_rank"}
 """Results that come with another metric's -> that metric."""
+NO_MEANS = tuple(_BESIDE)
+"""Numbers that are not means over queries: a median, and a count."""
 BY_TURN = ("hits_at_k", "recall_at_k", "map_at_k", "mean_rank")
 """Metrics that have a value a turn: the first in any session, the others where each round of a dialogue is
 ranked and measured by itself."""
@@ -131,6 +133,16 @@ def parse_metric(printed: str) -> tuple[str, int | None]:
             f"{printed!r}: k={k}; a cutoff is 1 or more. Fix: ask for {entry.printed}@1 or more."
         )
     return entry.name, k
+
+
+def is_rank(printed: str) -> bool:
+    """Whether a metric is a rank or a count, and not a fraction that is shown in per cent.
+
+    Example:
+        >>> is_rank("mean_rank"), is_rank("median_rank"), is_rank("recall@5")
+        (True, True, False)
+    """
+    return printed.partition("@")[0] in ("mean_rank", *NO_MEANS)
 
 
 def reads_subset(printed: str) -> bool:

@@ -25,6 +25,7 @@ from cir_datasets.registry.schema import (
     main_metric_terms,
     member_metric,
 )
+from cir_metrics.catalogue import NO_MEANS
 from cir_metrics.errors import UnknownNameError, did_you_mean
 
 
@@ -204,7 +205,7 @@ def member_shares(metric: str, queries: Sequence[int]) -> list[float]:
 
 def _is_mean(metric: str) -> bool:
     """Whether a metric is a mean over queries or sessions."""
-    return metric not in ("median_rank", "censored") and not metric.startswith("hits_auc@")
+    return metric not in NO_MEANS and not metric.startswith("hits_auc@")
 
 
 @functools.cache

@@ -9,7 +9,7 @@ from importlib import resources
 from markupsafe import Markup
 
 from cir_datasets.registry.schema import member_metric
-from cir_metrics.catalogue import METRICS, MetricEntry, parse_metric
+from cir_metrics.catalogue import METRICS, MetricEntry, is_rank, parse_metric
 from cir_metrics.errors import CirError, UnknownNameError, did_you_mean
 from leaderboard import boards
 from leaderboard.boards import Board
@@ -20,7 +20,6 @@ _FIRST = ("Definition", "Equation", "The equation and the released code differ")
 _TRAPS = ("Limits", "Other names, other definitions")
 """Headings of a card whose sections say where a reader or another program trips."""
 _HEADINGS = {"Definition": "What it means", "Limits": "What it does not say"}
-_LOWER = ("mean_rank",)
 
 
 @dataclass(frozen=True)
@@ -90,7 +89,7 @@ def one_page(name: str) -> Page:
             "example": next(one for one in sections if one.title == "Example"),
             "rest": [one for one in sections if one not in (*first, *traps) and one.title != "Example"],
             "uses": uses(entry),
-            "better": "lower" if name in _LOWER else "higher",
+            "better": "lower" if is_rank(name) else "higher",
         },
         section="m",
     )

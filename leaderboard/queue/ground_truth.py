@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cir_metrics.catalogue import is_rank
 from leaderboard.boards import coarse
 from leaderboard.errors import GroundTruthError
 
@@ -28,7 +29,6 @@ LEAST_QUERIES = 30
 """Numbers of fewer queries or sessions say too much of each of them, and are not given out."""
 _MAX_BYTES = 2**26
 _SALT_DIGITS = 32
-_RANKS = ("mean_rank", "median_rank", "censored")
 _FIX = "Fix: `cir challenge check` says what is wrong with it."
 
 
@@ -229,12 +229,12 @@ def aggregates(report: Mapping[str, Any], benchmark: Benchmark) -> dict[str, Any
         return not turn or sum(length >= int(turn) for length in lengths) >= LEAST_QUERIES
 
     metrics = {
-        name: coarse(value, "rank" if name in _RANKS else "percent")
+        name: coarse(value, "rank" if is_rank(name) else "percent")
         for name, value in report["metrics"].items()
         if counted(name)
     }
     # Of the rounded numbers: a mean of finer ones would say more than they do.
     main = main_value(report["main_metric"], metrics)
-    rounded = None if main is None else coarse(main, "rank" if report["main_metric"] in _RANKS else "percent")
+    rounded = None if main is None else coarse(main, "rank" if is_rank(report["main_metric"]) else "percent")
     signatures = {name: report["signatures"][name] for name in metrics}
     return {**report, "main": rounded, "metrics": metrics, "extra": {}, "signatures": signatures}

@@ -198,7 +198,8 @@ def write_values(report: ScoreReport, path: Path) -> None:
 
 
 def _suite_values(report: ScoreReport) -> dict[str, Any]:
-    from submissions.scoring.samples import NO_MEANS, Sample
+    from cir_metrics.catalogue import NO_MEANS
+    from submissions.scoring.samples import Sample
 
     sample = Sample.behind(report)
     found = {metric: sample.joined(metric) for metric in report.metrics if metric not in NO_MEANS}

@@ -19,12 +19,13 @@ import numpy as np
 
 from cir_datasets.registry.schema import member_metric
 from cir_datasets.registry.suites import member_shares
+from cir_metrics.catalogue import NO_MEANS
 from cir_metrics.resampling import DRAWS, LEVEL, SEED, percentile_interval
 from cir_metrics.significance import NEAR
 from cir_metrics.sums import FloatArray, exact_mean, exact_means, exact_sums
 from leaderboard.boards import Board
 from leaderboard.standings import Entry
-from submissions.scoring.samples import NO_MEANS, bootstrapped_means, parted_values
+from submissions.scoring.samples import bootstrapped_means, parted_values
 
 _EQUAL = 2 * NEAR
 """As for groups: boards round to twelve digits."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cir_datasets.registry.schema import main_metric_terms, member_metric
-from cir_metrics.catalogue import parse_metric
+from cir_metrics.catalogue import NO_MEANS, parse_metric
 from cir_metrics.errors import CallError, UnknownNameError, did_you_mean
 from cir_metrics.resampling import ALPHA, DRAWS, SEED, check_share, percentile_interval
 from cir_metrics.significance import PairedTests, holm, paired_differences
@@ -28,7 +28,6 @@ from submissions.scoring.further_metrics import metric_names
 from submissions.scoring.intervals import Interval
 from submissions.scoring.reference_use import reference_warnings
 from submissions.scoring.samples import (
-    NO_MEANS,
     Sample,
     bootstrapped_means,
     is_better,

@@ -30,6 +30,7 @@ class SideBySide:
         self._reports = reports
         self._scores = [report.score for report in reports]
         self.labels = dialogue_labels(self._scores)
+        self._rounds = [rounds_of(score) for score in self._scores]
         self._blocks = reference_blocks(self._scores)
 
     def tables(self) -> tuple[Table, ...]:
@@ -70,16 +71,18 @@ class SideBySide:
     def _files(self) -> Table:
         differing = differing_choices(self._scores)
         first = self._scores[0]
-        alike = [f"{name}:{value}" for name, value in _choices(first).items() if name not in differing]
+        choices = self._rounds[0].choices
+        alike = [f"{name}:{value}" for name, value in choices.items() if name not in differing]
         rows = []
         notes = [f"The same in all: {' '.join(alike)}."]
-        for label, score in zip(self.labels, self._scores, strict=True):
-            texts = (label, PurePath(score.file).name, score.method, rounds_of(score).user)
-            choices = [_choices(score)[name] for name in differing]
-            said = ["-" if value is None else str(value) for value in choices]
-            rows.append((*map(Cell, texts), Cell(f"{score.n:,}", score.n), *map(Cell, said)))
+        for label, score, rounds in zip(self.labels, self._scores, self._rounds, strict=True):
+            texts = (label, PurePath(score.file).name, score.method, rounds.user)
+            others = [
+                "-" if rounds.choices[name] is None else str(rounds.choices[name]) for name in differing
+            ]
+            rows.append((*map(Cell, texts), Cell(f"{score.n:,}", score.n), *map(Cell, others)))
             notes.append(f"{label}: {score.signature_text(next(iter(score.signatures)))}")
-            notes.append(f"{label}: {rounds_of(score).silence_note()}")
+            notes.append(f"{label}: {rounds.silence_note()}")
         notes += block_notes(self._scores, self.labels, self._blocks)
         return Table(
             f"Transcripts on {first.benchmark}#{first.benchmark_version}",
@@ -90,7 +93,7 @@ class SideBySide:
 
     def _metric(self, name: str) -> Table:
         """One metric by round; a block of rows by what was ranked."""
-        rounds = range(1, max(rounds_of(score).last for score in self._scores) + 1)
+        rounds = range(1, max(each.last for each in self._rounds) + 1)
         with_intervals = self._reports[0].intervals is not None
         rows = []
         for place in chain.from_iterable(self._blocks.values()):
@@ -114,25 +117,21 @@ def _cells(report: Report, metric: str) -> Iterable[Cell]:
     return value_cells(metric, [report.score.metrics.get(metric), *ends])
 
 
-def _choices(score: ScoreReport) -> dict[str, Any]:
-    return dict(rounds_of(score).choices)
-
-
 def dialogue_labels(scores: Sequence[ScoreReport]) -> list[str]:
     """Names that tell dialogues apart: by what differs of method, user and settings, else by the file.
 
     Of settings that differ, those are named that are not as they are by themselves.
     """
     differing = differing_choices(scores)
-    methods = [score.method for score in scores]
-    users = [rounds_of(score).user for score in scores]
+    several_methods = len({score.method for score in scores}) > 1
+    several_users = len({rounds_of(score).user for score in scores}) > 1
     labels = []
-    for method, user, score in zip(methods, users, scores, strict=True):
-        parts = [method] if len(set(methods)) > 1 else []
-        parts += [user] if len(set(users)) > 1 else []
-        unusual = rounds_of(score).unusual
-        parts += [f"{name}={_choices(score)[name]}" for name in differing if name in unusual]
-        labels.append(", ".join(parts) or method)
+    for score in scores:
+        rounds = rounds_of(score)
+        parts = [score.method] if several_methods else []
+        parts += [rounds.user] if several_users else []
+        parts += [f"{name}={rounds.choices[name]}" for name in differing if name in rounds.unusual]
+        labels.append(", ".join(parts) or score.method)
     return distinct_labels(labels, [score.file for score in scores])
 
 
@@ -155,5 +154,5 @@ def distinct_labels(labels: Sequence[str], files: Sequence[str]) -> list[str]:
 
 def differing_choices(scores: Sequence[ScoreReport]) -> list[str]:
     """Names of the settings in which dialogues differ."""
-    listed = [_choices(score) for score in scores]
+    listed = [rounds_of(score).choices for score in scores]
     return [name for name in listed[0] if any(each[name] != listed[0][name] for each in listed)]

@@ -9,7 +9,7 @@ import numpy as np
 
 from cir_metrics.resampling import DRAWS, LEVEL, SEED, bootstrap_medians, percentile_interval
 from cir_metrics.sums import FloatArray
-from submissions.scoring.samples import NO_MEANS, Sample, bootstrapped_means, resampled_metrics
+from submissions.scoring.samples import Sample, bootstrapped_means, resampled_metrics
 from submissions.scoring.score_report import shown_value
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def intervals(
 def _medians(sample: Sample, draws: int, seed: int) -> FloatArray:
     """The median of the ranks that `mean_rank` is the mean of, in each draw; over a suite, their mean."""
     total = np.zeros(draws)
-    for part, share in zip(sample.parts, sample.weights(NO_MEANS[0]), strict=True):
+    for part, share in zip(sample.parts, sample.weights("median_rank"), strict=True):
         ranks = part.values["mean_rank"]
         total += share * bootstrap_medians(ranks, draws=draws, seed=seed, key=part.benchmark.id)
     return total

@@ -16,6 +16,7 @@ import numpy as np
 
 from cir_datasets.registry.schema import main_metric_terms, member_metric
 from cir_datasets.registry.suites import member_shares
+from cir_metrics.catalogue import NO_MEANS
 from cir_metrics.errors import CallError
 from cir_metrics.resampling import DRAWS, SEED, bootstrap_means, check_draws
 from cir_metrics.significance import NEAR
@@ -24,9 +25,6 @@ from cir_metrics.sums import FloatArray, exact_means
 if TYPE_CHECKING:
     from submissions.scoring.evidence import Evidence
     from submissions.scoring.score_report import ScoreReport
-
-NO_MEANS = ("median_rank", "censored")
-"""Numbers of a report that are not means over queries: a median, and a count."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from cir_datasets.registry.schema import is_micro, main_metric_terms
-from cir_metrics.catalogue import Signature
+from cir_metrics.catalogue import Signature, is_rank
 from cir_metrics.errors import CallError
 from cir_metrics.sums import exact_mean
 from submissions.rank_file.findings import Finding
@@ -90,9 +90,8 @@ class ScoreReport:
         from cir_datasets.common.terminal import Cell, Table
         from cir_datasets.pages import object_html
 
-        reports = (*self.runs, self) if self.runs else (self,)
         tables = []
-        for each in reports:
+        for each in (*self.runs, self):
             values = {**each.metrics, **each.extra}
             signatures = {name: each.signature_text(name) for name in values}
             shared = set(signatures.values()) if len(set(signatures.values())) == 1 else set()
@@ -144,7 +143,6 @@ class ScoreReport:
         """
         import pandas as pd
 
-        reports = (*self.runs, self) if self.runs else (self,)
         if per_query:
             rows = []
             for each in self.parts:
@@ -167,7 +165,7 @@ class ScoreReport:
                     "answered": each.answered,
                     "signature": each.signature_text(name),
                 }
-                for each in reports
+                for each in (*self.runs, self)
                 for name, value in {**each.metrics, **each.extra}.items()
             ]
         )
@@ -321,16 +319,6 @@ def signature_notes(signatures: Mapping[str, object]) -> list[str]:
     if len(together) == 1:
         return [f"signature: {text}" for text in together]
     return [f"signature of {', '.join(metrics)}: {text}" for text, metrics in together.items()]
-
-
-def is_rank(metric: str) -> bool:
-    """Whether a metric is a rank or a count, and not a fraction that is shown in per cent.
-
-    Example:
-        >>> is_rank("mean_rank"), is_rank("recall@5")
-        (True, False)
-    """
-    return metric.partition("@")[0] in ("mean_rank", "median_rank", "censored")
 
 
 def signed(metric: str, value: float) -> str:
