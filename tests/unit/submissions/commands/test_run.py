@@ -60,10 +60,7 @@ def test_a_run_can_be_compressed_and_names_the_next_command(tmp_path: Path) -> N
     done = cir(*SESSIONS, "--aggregation", "weighted", "--alpha", "0.5", "--out", str(out))
     assert done.exit_code == 0, done.output
     assert done.stdout == f"{out}\n"
-    assert done.stderr.splitlines() == [
-        "image_only_pixels: ranking shapes/multiturn_val ...",
-        f"Where it stands: cir score {out}",
-    ]
+    says(done.stderr, f"image_only_pixels: ranking shapes/multiturn_val ... cir score {out}")
     found = submissions.read(out)
     assert found.method.aggregation == "weighted (alpha 0.5)"
     assert gzip.decompress(out.read_bytes()) == found.to_json()
@@ -81,13 +78,11 @@ WEIGHTLESS, ENCODED = [*BASELINES, "--encoder", "none"], [*BASELINES, "--encoder
     [
         (["--all-baselines", "--alpha", "0.5"], CirError, "--alpha is for one --method."),
         (["--all-baselines", "--aggregation", "latest"], CirError, "--aggregation is for one --method."),
-        (["--method", "random", "--search", "hnsw"], MethodError, "has no use for --search"),
         ([*RANDOM, "--encoder", "a/b", "--dtype", "float16"], MethodError, "no use for --encoder, --dtype."),
         (["--method", "cirevl", "--prompts", "folder"], CallError, "--prompts are those of a --language."),
         ([*WEIGHTLESS, "--language", "nope"], MethodError, "and none has a use for --language. Fix: "),
         ([*WEIGHTLESS, "--search", "hnsw"], MethodError, "a use for --search."),
         ([*BASELINES, "--encoder", "pixels"], EncoderError, "use --method image_only_pixels, text_only_"),
-        (["--method", "image_only", "--encoder", "pixels"], EncoderError, "use --method image_only_pixels, "),
         (["--method", "image_only", "--encoder", "none"], EncoderError, "or --all-baselines with --encoder "),
         (["--method", "concat"], MethodError, "concat needs weights of its own. Fix: add --checkpoint"),
         (["--method", "image_onyl"], UnknownNameError, "Did you mean 'image_only'?"),
@@ -95,8 +90,6 @@ WEIGHTLESS, ENCODED = [*BASELINES, "--encoder", "none"], [*BASELINES, "--encoder
         ([*ENCODED, "--caption-rule", "zzz"], UnknownNameError, "no caption rule 'zzz'."),
         ([*BASELINES, "--encoder", "shapes", "--revision", "z"], MethodError, "only names on the Hub have"),
         (["--method", "random", "--aggregation", "lates"], UnknownNameError, "Did you mean 'latest'?"),
-        (["--method", "not_there:Method"], MethodError, "not_there:Method cannot be imported"),
-        (["--method", "random", "--k", "0"], MethodError, "k=0; a ranking holds 1 to 1,000 images"),
     ],
 )
 def test_a_wrong_call_is_refused_before_anything_is_ranked(
@@ -128,13 +121,8 @@ def test_where_to_write_is_looked_at_before_the_work(tmp_path: Path, name: str, 
     done = cir(*(ranked if command == "run" else ["fuse", "nosuch.json"]), "--out", str(tmp_path / name))
     assert done.exit_code != 0
     assert isinstance(done.exception, CallError)
-    wanted = {
-        "folder": f"--out {tmp_path / 'folder'} is a folder. Fix: name a file, such as ",
-        "file/run.json": f"--out: {tmp_path / 'file'} is a file, not a folder. Fix: ",
-    }.get(
-        name, f"--out {tmp_path / name}: the native format is written, as .json or .json.gz. Fix: name it so"
-    )
-    assert str(done.exception).startswith(wanted)
+    said = {"folder": "folder is a folder", "file/run.json": "file is a file, not a folder"}
+    says(done.exception, "--out", said.get(name, "the native format is written"), "Fix: ")
     assert sorted(tmp_path.rglob("*")) == before
 
 
@@ -143,9 +131,7 @@ def test_all_baselines_want_a_folder(tmp_path: Path) -> None:
     baselines = ["run", "-b", "shapes/val", "--all-baselines", "-e", "none"]
     done = cir(*baselines, "--out", str(tmp_path / "run.json"))
     assert isinstance(done.exception, CallError)
-    assert str(done.exception) == (
-        f"--out: {tmp_path / 'run.json'} is a file, not a folder. Fix: name a folder, or a file in one."
-    )
+    says(done.exception, f"--out: {tmp_path / 'run.json'} is a file, not a folder. Fix: name a folder")
     assert done.stderr == ""
     assert (tmp_path / "run.json").read_text() == "kept"
 
@@ -169,11 +155,7 @@ def test_skipped_images_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     given = ["--images", str(folder), "--workers", "0", "--out", str(tmp_path / "run.json")]
     done = cir("run", "-b", benchmark.id, "-m", "text_only", "-e", "plain", "--skip-missing", *given)
     assert done.exit_code == 0, done.output
-    says(
-        done.stderr.splitlines()[1],
-        f"{benchmark.id}: 2 images missing or unreadable",
-        "ranked behind all others",
-    )
+    says(done.stderr, f"{benchmark.id}: 2 images missing or unreadable ... ranked behind all others")
 
 
 def test_all_baselines_report_how_many_questions_the_language_backend_answered(
@@ -305,12 +287,7 @@ def test_the_card_of_a_re_ranker_is_shown() -> None:
 def test_a_class_of_the_working_directory_is_shown_as_it_is_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    source = (
-        "class Shown:\n"
-        '    """Ranks as the gallery lies."""\n\n'
-        "    def method(self): ...\n\n"
-        "    def rank(self, turns, gallery, k): ...\n"
-    )
+    source = 'class Shown:\n    """Ranks as the gallery lies."""\n    method = rank = lambda self, *_: None\n'
     (tmp_path / "shown_here.py").write_text(source, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [path for path in sys.path if path not in ("", str(tmp_path))])

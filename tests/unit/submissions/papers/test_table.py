@@ -114,20 +114,14 @@ def test_circleds_tables_are_a_member_by_turn_then_final_recall_and_auc_by_subse
     assert len(tables) == 11
     turns = ("Hits@10 Turn 1", "Hits@10 Turn 2", "Hits@10 Turn 3", "Final Recall@10", "AUC")
     assert [table.columns for table in tables[:9]] == [("Method", *turns)] * 9
-    assert [table.title.partition(" (")[0] for table in tables[9:]] == [
-        "CIRCLED, Final Recall@10",
-        "CIRCLED, AUC over Hits@10",
-    ]
+    titles = [table.title.partition(" (")[0] for table in tables[9:]]
+    assert titles == ["CIRCLED, Final Recall@10", "CIRCLED, AUC over Hits@10"]
     codes = ("fdt", "fdv", "fst", "fsv", "ftt", "ftv", "crt", "crv", "cov", "Mean")
     for place in (9, 10):
         assert tables[place].columns == ("Method", *codes)
         assert list(cells(made, place)["All"].values())[1:] == ["100.00"] * 10
-        assert cells(made, place)["But one"] == {
-            "Method": "But one",
-            **dict.fromkeys(codes, "100.00"),
-            "crv": "0.00",
-            "Mean": "88.89",
-        }
+        missed = {"Method": "But one", "crv": "0.00", "Mean": "88.89"}
+        assert cells(made, place)["But one"] == {**dict.fromkeys(codes, "100.00"), **missed}
     assert list(cells(made, 7)["But one"].values())[1:] == ["0.00"] * 5
 
 

@@ -48,52 +48,40 @@ def test_a_session_without_turns_is_read_back(to: str, rankings: dict[str, Any])
     assert dict(found.rankings) == rankings
 
 
-def test_a_trec_run_names_all_that_it_leaves_out() -> None:
-    assert notes(document(backbone="ViT", notes="remark"), "trec") == [
-        "the benchmark cirr/val, version 1, is left out: reading the file needs --benchmark.",
-        "of the method a TREC run holds the name only: backbone, notes are left out.",
-        'the method\'s name is written as the tag "CLIP_sum".',
-    ]
-    empty = {**document(name="toy"), "rankings": {"100": [], "101": ["im1"]}}
-    assert notes(empty, "trec") == [
-        "the benchmark cirr/val, version 1, is left out: reading the file needs --benchmark.",
-        "1 ranking without images left out: a TREC run has no line for that.",
-    ]
-    assert notes(b"q Q0 a 1 0.5 toy\n", "native") == [
-        "the scores of the TREC run are left out: a rank file holds the order only."
-    ]
+CIRCO, DRESS, HIDDEN = worlds.circo(), FASHIONIQ[0], worlds.cirr("test1")
+DRESSES = worlds.fashioniq_bundle([DRESS])["runs"][0]
+SERVED = submissions.convert([worlds.as_bytes(DRESSES)], "fashioniq", benchmark=DRESS)[0].content
+EMPTY = {"100": [], "101": ["im1"]}
+LONGER = document() | worlds.cirr_document(CIRR, 55) | {"method": {"name": "CLIP sum"}}
+LONGER["subset_rankings"]["100"].append("im4")
 
 
-def test_files_of_servers_name_all_that_they_leave_out() -> None:
-    longer = {**document(), "rankings": worlds.cirr_document(CIRR, 55)["rankings"]}
-    longer["subset_rankings"]["100"].append("im4")
-    judged, *others = notes(longer, "cirr-server")
-    says(judged, "judges cirr/test1 alone", "answers cirr/val", "Fix: score it with  cir score")
-    assert others == [
-        "the benchmark cirr/val, version 1, is left out: reading the file needs --benchmark.",
-        'the method "CLIP sum" is left out: cirr-server has no place for it.',
-        "6 rankings cut to the first 50 images, which is all that cirr-server takes.",
-        "1 ranking of a subset cut to the first 3 images.",
-    ]
-    circo = worlds.circo()
-    judged, *others = notes(worlds.circo_document(circo), "circo-server", circo)
-    says(judged, "judges circo/test alone", "answers circo/val")
-    assert others == [
-        "the benchmark circo/val, version 1, is left out: reading the file needs --benchmark.",
-        'the method "toy" is left out: circo-server has no place for it.',
-    ]
-    dress = FASHIONIQ[0]
-    single = worlds.fashioniq_bundle([dress])["runs"][0]
-    assert notes(single, "fashioniq", dress) == [
-        "the benchmark fashioniq/dress_val, version 1, is left out: reading the file needs --benchmark.",
-        'the method "toy" is left out: fashioniq has no place for it.',
-    ]
-    # A split that its server judges goes there without that warning.
-    hidden = worlds.cirr("test1")
-    assert not any("judges" in note for note in notes(worlds.cirr_document(hidden), "cirr-server", hidden))
-    # What never had a method loses none.
-    (served,) = submissions.convert([json.dumps(single).encode()], "fashioniq", benchmark=dress)
-    assert notes(served.content, "fashioniq", dress) == []
+@pytest.mark.parametrize(
+    ("content", "to", "benchmark", "count", "text"),
+    [
+        (document(backbone="ViT", notes="x"), "trec", CIRR, 3, 'backbone, notes are ... tag "CLIP_sum"'),
+        (document(name="toy") | {"rankings": EMPTY}, "trec", CIRR, 2, "cirr/val, ... 1 ranking without"),
+        (b"q Q0 a 1 0.5 toy\n", "native", CIRR, 1, "the scores of the TREC run are left out"),
+        (
+            LONGER,
+            "cirr-server",
+            CIRR,
+            5,
+            'judges cirr/test1 ... "CLIP sum" ... 6 rankings ... 1 ranking of a',
+        ),
+        (worlds.circo_document(CIRCO), "circo-server", CIRCO, 3, 'judges circo/test alone ... method "toy"'),
+        # A split that its server judges goes there without that warning; what never had a method loses none.
+        (worlds.cirr_document(HIDDEN), "cirr-server", HIDDEN, 2, 'cirr/test1, version 1, ... method "toy"'),
+        (DRESSES, "fashioniq", DRESS, 2, 'fashioniq/dress_val, version 1, ... method "toy"'),
+        (SERVED, "fashioniq", DRESS, 0, ""),
+    ],
+)
+def test_what_a_format_cannot_hold_is_named(
+    content: Any, to: str, benchmark: Any, count: int, text: str
+) -> None:
+    found = notes(content, to, benchmark)
+    assert len(found) == count, found
+    says("\n".join(found), text)
 
 
 @pytest.mark.parametrize(("to", "times"), [("native", 1), ("lines", 1), ("trec", 2)])

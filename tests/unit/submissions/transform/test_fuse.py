@@ -122,10 +122,7 @@ def test_bundles_are_fused_member_by_member() -> None:
             assert ranking == by_fractions([given, given[::-1]], 60, 50, query)
     with pytest.raises(FusionError) as caught:
         submissions.fuse([as_bytes(one), as_bytes(one["runs"][0])], known)
-    says(
-        caught,
-        "answers fashioniq/val ... answers fashioniq/dress_val ... Fix: fuse rank files of one benchmark",
-    )
+    says(caught, "answers fashioniq/val ... answers fashioniq/dress_val ... Fix: fuse rank files of one")
 
 
 def with_method(**fields: Any) -> bytes:
@@ -289,13 +286,7 @@ def test_the_name_says_what_is_written(tmp_path: Path) -> None:
     for other in ("fused.parquet", "fused.jsonl", "fused.trec.gz"):
         refused = fuse(other)
         assert isinstance(refused.exception, CallError)
-        says(
-            refused.exception,
-            f"--out {tmp_path / other}",
-            "native format is written",
-            "Fix: name",
-            "cir convert",
-        )
+        says(refused.exception, f"--out {tmp_path / other} ... native format is written ... Fix: name it so")
         assert not (tmp_path / other).exists()
 
 
