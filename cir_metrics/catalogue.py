@@ -82,10 +82,8 @@ METRICS: Mapping[str, MetricEntry] = _read()
 """Module name -> entry, in the order in which they are listed everywhere."""
 
 _BY_PRINTED = {entry.printed: entry for entry in METRICS.values()}
-_BESIDE = {"median_rank": "mean_rank", "censored": "mean_rank"}
-"""Results that come with another metric's -> that metric."""
-NO_MEANS = tuple(_BESIDE)
-"""Numbers that are not means over queries: a median, and a count."""
+NO_MEANS = {"median_rank": "mean_rank", "censored": "mean_rank"}
+"""Numbers that are no means over queries, a median and a count -> the metric that they come with."""
 BY_TURN = ("hits_at_k", "recall_at_k", "map_at_k", "mean_rank")
 """Metrics that have a value a turn: the first in any session, the others where each round of a dialogue is
 ranked and measured by itself."""
@@ -111,7 +109,7 @@ def parse_metric(printed: str) -> tuple[str, int | None]:
     """
     match = _PRINTED.fullmatch(printed)
     name = match["name"] if match else printed.partition("@")[0]
-    entry = _BY_PRINTED.get(name) or METRICS.get(_BESIDE.get(name, ""))
+    entry = _BY_PRINTED.get(name) or METRICS.get(NO_MEANS.get(name, ""))
     if entry is None or match is None:
         raise UnknownNameError(_unknown(printed, name))
     if match["turn"] is not None and entry.name not in BY_TURN:
@@ -133,16 +131,6 @@ def parse_metric(printed: str) -> tuple[str, int | None]:
             f"{printed!r}: k={k}; a cutoff is 1 or more. Fix: ask for {entry.printed}@1 or more."
         )
     return entry.name, k
-
-
-def is_rank(printed: str) -> bool:
-    """Whether a metric is a rank or a count, and not a fraction that is shown in per cent.
-
-    Example:
-        >>> is_rank("mean_rank"), is_rank("median_rank"), is_rank("recall@5")
-        (True, True, False)
-    """
-    return printed.partition("@")[0] in ("mean_rank", *NO_MEANS)
 
 
 def reads_subset(printed: str) -> bool:
@@ -199,7 +187,7 @@ _IN_TABLES = {"r": "recall", "rs": "recall_subset", "r_s": "recall_subset", "r_s
 
 
 def _unknown(printed: str, name: str) -> str:
-    known = [*_BY_PRINTED, *_BESIDE]
+    known = [*_BY_PRINTED, *NO_MEANS]
     name = _IN_TABLES.get(name.casefold(), name.casefold())
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     if not near and name in METRICS:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from cir_metrics.catalogue import is_rank, parse_metric
+from cir_metrics.catalogue import parse_metric
 from cir_metrics.errors import CirError, UnknownNameError
 from leaderboard import boards
 from leaderboard.boards import Board
@@ -31,6 +31,7 @@ from leaderboard.standings.blocks import UNVERIFIED, Reference, reference_words
 from leaderboard.submission import Event, Submission
 from leaderboard.views import method_name, results_from, submission_view, why_not_listed
 from submissions.report.grouping import Grouping
+from submissions.scoring.score_report import is_rank
 
 _MOST_METRICS = 16
 """Of an entry with more metrics those of the board are shown, the others on a click."""

@@ -9,12 +9,13 @@ from importlib import resources
 from markupsafe import Markup
 
 from cir_datasets.registry.schema import member_metric
-from cir_metrics.catalogue import METRICS, MetricEntry, is_rank, parse_metric
+from cir_metrics.catalogue import METRICS, MetricEntry, parse_metric
 from cir_metrics.errors import CirError, UnknownNameError, did_you_mean
 from leaderboard import boards
 from leaderboard.boards import Board
 from leaderboard.pages.markdown import html_of
 from leaderboard.pages.site import Page
+from submissions.scoring.score_report import is_rank
 
 _FIRST = ("Definition", "Equation", "The equation and the released code differ")
 _TRAPS = ("Limits", "Other names, other definitions")

@@ -15,7 +15,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cir_metrics.catalogue import is_rank
 from leaderboard.boards import coarse
 from leaderboard.errors import GroundTruthError
 
@@ -220,7 +219,7 @@ def aggregates(report: Mapping[str, Any], benchmark: Benchmark) -> dict[str, Any
         report: as JSON values.
         benchmark: with its ground truth.
     """
-    from submissions.scoring.score_report import main_value
+    from submissions.scoring.score_report import is_rank, main_value
 
     lengths = benchmark.column("num_turns") if benchmark.multi_turn else []
 

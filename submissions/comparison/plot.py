@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cir_datasets.common.plots import INK, QUIET, empty_figure, quiet_axes
-from cir_metrics.catalogue import is_rank
 from cir_metrics.errors import CallError
 from submissions.report.plots import PADS, plot_path, save_plot
-from submissions.scoring.score_report import signed
+from submissions.scoring.score_report import is_rank, signed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

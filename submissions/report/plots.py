@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from cir_datasets.common.plots import DPI, INK, QUIET, empty_figure, percent_axes, quiet_axes
-from cir_metrics.catalogue import is_rank
 from cir_metrics.errors import CallError
 from submissions.errors import SubmissionError
-from submissions.scoring.score_report import rounds_of
+from submissions.scoring.score_report import is_rank, rounds_of
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from cir_datasets.registry.schema import is_micro, main_metric_terms
-from cir_metrics.catalogue import Signature, is_rank
+from cir_metrics.catalogue import NO_MEANS, Signature
 from cir_metrics.errors import CallError
 from cir_metrics.sums import exact_mean
 from submissions.rank_file.findings import Finding
@@ -319,6 +319,16 @@ def signature_notes(signatures: Mapping[str, object]) -> list[str]:
     if len(together) == 1:
         return [f"signature: {text}" for text in together]
     return [f"signature of {', '.join(metrics)}: {text}" for text, metrics in together.items()]
+
+
+def is_rank(printed: str) -> bool:
+    """Whether a metric is a rank or a count, and not a fraction that is shown in per cent.
+
+    Example:
+        >>> is_rank("mean_rank"), is_rank("median_rank"), is_rank("recall@5")
+        (True, True, False)
+    """
+    return printed.partition("@")[0] in ("mean_rank", *NO_MEANS)
 
 
 def signed(metric: str, value: float) -> str:

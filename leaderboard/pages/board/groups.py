@@ -7,7 +7,6 @@ from typing import Any
 
 from cir_datasets.common.terminal import Cell, Table
 from cir_datasets.pages import table_values
-from cir_metrics.catalogue import is_rank
 from leaderboard.boards import Board, main_of_member
 from leaderboard.inspection.hits import main_cutoff, turn_word
 from leaderboard.inspection.numbers import MemberNumbers
@@ -15,7 +14,7 @@ from leaderboard.pages.figures import chance, with_interval
 from leaderboard.pages.labels import metric_label, ranked_by_heading
 from leaderboard.pages.plots import Bars, Curve, Point, bars_svg, curve_svg
 from leaderboard.views import method_name
-from submissions.scoring.score_report import shown_value
+from submissions.scoring.score_report import is_rank, shown_value
 
 
 def aspects(board: Board, found: Sequence[tuple[str, MemberNumbers]], asked: str = "") -> dict[str, Any]:
