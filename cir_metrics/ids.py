@@ -166,7 +166,13 @@ def check_ids(
         named = at or (lambda place: f"{where}[{place}]")
         ids = [check_id(each, named(place), of) for place, each in enumerate(ids)]
     if distinct and len(set(ids)) != len(ids):
-        raise InputError(_repeated(ids, where, what))
+        first: dict[str, int] = {}
+        for place, image_id in enumerate(ids):
+            if first.setdefault(image_id, place) != place:
+                raise InputError(
+                    f"{where}[{place}] is {image_id!r}, which stands at [{first[image_id]}] already; a "
+                    f"{what} names an image once. Fix: keep the first."
+                )
     return ids
 
 
@@ -221,18 +227,6 @@ def is_text(ids: Sequence[Any]) -> bool:
         except UnicodeEncodeError:
             return False
     return True
-
-
-def _repeated(ids: Sequence[str], where: str, what: str) -> str:
-    seen: dict[str, int] = {}
-    for position, image_id in enumerate(ids):
-        if image_id in seen:
-            return (
-                f"{where}[{position}] is {image_id!r}, which stands at [{seen[image_id]}] already; a {what} "
-                "names an image once. Fix: keep the first."
-            )
-        seen[image_id] = position
-    return f"{where} names an image twice. Fix: keep the first."
 
 
 def quoted(value: object) -> str:
@@ -336,28 +330,6 @@ def _plainest(text: str) -> str:
         return text.lstrip("0") or text
     *_, shortest = (text, *_tails(text))
     return shortest.lstrip("0") or shortest
-
-
-def respelled(
-    rankings: Sequence[list[str]], known: Collection[str]
-) -> tuple[list[list[str]], tuple[int, str] | None]:
-    """Rankings in the spelling of the known ids, and the first that then names an image twice, with it.
-
-    Example:
-        >>> respelled([["a.png", "b"], ["a", "x/a"]], {"a"})
-        ([['a', 'b'], ['a', 'a']], (1, 'a'))
-    """
-    changed = spellings(set().union(*rankings), known)
-    if not changed:
-        return list(rankings), None
-    written = [
-        ids if changed.keys().isdisjoint(ids) else [changed.get(each, each) for each in ids]
-        for ids in rankings
-    ]
-    for place, ids in enumerate(written):
-        if ids is not rankings[place] and len(set(ids)) < len(ids):
-            return written, (place, next(each for n, each in enumerate(ids) if each in ids[:n]))
-    return written, None
 
 
 def stranger(rankings: Sequence[Sequence[str]], known: Set[str]) -> tuple[str, bool] | None:

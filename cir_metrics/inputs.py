@@ -18,11 +18,10 @@ from cir_metrics.ids import (
     check_list,
     order_fault,
     quoted,
-    respelled,
     spellings,
     stranger,
 )
-from cir_metrics.pairing import QUERY, answered_once, frame_rows, paired, query_of, warn_of_padding
+from cir_metrics.pairing import QUERY, SESSION, answered_once, frame_rows, paired, query_of, warn_of_padding
 from cir_metrics.sums import is_whole
 
 Reference = dict[str, Any]
@@ -110,13 +109,17 @@ def check_reference(value: object, where: str, fields: Sequence[str]) -> Referen
         )
     is_row = not _ROW_MARKS.isdisjoint(value) or (QUERY in value and _PLAIN.isdisjoint(value))
     given = _pick(value) if is_row else value
+    names: dict[str, str] = {}
     if not is_row:
         _refuse_unknown(value, where)
+    else:
+        names = {**_ROW_FIELDS, **(_SESSION_FIELDS if "ground_truth_ids" in value else {})}
     checked: Reference = {}
     for field in fields:
+        name = names.get(field, field)
         if field not in given:
-            raise InputError(_missing(value, where, field, is_row))
-        checked[field] = _check_field(field, given[field], f"{where}[{_key(value, field, is_row)!r}]")
+            raise InputError(_missing(value, where, name, is_row))
+        checked[field] = _check_field(field, given[field], f"{where}[{name!r}]")
     if given.get("gallery") is not None:
         checked["gallery"] = _check_field("gallery", given["gallery"], f"{where}['gallery']")
         outside = ids_of(checked).difference(checked["gallery"])
@@ -179,14 +182,19 @@ class Inputs:
         """
         column = self.columns[name]
         known = set().union(*map(ids_of, self.references))
-        places = [(n, t) for n, turns in enumerate(column) for t in range(len(turns))] if by_turn else []
-        lists, twice = respelled([column[n][t] for n, t in places] if by_turn else column, known)
-        if twice is not None:
-            where = "][".join(map(str, places[twice[0]])) if by_turn else twice[0]
-            raise InputError(
-                f"{name}[{where}] names {twice[1]!r} twice, spelled in two ways. Fix: keep the first."
-            )
-        odd = stranger(lists, known)
+        lists = [ranking for turns in column for ranking in turns] if by_turn else column
+        changed = spellings(set().union(*lists), known)
+
+        def spelled(ranking: list[str], where: str) -> list[str]:
+            if changed.keys().isdisjoint(ranking):
+                return ranking
+            written = [changed.get(each, each) for each in ranking]
+            if len(set(written)) < len(written):
+                twice = next(each for n, each in enumerate(written) if each in written[:n])
+                raise InputError(f"{where} names {twice!r} twice, spelled in two ways. Fix: keep the first.")
+            return written
+
+        odd = None if changed else stranger(lists, known)
         if odd is not None:
             said = (
                 f"no ranking holds any of the {len(known):,} ids that references name: {odd[0]!r} stands "
@@ -195,9 +203,13 @@ class Inputs:
             if odd[1]:
                 raise InputError(said)
             warnings.warn(said, stacklevel=3)
-        turns = iter(lists)
-        spelled = [[next(turns) for _ in session] for session in column] if by_turn else lists
-        return replace(self, columns={**self.columns, name: spelled})
+        respelled: list[Any] = [
+            [spelled(turn, f"{name}[{n}][{number}]") for number, turn in enumerate(answer)]
+            if by_turn
+            else spelled(answer, f"{name}[{n}]")
+            for n, answer in enumerate(column)
+        ]
+        return replace(self, columns={**self.columns, name: respelled})
 
     def once(self, before: Mapping[str, int] | None = None, first: int = 0) -> tuple[Inputs, dict[str, int]]:
         """Without what is there twice, answer and reference; and by query a hash of both, for a later call.
@@ -389,12 +401,9 @@ def _refuse_unknown(value: Mapping[str, Any], where: str) -> None:
             raise InputError(f"{where} has the unknown key {key!r}.{hint} Fix: use {_listed(FIELDS)}.")
 
 
-def _missing(value: Mapping[str, Any], where: str, field: str, is_row: bool) -> str:
+def _missing(value: Mapping[str, Any], where: str, name: str, is_row: bool) -> str:
     if not is_row:
-        return (
-            f"{where} lacks {field!r}. Fix: add it; cir_metrics.references(rows) takes it from a benchmark."
-        )
-    name = _key(value, field, is_row)
+        return f"{where} lacks {name!r}. Fix: add it; cir_metrics.references(rows) takes it from a benchmark."
     if name in value:
         return (
             f"{where}{_row_name(value)}: {name!r} is {'null' if value[name] is None else 'empty'}. Fix: use "
@@ -403,21 +412,8 @@ def _missing(value: Mapping[str, Any], where: str, field: str, is_row: bool) -> 
     return f"{where}{_row_name(value)} lacks {name!r}. Fix: pass a row of a benchmark that has this metric."
 
 
-def _key(value: Mapping[str, Any], field: str, is_row: bool) -> str:
-    if not is_row:
-        return field
-    return (
-        "ground_truth_ids"
-        if field == "positives" and "ground_truth_ids" in value
-        else _ROW_FIELDS.get(field, field)
-    )
-
-
 def _row_name(row: Mapping[str, Any]) -> str:
-    for name in ("query_id", "session_id"):
-        if name in row:
-            return f" ({name} {row[name]!r})"
-    return ""
+    return next((f" ({name} {row[name]!r})" for name in (QUERY, SESSION) if name in row), "")
 
 
 def _listed(names: Sequence[str]) -> str:
