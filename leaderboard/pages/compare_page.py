@@ -82,12 +82,7 @@ def page(site: Site, query: Mapping[str, str]) -> Page:
 
 
 def _listed(site: Site, submission_id: str) -> Chosen:
-    """An entry that stands on a board.
-
-    Raises:
-        UploadRefusedError: there is no such submission, or not everybody may read it.
-        UnknownNameError: it is not listed on a board.
-    """
+    """An entry that stands on a board and that everybody may read; else an error says why not."""
     submission = readable(site.server, NOBODY, submission_id)
     board = boards.board(submission.board)
     for row in site.server.tables.of(board).view["rows"]:

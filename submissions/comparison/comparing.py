@@ -260,7 +260,7 @@ def _compared(reports: Sequence[ScoreReport], wanted: Sequence[str] | None) -> t
     """Names of what is compared, and what is to be said about those that are not."""
     listed = [resampled_metrics(report) for report in reports]
     common = [name for name in listed[0] if all(name in each for each in listed)]
-    check_comparable(reports, [name for name in common if name in reports[0].signatures])
+    check_comparable(reports)
     if wanted is not None:
         for name in wanted:
             if name not in common:

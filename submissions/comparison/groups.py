@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cir_metrics.errors import InputError
 from cir_metrics.resampling import ALPHA, DRAWS, SEED, check_draws, check_share, check_values
 from cir_metrics.significance import NEAR, PairedTests, holm
 from cir_metrics.sums import FloatArray, exact_means
@@ -34,8 +33,7 @@ class GroupTest:
     Args:
         against: place of the leader that it was tested against: its own, or where it leads a group or stands
             beside one that does, that of the group above.
-        p: of the test.
-        adjusted: the same by Holm's correction over the tests of all methods but the best.
+        p: of the test; `adjusted` by Holm's correction over the tests of all methods but the best.
     """
 
     against: int
@@ -45,10 +43,9 @@ class GroupTest:
 
 @dataclass(frozen=True)
 class Groups:
-    """Rank groups of methods, in the order in which these were given.
+    """Rank groups of methods, in the order in which these were given, from 1 on.
 
     Args:
-        group: of each method, 1, 2, ...
         decided: by which test; None for the best, which is not tested.
         settled: whether Holm's correction over these tests rejects just those that begin a group. If not, it
             rejects more, and what it rejects beyond is left in its group.
@@ -106,7 +103,7 @@ def leader_groups(
         known: `Groups.tests` of an earlier call, which are not made again; the result is the same.
 
     Raises:
-        InputError: no methods, values of different lengths or not finite, alpha or draws out of range.
+        InputError: values are not finite, alpha or draws are out of range.
 
     Example:
         >>> best, same, worse = np.ones(40), np.arange(40) > 0, np.arange(40) > 19
@@ -116,12 +113,6 @@ def leader_groups(
     """
     check_share(alpha, "alpha", "a level of significance", ALPHA)
     check_draws(draws)
-    sizes = [np.shape(each) for each in values]
-    if not sizes or len(sizes[0]) != 1 or set(sizes) != {sizes[0]}:
-        raise InputError(
-            f"values have the shapes {sorted(set(sizes))}. "
-            "Fix: pass one method or more, each with one value for each of the same queries."
-        )
     matrix = check_values(np.stack(values, axis=1), "values")
     m = matrix.shape[1] - 1
     while m > alpha * (1 + draws):
@@ -134,14 +125,9 @@ def leader_groups(
         if len(looser.rejected) < len(looser.begins):
             break
         walk = looser
-    methods = range(len(values))
-    return Groups(
-        group=tuple(walk.group[method] for method in methods),
-        decided=tuple(walk.tests.get(method) for method in methods),
-        settled=walk.settled,
-        draws=draws,
-        tests=pairs.known,
-    )
+    group = tuple(walk.group[method] for method in range(m + 1))
+    decided = tuple(walk.tests.get(method) for method in range(m + 1))
+    return Groups(group, decided, walk.settled, draws, pairs.known)
 
 
 class _Walk:
@@ -186,19 +172,17 @@ class _Pairs:
 
     def p(self, leading: Step, step: Step, later: Sequence[Step]) -> float:
         """The largest p-value of a method of one step and one of another; `later` may be tested next."""
-        return max(self._p(*pair, self._next(leading, later)) for pair in itertools.product(leading, step))
-
-    def _p(self, one: int, other: int, ahead: Iterator[int]) -> float:
-        name = self._name(one, other)
-        if name not in self.known:
-            p = self._earlier.get(name)
-            self.known[name] = self._tests.test(one, other, ahead).p if p is None else p
-        return self.known[name]
+        pairs = {self._name(*pair): pair for pair in itertools.product(leading, step)}
+        for name, pair in pairs.items():
+            if name not in self.known:
+                p = self._earlier.get(name)
+                self.known[name] = self._tests.test(*pair, self._next(leading, later)).p if p is None else p
+        return max(self.known[name] for name in pairs)
 
     def _next(self, leading: Step, later: Sequence[Step]) -> Iterator[int]:
         """The methods right behind whose tests are not known either."""
         for step in later:
-            names = [self._name(*pair) for pair in itertools.product(leading, step)]
+            names = (self._name(*pair) for pair in itertools.product(leading, step))
             if all(name in self._earlier or name in self.known for name in names):
                 return
             yield from step

@@ -38,15 +38,14 @@ _SKIPPED_FIXES = {
 """By what one of two numbers skipped and the other did not."""
 
 
-def check_comparable(
-    reports: Sequence[ScoreReport], metrics: Sequence[str], *, apart_by: Collection[str] = ()
-) -> None:
-    """Refuse reports whose keys differ by one of the metrics, but for parts that the caller keeps apart.
+def check_comparable(reports: Sequence[ScoreReport], *, apart_by: Collection[str] = ()) -> None:
+    """Refuse reports whose keys differ by a metric of all, but for parts that the caller keeps apart itself.
 
     Raises:
         ComparisonError: the message says which part differs, and how to fix it.
     """
     first = reports[0]
+    metrics = [name for name in first.signatures if all(name in report.signatures for report in reports)]
     for other in reports[1:]:
         for metric in metrics:
             lines = key_differences(first.signatures[metric], other.signatures[metric])

@@ -58,8 +58,7 @@ def scored_methods(
         if report.method in seen:
             raise _one_name(seen[report.method], report)
         seen[report.method] = report
-    common = [name for name in methods[0].signatures if all(name in each.signatures for each in methods)]
-    check_comparable(methods, common, apart_by=("ref",))
+    check_comparable(methods, apart_by=("ref",))
     return methods
 
 

@@ -258,9 +258,6 @@ def test_draws_are_enough_for_holms_first_step() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: leader_groups([]), r"values have the shapes \[\]. Fix: pass one method or more"),
-        (lambda: leader_groups([np.ones(2), np.ones(3)]), r"values have the shapes \[\(2,\), \(3,\)\]"),
-        (lambda: leader_groups([np.ones((2, 1))]), r"values have the shapes \[\(2, 1\)\]"),
         (lambda: leader_groups([np.array([np.nan])]), r"values\[0, 0\] is nan"),
         (lambda: leader_groups([np.ones(2)], alpha=1), r"alpha=1; a level of significance"),
         (
