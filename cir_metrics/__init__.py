@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import importlib
 import sys
-import warnings
 from collections.abc import Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
@@ -25,14 +24,7 @@ from typing import Any
 import lazy_loader
 
 # The names, and the modules that hold them, stand in __init__.pyi.
-_named, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
-
-
-def __getattr__(name: str) -> Any:
-    if name == "coding":
-        warnings.warn("cir_metrics.coding is cir_metrics.evaluation", DeprecationWarning, stacklevel=2)
-        name = "evaluation"
-    return _named(name)
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 
 class Hooks(MetaPathFinder):

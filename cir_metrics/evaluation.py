@@ -9,8 +9,6 @@ trusts its input: `cir_metrics.lists` checks lists of ids first.
 
 from __future__ import annotations
 
-import importlib
-import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -344,11 +342,3 @@ def parse_wanted(metrics: Iterable[str], protocol: str) -> list[tuple[str, int |
                 f"{name} is a metric of {takes}, and this benchmark has {has}. Fix: leave it out."
             )
     return wanted
-
-
-def __getattr__(name: str) -> Any:
-    """The functions on lists of ids, which this module held until 0.1.0."""
-    if name in ("evaluate_single_turn", "evaluate_multi_turn"):
-        warnings.warn(f"import {name} from cir_metrics itself", DeprecationWarning, stacklevel=2)
-        return getattr(importlib.import_module("cir_metrics"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

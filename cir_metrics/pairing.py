@@ -219,18 +219,14 @@ def _places(columns: Sequence[_Ids]) -> list[list[int]]:
 
     Where lists hold an id more or less often, the last place of it stands again, so that each is seen.
     """
-    by_query: dict[str | None, list[list[int]]] = {}
-    for column, ids in enumerate(columns):
+    found: list[dict[str | None, list[int]]] = []
+    for ids in columns:
+        places: dict[str | None, list[int]] = {}
         for place, query in enumerate(ids):
-            by_query.setdefault(query, [[] for _ in columns])[column].append(place)
-    return [
-        [
-            groups[column][min(n, len(groups[column]) - 1)]
-            for groups in by_query.values()
-            for n in range(max(map(len, groups)))
-        ]
-        for column in range(len(columns))
-    ]
+            places.setdefault(query, []).append(place)
+        found.append(places)
+    rows = [(query, n) for query in found[0] for n in range(max(len(places[query]) for places in found))]
+    return [[places[query][min(n, len(places[query]) - 1)] for query, n in rows] for places in found]
 
 
 def answered_once(

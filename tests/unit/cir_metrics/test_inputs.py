@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
 import numpy as np
@@ -291,16 +290,3 @@ def test_per_session_values_are_there_for_every_turn() -> None:
         "mean_rank": [1.0, 2.0],
         "censored": [0, 1],
     }
-
-
-@pytest.mark.parametrize(
-    ("module", "name", "home"),
-    [
-        ("cir_metrics", "coding", "cir_metrics.evaluation"),
-        ("cir_metrics.evaluation", "evaluate_single_turn", "cir_metrics"),
-    ],
-)
-def test_what_has_moved_is_found_with_a_warning(module: str, name: str, home: str) -> None:
-    with pytest.warns(DeprecationWarning, match=home):
-        moved = getattr(importlib.import_module(module), name)
-    assert moved in (importlib.import_module(home), evaluate_single_turn)
