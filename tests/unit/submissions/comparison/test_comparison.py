@@ -216,13 +216,6 @@ def test_suites_are_compared_by_their_means() -> None:
     assert macro.wins + macro.ties + macro.losses == 36
 
 
-def test_further_metrics_are_scored_when_they_are_asked_for(tmp_path: Path) -> None:
-    files = [json.dumps(made).encode() for made in FILES.values()]
-    found = submissions.compare(files[:2], CIRR, metrics=["recall@20", "recall@5"], draws=50)
-    assert (found.metrics, found.leading) == (("recall@20", "recall@5"), "recall@20")
-    assert found.tests == 2
-
-
 def test_a_metric_that_one_file_cannot_tell_is_named_with_the_file() -> None:
     recall = {"version": "rc2", "metric": "recall", **FILES["ours.json"]["rankings"]}
     part = score(recall, CIRR, "part.json")

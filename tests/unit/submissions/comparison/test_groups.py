@@ -260,10 +260,7 @@ def test_draws_are_enough_for_holms_first_step() -> None:
     [
         (lambda: leader_groups([np.array([np.nan])]), r"values\[0, 0\] is nan"),
         (lambda: leader_groups([np.ones(2)], alpha=1), r"alpha=1; a level of significance"),
-        (
-            lambda: leader_groups([np.ones(2)], draws=0),
-            r"draws=0; draws are counted",
-        ),
+        (lambda: leader_groups([np.ones(2)], draws=0), r"draws=0; draws are counted"),
     ],
 )
 def test_bad_input_is_named(call: Any, message: str) -> None:

@@ -23,7 +23,6 @@ from cir_metrics.errors import CallError, MissingExtraError
 from leaderboard.cli import build
 from submissions.errors import SubmissionError
 from submissions.report import Report, full_report, plots
-from submissions.report.plots import style
 from submissions.scoring.intervals import intervals
 
 if TYPE_CHECKING:
@@ -112,10 +111,6 @@ def test_five_metrics_by_aspect_look_different_and_their_legend_fits(monkeypatch
         assert figure.bbox.x0 <= box.x0 < box.x1 <= figure.bbox.x1
         assert figure.bbox.y0 <= box.y0 < box.y1 <= figure.bbox.y1
     assert figure.texts[0].get_text().endswith("…")
-
-
-def test_sixteen_metrics_look_different() -> None:
-    assert len({style(number) for number in range(16)}) == 16
 
 
 def test_several_cutoffs_by_turn_have_lines_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -86,15 +86,6 @@ def test_a_suite_draws_its_members_apart_and_averages_the_draws() -> None:
     assert set(found.values) == {*report.metrics, "mean(recall@10, recall@50)"}
 
 
-def test_a_member_alone_has_the_draws_that_it_has_in_its_suite() -> None:
-    run = suite_report().runs[1]
-    alone = intervals(run, draws=300).values["recall@10"]
-    low, high = percentile_interval(
-        bootstrap_means(run.evidence.values["recall@10"], draws=300, key=run.benchmark)
-    )
-    assert (alone.low, alone.high) == (pytest.approx(low, abs=1e-12), pytest.approx(high, abs=1e-12))
-
-
 def test_sessions_are_drawn_whole() -> None:
     document = shuffled(worlds.circled_document(CIRCLED, 30), 2)
     found = intervals(score(document, CIRCLED), draws=50)

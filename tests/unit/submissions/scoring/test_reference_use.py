@@ -74,12 +74,6 @@ def test_each_turn_is_looked_at_with_its_own_reference_and_missing_ones_are_not(
     assert score(made, circled, allow_missing=True).reference_held == (4, 5)
 
 
-def test_the_order_of_the_file_and_its_depth_move_nothing() -> None:
-    made = document(CIRCO, kept=3)
-    turned = {**made, "rankings": dict(reversed(made["rankings"].items()))}
-    assert score(turned, CIRCO).reference_held == (3, QUERIES)
-
-
 @pytest.mark.parametrize(
     ("benchmark", "use"),
     [
