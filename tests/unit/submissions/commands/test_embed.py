@@ -97,18 +97,12 @@ def test_embed_then_list_then_remove(model: Path, cache: Path) -> None:
     again = cir("embed", *options, "--json")
     printed: dict[str, Any] = json.loads(again.stdout)
     assert "0 images encoded: all were in the store" in again.stderr
-    assert {name: printed[name] for name in ("key", "file", "images", "missing", "dimensions")} == {
-        "key": file.parent.name,
-        "file": str(file),
-        "images": IMAGES,
-        "missing": [],
-        "dimensions": 24,
-    }
+    wanted = {"key": file.parent.name, "file": str(file), "images": IMAGES, "missing": [], "dimensions": 24}
+    assert wanted.items() <= printed.items()
     assert printed["encoder"]["family"] == "clip"
     listed = json.loads(cir("embeddings", "list", "--json").stdout)
-    assert [(one["key"], one["gallery"], one["done"]) for one in listed] == [
-        (printed["key"], "shapes/val", IMAGES)
-    ]
+    shown = [(one["key"], one["gallery"], one["done"]) for one in listed]
+    assert shown == [(printed["key"], "shapes/val", IMAGES)]
     rows = cir("embeddings", "list").stdout.splitlines()
     assert rows[0].split() == ["KEY", "IMAGES", "MISSING", "MIB", "GALLERY", "ENCODER"]
     assert rows[1].split()[:2] == [printed["key"], "40"]
@@ -210,21 +204,9 @@ def test_ray_finds_what_this_machine_has_made(model: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "error", "text"),
     [
-        (
-            ["--engine", "rai"],
-            UnknownNameError,
-            "no engine 'rai'. Did you mean 'ray'? Fix: use one of local, ray.",
-        ),
-        (
-            ["--address", "auto"],
-            CallError,
-            "--address: of a Ray cluster. Fix: add --engine ray, or leave it out.",
-        ),
-        (
-            ["--batch-size", "0"],
-            CallError,
-            "batch_size=0, workers=2; a batch has 1 image or more, workers are 0 or more. Fix: ",
-        ),
+        (["--engine", "rai"], UnknownNameError, "no engine 'rai'. Did you mean 'ray'? Fix: use one of"),
+        (["--address", "auto"], CallError, "--address: of a Ray cluster. Fix: add --engine ray"),
+        (["--batch-size", "0"], CallError, "batch_size=0, workers=2; a batch has 1 image or more"),
         (["--shard-size", "0"], CallError, "shard_size=0; it is 1 or more. Fix: choose another one."),
     ],
 )
@@ -249,10 +231,7 @@ def test_without_an_encoder_a_real_benchmark_asks_for_one(monkeypatch: pytest.Mo
 def test_pixels_and_none_are_not_encoders_and_the_fix_is_one_of_this_command(name: str) -> None:
     done = cir("embed", "--benchmark", "shapes/val", "--encoder", name)
     assert isinstance(done.exception, EncoderError)
-    assert str(done.exception) == (
-        f"there is no encoder {name!r}. Fix: name one (shapes, a folder in Hugging Face format, or a model "
-        "on the Hub)."
-    )
+    assert str(done.exception).startswith(f"there is no encoder {name!r}. Fix: name one (shapes, ")
 
 
 def test_a_dtype_that_is_not_known_is_refused_before_the_pictures_are_looked_for() -> None:

@@ -35,11 +35,8 @@ def test_status_shows_every_stage(folder: Path) -> None:
     table = shown.stdout
     for words in ("captions pictures", "done", "1 parts", "to do"):
         assert words in table
-    assert [line.split()[-1] for line in table.splitlines() if ".jsonl" in line] == [
-        "01-captions.jsonl",
-        "02-turns.jsonl",
-        "03-filters.jsonl",
-    ]
+    files = [line.split()[-1] for line in table.splitlines() if ".jsonl" in line]
+    assert files == ["01-captions.jsonl", "02-turns.jsonl", "03-filters.jsonl"]
 
 
 def test_status_as_json_has_values(folder: Path) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fisd_runs import content
 from language_server import Fault, LanguageServer
 from PIL import Image
 from typer.testing import CliRunner
@@ -35,17 +36,13 @@ def call(*arguments: object, fails: bool = False) -> str:
     return said
 
 
+def refused(*arguments: object) -> str:
+    return " ".join(call("make", *arguments, fails=True).replace("\u2502", " ").split())
+
+
 def rows(folder: Path, stage: str) -> list[dict[str, Any]]:
     (path,) = folder.glob(f"[0-9][0-9]-{stage}.jsonl")
     return [json.loads(line) for line in path.read_text().splitlines()]
-
-
-def bytes_of(folder: Path) -> dict[str, bytes]:
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and path.name != ".lock"
-    }
 
 
 @pytest.fixture(scope="module")
@@ -143,9 +140,8 @@ def test_answers_become_a_benchmark_and_open_pairs_are_asked_again(
     out = tmp_path / "out"
     make(photos, out, "--subsets", 6, "--annotators", 2)
     call("make", "cirr-import", out, tmp_path / "absent.json", "--images", photos, fails=True)
-    first = answers_of(
-        out, tmp_path / "one.json", page=1, caption=lambda at: "short" if at == 0 else f"put thing {at} there"
-    )
+    long = "put thing {} there".format
+    first = answers_of(out, tmp_path / "one.json", page=1, caption=lambda at: long(at) if at else "short")
     said = call("make", "cirr-import", out, first, "--images", photos)
     assert "refused: 0001-one.json, answer 1: t1-" in said
     assert "it is too short" in said
@@ -155,22 +151,21 @@ def test_answers_become_a_benchmark_and_open_pairs_are_asked_again(
     two = answers_of(out, tmp_path / "two.json", page=2, caption=lambda at: f"paint piece {at} blue")
     call("make", "cirr-import", out, two, "--images", photos)
     assert sum("failed" in row for row in rows(out, "captions")) == 1
-    again = answers_of(
-        out, tmp_path / "three.json", page=1, caption=lambda at: "move it to the right", folder="open-tasks"
-    )
+    right = "move it to the right".format
+    again = answers_of(out, tmp_path / "three.json", page=1, caption=right, folder="open-tasks")
     # What somebody saved beside the pages stays.
     (out / "open-tasks" / "answers-1.json").write_text("mine")
-    before = bytes_of(out)
+    before = content(out)
     call("make", "cirr-import", out, again, "--images", photos)
     assert [path.name for path in (out / "open-tasks").iterdir()] == ["answers-1.json"]
     assert not any("failed" in row for row in rows(out, "captions"))
     assert len(rows(out, "answers")) == 55
-    done = bytes_of(out)
+    done = content(out)
     assert done != before
     # The same file a second time, and the same call as at first, change nothing.
     call("make", "cirr-import", out, again, "--images", photos)
     make(photos, out, "--subsets", 6, "--annotators", 2)
-    assert bytes_of(out) == done
+    assert content(out) == done
     assert not (out / "card.yaml").exists()
     monkeypatch.setenv("CIR_BENCHMARKS", os.pathsep.join(str(out / name) for name in RESULTS))
     monkeypatch.setenv("CIR_IMAGES", str(photos.parent))
@@ -194,21 +189,15 @@ def test_files_of_answers_are_never_written_over_and_others_beside_them_are_none
         folder = tmp_path / str(number)
         folder.mkdir()
         # Every page saves under the same name.
-        file = answers_of(
-            out,
-            folder / "answers-1.json",
-            page=page,
-            caption=lambda at, number=number: f"put {number} things {at}",
-        )
+        caption = f"put {number} things {{}}".format
+        file = answers_of(out, folder / "answers-1.json", page=page, caption=caption)
         (out / "answers" / ".DS_Store").write_bytes(b"\0\0\0\1Bud1") if number else None
         call("make", "cirr-import", out, file, "--images", photos)
         kept[f"{number + 1:04d}-answers-1.json"] = file.read_bytes()
         if number == 1:
             (out / "answers" / "0001-answers-1.json").unlink()
     del kept["0001-answers-1.json"]
-    assert {
-        path.name: path.read_bytes() for path in (out / "answers").iterdir() if path.suffix == ".json"
-    } == kept
+    assert {path.name: path.read_bytes() for path in (out / "answers").glob("[!.]*.json")} == kept
     assert {row["file"] for row in rows(out, "answers")} == {"0003-answers-1.json"}
     with (out / "open-tasks" / "tasks.csv").open() as file:
         assert all(row["task"].startswith("r3-") for row in csv.DictReader(file))
@@ -222,9 +211,9 @@ def test_what_a_model_writes_is_run_scored_and_published(
     command = ["make", "cirr", "--benchmark", "shapes/val", "--out", out, "--limit", 30, "--subsets", 4]
     command += ["--splits", "test=100", "--captions", "model", "--language", "oracle"]
     call(*command)
-    done = bytes_of(out)
+    done = content(out)
     call(*command)
-    assert bytes_of(out) == done
+    assert content(out) == done
     assert "benchmark: " + str(out / "benchmark") in call("make", "status", out)
     assert json.loads(call("make", "status", out, "--json"))["benchmarks"] == list(RESULTS)
     monkeypatch.setenv("CIR_BENCHMARKS", os.pathsep.join(str(out / name) for name in RESULTS))
@@ -232,9 +221,7 @@ def test_what_a_model_writes_is_run_scored_and_published(
         found = check_folder(out / name)
         assert (found.errors, found.notes) == ([], [])
     ranks = tmp_path / "ranks.json"
-    call(
-        "run", "--benchmark", "mine/test", "--method", "image_text_sum", "--encoder", "shapes", "--out", ranks
-    )
+    call("run", "-b", "mine/test", "-m", "image_text_sum", "-e", "shapes", "--out", ranks)
     scored = json.loads(call("score", ranks, "--format", "json"))
     assert "recall_subset@1" in json.dumps(scored)
     call("datasets", "publish", "mine/test", "--to", tmp_path / "published")
@@ -268,17 +255,7 @@ def test_dialogue_paths_are_a_benchmark_of_sessions(tmp_path: Path, monkeypatch:
     assert [path["path"] for path in paths] == [row["session_id"] for row in sessions]
     assert any(path["closed"] for path in paths)
     ranks = tmp_path / "ranks.json"
-    call(
-        "run",
-        "--benchmark",
-        "mine_dialogues/test",
-        "--method",
-        "image_text_sum",
-        "--encoder",
-        "shapes",
-        "--out",
-        ranks,
-    )
+    call("run", "-b", "mine_dialogues/test", "-m", "image_text_sum", "-e", "shapes", "--out", ranks)
     assert "final_recall@10" in call("score", ranks)
     call("datasets", "publish", "mine_dialogues/test", "--to", tmp_path / "published")
 
@@ -330,10 +307,7 @@ def test_a_server_with_faults_is_asked_once_a_pair(
 def test_calls_that_cannot_be_followed_are_refused(
     photos: Path, tmp_path: Path, more: list[str], what: str
 ) -> None:
-    said = call(
-        "make", "cirr", "--images", photos, "-e", "shapes", "--out", tmp_path / "out", *more, fails=True
-    )
-    assert what in " ".join(said.replace("│", " ").split())
+    assert what in refused("cirr", "--images", photos, "-e", "shapes", "--out", tmp_path / "out", *more)
 
 
 def test_pictures_that_no_benchmark_can_name_are_left_out_before_anybody_writes(
@@ -364,20 +338,15 @@ def test_a_run_in_the_folder_of_its_pictures_is_refused(photos: Path) -> None:
     inside = photos / "more" / ".." / "run"
     made, imported = ["cirr", "-e", "shapes", "--out", inside], ["cirr-import", inside, photos / "broken.jpg"]
     for command in (made, imported):
-        said = call("make", *command, "--images", photos, fails=True)
-        assert "it lies in the folder of the pictures" in " ".join(said.replace("\u2502", " ").split())
+        assert "it lies in the folder of the pictures" in refused(*command, "--images", photos)
     assert not (photos / "run").exists()
 
 
 def test_a_folder_without_a_picture_that_can_be_used_is_named(tmp_path: Path) -> None:
     (tmp_path / "none").mkdir()
     (tmp_path / "none" / "a.png").write_bytes(b"no picture")
-    said = call(
-        "make", "cirr", "--images", tmp_path / "none", "-e", "shapes", "--out", tmp_path / "out", fails=True
-    )
-    assert "none of 1 pictures can be used, such as 'a.png': it cannot be opened" in " ".join(
-        said.replace("\u2502", " ").split()
-    )
+    said = refused("cirr", "--images", tmp_path / "none", "-e", "shapes", "--out", tmp_path / "out")
+    assert "none of 1 pictures can be used, such as 'a.png': it cannot be opened" in said
 
 
 def test_a_small_split_and_small_subsets_are_said_and_scored_as_what_they_are(

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
+from docs_shell import parsed
 from fisd_runs import content, shapes_captions
 from language_server import Asked, Fault, LanguageServer
-from typer.main import get_command
 from typer.testing import CliRunner
 
 import cir_datasets
@@ -126,15 +125,8 @@ def test_a_server_that_goes_wrong_costs_questions_and_no_answer_is_bought_twice(
 
     with LanguageServer(fault=faults, look=answer) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-        call = (
-            *FEW,
-            "--language",
-            "openai:tiny,concurrency=2",
-            "--aspect",
-            "background",
-            "--aspect",
-            "change",
-        )
+        aspects = ("--aspect", "background", "--aspect", "change")
+        call = (*FEW, "--language", "openai:tiny,concurrency=2", *aspects)
         cir(*call)
         bought = server.answered.copy()
         assert max(bought.values()) == 1
@@ -203,16 +195,8 @@ HEAD = "id,seed,verdict\n"
         ({"mine/review.csv/a": ""}, (), "mine: cannot be written: Is a directory"),
         ({}, ("--review", "none.csv"), "none.csv: cannot be read: No such file"),
         ({"r.csv": HEAD + '"cardinality_000,'}, ("--review", "r.csv"), "r.csv: line 2: it is not CSV"),
-        (
-            {"r.csv": HEAD + "cardinality_9,1,keep\n"},
-            ("--review", "r.csv"),
-            "line 2, 'cardinality_9': no",
-        ),
-        (
-            {"r.csv": "a,b\n"},
-            ("--review", "r.csv"),
-            "r.csv: line 1 does not name the columns id",
-        ),
+        ({"r.csv": HEAD + "cardinality_9,1,keep\n"}, ("--review", "r.csv"), "line 2, 'cardinality_9': no"),
+        ({"r.csv": "a,b\n"}, ("--review", "r.csv"), "r.csv: line 1 does not name the columns id"),
         ({"r.csv": "\0"}, ("--review", "r.csv"), "r.csv: line 1 "),
     ],
 )
@@ -237,11 +221,7 @@ def test_a_limit_of_nothing_is_refused() -> None:
 
 @pytest.mark.parametrize("command", re.findall(r"^(?:CIR_BENCHMARKS=\S+ )?(cir .+)$", PAGE, re.MULTILINE))
 def test_every_command_of_the_page_is_read(command: str) -> None:
-    root: Any = get_command(build())
-    words = shlex.split(command)[1:]
-    while words and hasattr(root, "commands"):
-        root, words = root.commands[words[0]], words[1:]
-    assert root.make_context(root.name, list(words)).params
+    assert parsed(command).params
 
 
 def test_the_papers_sources_are_in_the_help_and_on_the_page() -> None:

@@ -145,14 +145,11 @@ def test_two_judges_and_two_runs_give_their_agreement(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_judged_is_refused(tmp_path: Path) -> None:
-    assert "a judge reads sessions" in refused(
-        "make", "judge", "shapes/val", "--judge", "oracle", "--out", "judged"
-    )
-    assert "no language backend 'gpt'" in refused(
-        "make", "judge", "shapes/multiturn_val", "--judge", "gpt", "--out", "judged"
-    )
-    judge = ("make", "judge", "shapes/multiturn_val", "--judge", "oracle", "--out", "judged")
-    assert "no format 'xml'" in refused(*judge, "--format", "xml")
+    judge = ("make", "judge", "--out", "judged")
+    assert "a judge reads sessions" in refused(*judge, "shapes/val", "--judge", "oracle")
+    assert "no language backend 'gpt'" in refused(*judge, "shapes/multiturn_val", "--judge", "gpt")
+    sound = (*judge, "shapes/multiturn_val", "--judge", "oracle")
+    assert "no format 'xml'" in refused(*sound, "--format", "xml")
     assert not (tmp_path / "judged").exists()
 
 
