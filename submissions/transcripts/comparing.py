@@ -63,8 +63,14 @@ def compare_transcripts(
         raise CallError("a comparison needs two transcripts or more. Fix: name another one.")
     checked = [check_transcript(file, benchmark) for file in files]
     whole = [each.score(allow_missing=True) for each in checked]
-    _check_alike("benchmark", [score.benchmark for score in whole])
-    _check_alike("start", [rounds_of(score).choices["start"] for score in whole])
+    asked = [{"benchmark": score.benchmark, "start": rounds_of(score).choices["start"]} for score in whole]
+    for name in ("benchmark", "start"):
+        values = dict.fromkeys(each[name] for each in asked)
+        if len(values) > 1:
+            raise ComparisonError(
+                f"the transcripts cannot be compared: {name}: {' against '.join(values)}. "
+                "Fix: play the same sessions in both."
+            )
     held = [Sample.behind(score).parts[0].query_ids for score in whole]
     # In the first one's order: a run with a limit has its sessions in the order of the draw.
     in_all = set.intersection(*map(set, held))
@@ -80,7 +86,14 @@ def compare_transcripts(
     rounds = range(1, min(rounds_of(score).last for score in scores) + 1)
     usual = [f"{name}@turn{number}" for name in (f"hits@{cutoff}", "mean_rank") for number in rounds]
     found = compare(scores, metrics=metrics or usual, draws=draws, seed=seed, alpha=alpha)
-    ranks = [_mean_ranks(score) for score in scores]
+    ranks = [
+        {
+            "transcript": score.method,
+            "first": score.metrics["mean_rank@turn1"],
+            "last": score.metrics[f"mean_rank@turn{rounds_of(score).last}"],
+        }
+        for score in scores
+    ]
     agreements = [_agreement(*pair, cutoff, rounds) for pair in itertools.combinations(scores, 2)]
     left_out = [
         f"{score.method} has {len(sessions) - len(shared):,} more sessions, which are left out."
@@ -95,15 +108,6 @@ def compare_transcripts(
     )
 
 
-def _check_alike(name: str, values: Sequence[str]) -> None:
-    """Refuse transcripts whose sessions are not the same questions."""
-    if len(set(values)) > 1:
-        raise ComparisonError(
-            f"the transcripts cannot be compared: {name}: {' against '.join(dict.fromkeys(values))}. "
-            "Fix: play the same sessions in both."
-        )
-
-
 def _differences(scores: Sequence[ScoreReport]) -> Iterator[str]:
     dialogues = [rounds_of(score) for score in scores]
     for name in differing_choices(scores):
@@ -112,12 +116,6 @@ def _differences(scores: Sequence[ScoreReport]) -> Iterator[str]:
     users = list(dict.fromkeys(each.user for each in dialogues))
     if len(users) > 1:
         yield f"The transcripts differ in their user: {' against '.join(users)}."
-
-
-def _mean_ranks(score: ScoreReport) -> dict[str, Any]:
-    """A dialogue's mean ranks in the first and in the last round."""
-    first, last = (score.metrics[f"mean_rank@turn{number}"] for number in (1, rounds_of(score).last))
-    return {"transcript": score.method, "first": first, "last": last}
 
 
 def _agreement(first: ScoreReport, second: ScoreReport, cutoff: int, rounds: Sequence[int]) -> dict[str, Any]:
