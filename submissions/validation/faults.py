@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +26,6 @@ from submissions.rank_file.owners import (
 
 if TYPE_CHECKING:
     from cir_datasets.registry import BenchmarkSpec
-    from cir_datasets.rows.benchmark import OwnLists
     from submissions.formats.native import UncheckedFile
     from submissions.rank_file.benchmarks import AskedLists, Queries
     from submissions.rank_file.columns import Columns
@@ -54,55 +52,6 @@ _SECOND_PLACES = {
 }
 """Where a file that is not JSON holds the second rankings."""
 _SECOND_FIX = "add {place}: three to five ids a query, best first, the reference left out"
-
-
-@dataclass(frozen=True)
-class _Phrases:
-    """What findings say of one of the rankings that are asked.
-
-    Args:
-        noun: what it is called.
-        cause: tells its findings from those of the other.
-        missing: the code of a query without one.
-        no_ranking: what is said of such a query, with how `many` there are.
-        none: what is said of a file without any.
-        other_file: what the CIRR server's file with it is called.
-        not_listed: the code of an image that is not in the query's own list.
-        where: what is said of such an image, with the list's `length`.
-    """
-
-    noun: str
-    cause: str
-    missing: str
-    no_ranking: str
-    none: str
-    other_file: str
-    not_listed: str
-    where: str
-
-
-_WORDS = {
-    "rankings": _Phrases(
-        noun="ranking",
-        cause="",
-        missing="missing-query",
-        no_ranking="{many} no ranking.",
-        none="the file ranks the subsets only; the board also needs rankings of the whole gallery.",
-        other_file="RECALL",
-        not_listed="not-in-gallery",
-        where="is not among the {length:,} images that this query ranks",
-    ),
-    "subset_rankings": _Phrases(
-        noun="subset ranking",
-        cause="subset",
-        missing="missing-subset",
-        no_ranking="its subset is not ranked.",
-        none="the file ranks for recall alone; the board also shows Recall_subset.",
-        other_file="RECALL_SUBSET",
-        not_listed="not-in-subset",
-        where="is not one of the query's subset",
-    ),
-}
 
 
 def note_unknown_queries(
@@ -148,8 +97,8 @@ def note_faults(
         suspects: by the file's field the queries or sessions whose answers are looked at.
         part: whether one of two rankings will do.
     """
-    for asked in queries.asked:
-        faults = _Faults(unchecked, queries, asked, findings)
+    for asked, kind in zip(queries.asked, (_Faults, _SecondFaults), strict=False):
+        faults = kind(unchecked, queries, asked, findings)
         answers: Columns | None = getattr(unchecked, asked.field)
         if answers is None:
             if asked.needed and not part:
@@ -162,49 +111,40 @@ def note_faults(
 
 
 class _Faults:
-    """Notes what is wrong with one of the rankings that are asked."""
+    """Notes what is wrong with the rankings that are asked; here stand the words for the first of two."""
+
+    noun = "ranking"
+    cause = ""
+    missing, not_listed = "missing-query", "not-in-gallery"
+    hides_all = True
+    """Whether answers of another benchmark say all that there is to say."""
 
     def __init__(
         self, unchecked: UncheckedFile, queries: Queries, asked: AskedLists, findings: Findings
     ) -> None:
-        self.unchecked, self.queries, self.findings = unchecked, queries, findings
-        self.asked, self.words = asked, _WORDS[asked.field]
-        self.is_first = asked.field == "rankings"
+        self.unchecked, self.queries, self.asked, self.findings = unchecked, queries, asked, findings
         self.family = image_family(unchecked.spec)
 
     def note_none(self) -> None:
         """Note that the file has none at all."""
-        message, fix = self.words.none, self._fix_of_missing()
-        if self.is_first or self.unchecked.format == CIRR_SERVER:
-            fix = _JOIN_FIX.replace("OTHER", self.words.other_file)
-        elif self.unchecked.format == LISTS:
-            fix = _RANK_FIX
-        else:
-            message = "the board shows Recall_subset, and no subset is ranked."
-        self.findings.add(self.words.missing, message, count=len(self.queries.num_turns), fix=fix)
+        message, fix = self._words_of_none()
+        self.findings.add(self.missing, message, count=len(self.queries.num_turns), fix=fix)
 
-    def _fix_of_missing(self) -> str | None:
-        place = None if self.is_first else _SECOND_PLACES.get(self.unchecked.kind)
-        return None if place is None else _SECOND_FIX.replace("{place}", place)
+    def _words_of_none(self) -> tuple[str, str | None]:
+        message = "the file ranks the subsets only; the board also needs rankings of the whole gallery."
+        return message, _JOIN_FIX.replace("OTHER", "RECALL")
 
     def note_answers(self, answers: Columns, suspects: Collection[str]) -> bool:
         """Note what is wrong with answers; whether they are another benchmark's, which hides all else.
 
         One finding says so then, and no other would have a fix that works.
         """
-        words, num_turns, spec = self.words, self.queries.num_turns, self.unchecked.spec
-        others = note_unknown_queries(answers, self.queries, spec, self.findings, cause=words.cause)
-        # Who does not answer a query at all need not be told of its second ranking.
-        due: Collection[str] = num_turns
-        if not self.is_first and self.unchecked.rankings is not None:
-            due = self.unchecked.rankings
-        gone = [query for query in num_turns if query not in answers and query in due]
-        if self.is_first and others and len(gone) == len(num_turns):
+        num_turns, spec = self.queries.num_turns, self.unchecked.spec
+        others = note_unknown_queries(answers, self.queries, spec, self.findings, cause=self.cause)
+        gone = [query for query in num_turns if query not in answers]
+        if self.hides_all and others and len(gone) == len(num_turns):
             return True
-        many = f"{len(gone):,} of {len(num_turns):,} have" if len(gone) > 1 else "it has"
-        for query in gone:
-            message, cause = words.no_ranking.format(many=many), "" if self.is_first else "some"
-            self._add(words.missing, message, query, cause=cause, fix=self._fix_of_missing())
+        self._missing(gone)
         for query, turns in num_turns.items():
             if query not in suspects:
                 continue
@@ -220,31 +160,45 @@ class _Faults:
                 self._ranking(query, turn, ranking)
         return False
 
+    def _missing(self, gone: Sequence[str]) -> None:
+        many = f"{len(gone):,} of {len(self.queries.num_turns):,} have" if len(gone) > 1 else "it has"
+        for query in gone:
+            self._add(self.missing, f"{many} no ranking.", query)
+
     def _ranking(self, query: str, turn: int | None, ids: list[str]) -> None:
         """Note what is wrong with one ranking."""
-        asked, words, present = self.asked, self.words, set(ids)
+        asked, gallery, present = self.asked, self.asked.gallery, set(ids)
         required = asked.required(query, present, turn)
         if not ids and turn is not None and self.unchecked.format == TREC:
             # A run cannot say that a ranking is empty: a turn without a line is one that is left out.
             self._add("missing-turn", "the TREC run has no line for this turn.", query, turn=turn)
             return
-        details: dict[str, Any] = {"turn": turn, "cause": words.cause, "depth": required}
+        details: dict[str, Any] = {"turn": turn, "cause": self.cause, "depth": required}
         if not ids:
-            self._add("empty-ranking", f"the {words.noun} is empty.", query, **details)
+            self._add("empty-ranking", f"the {self.noun} is empty.", query, **details)
             return
         if len(present) < len(ids):
             self._duplicates(query, turn, ids)
-        if asked.gallery is not None:
-            if not present <= asked.gallery:
-                self._unknown_images(query, turn, ids, asked.gallery)
-        elif asked.own is None and not all(well_formed(self.family, image) for image in ids):
-            self._malformed_images(query, turn, ids)
+        if gallery is not None:
+            strange = present - gallery
+            self._images(
+                "unknown-image", query, turn, ids, strange, lambda image: self._unknown(image, gallery)
+            )
+        elif asked.own is None:
+            strange = {image for image in present if not well_formed(self.family, image)}
+            why = "is not a COCO id (12 digits)."
+            self._images("unknown-image", query, turn, ids, strange, lambda _: why, cause="form")
         removed = asked.removed.get(query)
         reference = None if removed is None else removed[(turn or 1) - 1]
         if reference is not None and reference in present:
-            self._reference(query, turn, reference, ids.index(reference) + 1)
+            place = ids.index(reference) + 1
+            self._reference(query, turn, reference, place)
         if asked.own is not None:
-            self._outside_own(query, ids, asked.own)
+            # A removed reference was said, and so were images of no query.
+            strange = asked.own.lacking(query, ids) - set(asked.removed.get(query, ()))
+            strange = strange if gallery is None else strange & gallery
+            why = self._not_listed(asked.own.length(query))
+            self._images(self.not_listed, query, None, ids, strange, lambda _: why)
         if len(ids) < required:
             message = f"{counted(len(ids), 'image')}{asked.readers} {required}."
             fix = None if asked.own is None or asked.whole else _OWN_DEPTH_FIX.format(used=asked.depth.used)
@@ -258,71 +212,47 @@ class _Faults:
             message = f"{len(ids):,} images; the board uses the first {asked.depth.used}."
             self._add("deep-ranking", message, query, turn=turn)
 
+    def _not_listed(self, length: int) -> str:
+        return f"is not among the {length:,} images that this query ranks."
+
     def _reference(self, query: str, turn: int | None, reference: str, place: int) -> None:
         """Note a reference that stands in a ranking without it."""
-        code, cause, fix = "reference-ranked", "ranked", None
-        where = f"the reference image {shown(reference)} is ranked {ordinal(place)}"
-        if not self.is_first:
-            message, cause = f"{where} in the subset; the other members are ranked.", "subset"
-            fix = "drop it, add your next member to keep three, then run  cir validate {file}"
-        elif self.unchecked.spec.config.reference == "removed":
+        code, fix = "reference-contradiction", None
+        why = 'The method block says "reference": "removed".'
+        if self.unchecked.spec.config.reference == "removed":
             keeps = self._keeps
-            title = self.queries.title if keeps is None else self.queries.benchmark
-            message = f"{where}. {title} ranks the gallery without it."
-            fix = None if keeps is None else _KEPT_FIX.replace("OTHER", keeps)
-        else:
-            code = "reference-contradiction"
-            message = f'{where}. The method block says "reference": "removed".'
+            code, fix = "reference-ranked", None if keeps is None else _KEPT_FIX.replace("OTHER", keeps)
+            name = self.queries.title if keeps is None else self.queries.benchmark
+            why = f"{name} ranks the gallery without it."
+        message = f"the reference image {shown(reference)} is ranked {ordinal(place)}. {why}"
         details: dict[str, Any] = {"value": reference, "position": place, "fix": fix}
-        self._add(code, message, query, turn=turn, cause=cause, **details)
+        self._add(code, message, query, turn=turn, cause="ranked", **details)
 
     @functools.cached_property
     def _keeps(self) -> str | None:
         """The benchmark whose protocol keeps the reference, and which is else this one; or None."""
         return other_protocol(self.unchecked.spec)
 
-    def _outside_own(self, query: str, ids: list[str], own: OwnLists) -> None:
-        """Images of the benchmark that the query does not rank; a removed reference is said elsewhere."""
-        strange = own.lacking(query, ids) - set(self.asked.removed.get(query, ()))
-        if self.asked.gallery is not None:
-            strange &= self.asked.gallery
-        where = self.words.where.format(length=own.length(query))
-
-        def message(place: int, image: str) -> str:
-            return f"the {ordinal(place)} image {shown(image)} {where}."
-
-        strangers = ((place, image) for place, image in enumerate(ids, start=1) if image in strange)
-        self._at_places(self.words.not_listed, "", query, None, strangers, message)
-
     def _duplicates(self, query: str, turn: int | None, ids: list[str]) -> None:
-        noun = self.words.noun
-        own = self.asked.own
-        held = len(ids) if own is None else own.length(query)
-        too_long, fix, cause = "", None, noun
+        held = len(ids) if self.asked.own is None else self.asked.own.length(query)
+        too_long, fix, cause = "", None, self.noun
         if len(ids) > held:  # there is no next image that could be added
             too_long = f" It holds {len(ids):,} images, where the query has {held:,} to rank."
-            fix, cause = _TOO_LONG_FIX, f"{noun}, longer than its list"
+            fix, cause = _TOO_LONG_FIX, f"{self.noun}, longer than its list"
         first: dict[str, int] = {}
-        again = (
-            (place, image)
-            for place, image in enumerate(ids, start=1)
-            if first.setdefault(image, place) != place
-        )
+        numbered = enumerate(ids, start=1)
+        again = ((place, image) for place, image in numbered if first.setdefault(image, place) != place)
 
         def message(place: int, image: str) -> str:
             places = f"{ordinal(first[image])} and {ordinal(place)}"
-            return f"{shown(image)} is ranked {places} in the {noun}.{too_long}"
+            return f"{shown(image)} is ranked {places} in the {self.noun}.{too_long}"
 
-        self._at_places("duplicate-image", cause, query, turn, again, message, fix=fix)
+        self._at_places("duplicate-image", query, turn, again, message, cause=cause, fix=fix)
 
-    def _unknown_images(self, query: str, turn: int | None, ids: list[str], gallery: frozenset[str]) -> None:
-        def message(place: int, image: str) -> str:
-            near = near_miss(image, gallery)
-            hint = f" Did you mean {shown(near)}?" if near is not None else self._strangers(gallery)
-            return f"the {ordinal(place)} image {shown(image)} is not in the gallery.{hint}"
-
-        wrong = ((place, image) for place, image in enumerate(ids, start=1) if image not in gallery)
-        self._at_places("unknown-image", "", query, turn, wrong, message)
+    def _unknown(self, image: str, gallery: frozenset[str]) -> str:
+        near = near_miss(image, gallery)
+        hint = self._strangers(gallery) if near is None else f" Did you mean {shown(near)}?"
+        return f"is not in the gallery.{hint}"
 
     def _strangers(self, gallery: frozenset[str]) -> str:
         """How many images from outside the gallery there are, how often they stand first, whose they are."""
@@ -338,41 +268,79 @@ class _Faults:
             f"{counted(len(filled), 'list')}. {owners_of_images(list(outside), self.unchecked.spec)}"
         ).rstrip()
 
-    def _malformed_images(self, query: str, turn: int | None, ids: list[str]) -> None:
-        def message(place: int, image: str) -> str:
-            return f"the {ordinal(place)} image {shown(image)} is not a COCO id (12 digits)."
+    def _images(
+        self,
+        code: str,
+        query: str,
+        turn: int | None,
+        ids: list[str],
+        strange: Collection[str],
+        why: Callable[[str], str],
+        *,
+        cause: str = "",
+    ) -> None:
+        """Note the images of a ranking that may not stand in it."""
+        places = ((place, image) for place, image in enumerate(ids, start=1) if image in strange)
 
-        ranked = enumerate(ids, start=1)
-        wrong = ((place, image) for place, image in ranked if not well_formed(self.family, image))
-        self._at_places("unknown-image", "form", query, turn, wrong, message)
+        def message(place: int, image: str) -> str:
+            return f"the {ordinal(place)} image {shown(image)} {why(image)}"
+
+        self._at_places(code, query, turn, places, message, cause=cause)
 
     def _at_places(
         self,
         code: str,
-        cause: str,
         query: str,
         turn: int | None,
         places: Iterator[tuple[int, str]],
         message: Callable[[int, str], str],
-        fix: str | None = None,
-    ) -> None:
-        """Note every place of a ranking, and explain those that are shown: a hostile list has millions."""
-        details: dict[str, Any] = {"turn": turn, "cause": cause, "fix": fix}
-        for place, image in islice(places, MAX_EXAMPLES):
-            explained = functools.partial(message, place, image)
-            self._add(code, explained, query, value=image, position=place, **details)
-        more = sum(1 for _ in places)
-        if more:
-            self.findings.add(code, "", cause=cause, count=more)
-
-    def _add(
-        self,
-        code: str,
-        message: str | Callable[[], str],
-        query: str,
-        *,
-        depth: int | None = None,
         **details: Any,
     ) -> None:
-        depth = self.asked.depth.required if depth is None else depth
-        self.findings.add(code, message, query=query, depth=depth, **details)
+        """Note every place of a ranking, and explain those that are shown: a hostile list has millions."""
+        for place, image in islice(places, MAX_EXAMPLES):
+            explained = functools.partial(message, place, image)
+            self._add(code, explained, query, turn=turn, value=image, position=place, **details)
+        more = sum(1 for _ in places)
+        if more:
+            self.findings.add(code, "", cause=details["cause"], count=more)
+
+    def _add(self, code: str, message: str | Callable[[], str], query: str, **details: Any) -> None:
+        self.findings.add(code, message, query=query, **{"depth": self.asked.depth.required, **details})
+
+
+class _SecondFaults(_Faults):
+    """Notes what is wrong with the second rankings: those of the query's subset."""
+
+    noun = "subset ranking"
+    cause = "subset"
+    missing, not_listed = "missing-subset", "not-in-subset"
+    hides_all = False
+
+    def _words_of_none(self) -> tuple[str, str | None]:
+        others = {CIRR_SERVER: _JOIN_FIX.replace("OTHER", "RECALL_SUBSET"), LISTS: _RANK_FIX}
+        if self.unchecked.format in others:
+            message = "the file ranks for recall alone; the board also shows Recall_subset."
+            return message, others[self.unchecked.format]
+        return "the board shows Recall_subset, and no subset is ranked.", self._fix()
+
+    def _fix(self) -> str | None:
+        place = _SECOND_PLACES.get(self.unchecked.kind)
+        return None if place is None else _SECOND_FIX.replace("{place}", place)
+
+    def _missing(self, gone: Sequence[str]) -> None:
+        """Note the queries without one; who does not answer a query at all need not be told of this."""
+        first = self.unchecked.rankings
+        for query in gone:
+            if first is None or query in first:
+                self._add(self.missing, "its subset is not ranked.", query, cause="some", fix=self._fix())
+
+    def _not_listed(self, length: int) -> str:
+        return "is not one of the query's subset."
+
+    def _reference(self, query: str, turn: int | None, reference: str, place: int) -> None:
+        where = f"the reference image {shown(reference)} is ranked {ordinal(place)}"
+        fix = "drop it, add your next member to keep three, then run  cir validate {file}"
+        details: dict[str, Any] = {"cause": self.cause, "value": reference, "position": place, "fix": fix}
+        self._add(
+            "reference-ranked", f"{where} in the subset; the other members are ranked.", query, **details
+        )
