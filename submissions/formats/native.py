@@ -20,7 +20,7 @@ from submissions.formats.content import Budget, is_whole, strings_in
 from submissions.rank_file.benchmarks import Spelling, image_family
 from submissions.rank_file.columns import Columns, Gathering
 from submissions.rank_file.findings import MAX_EXAMPLES, Findings, json_type, shown
-from submissions.rank_file.model import BUNDLE, FORMAT_VERSION, NATIVE, RANK_FILE, Method, RankFile
+from submissions.rank_file.model import BUNDLE, FORMAT_VERSION, NATIVE, RANK_FILE, SECTIONS, Method, RankFile
 from submissions.rank_file.texts import LISTED_FIELDS, is_kept_as_other, words_of
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ _RANKING_BYTES = 2**22
 """A longer ranking is not plainly one: 1,000 images have paths of 4,000 bytes then."""
 _HEADER_BYTES = 2**16
 
-SECTIONS = ("rankings", "subset_rankings")
 _KEYS = ("format", "format_version", "benchmark", "benchmark_version", "method", *SECTIONS)
 
 
@@ -150,7 +149,7 @@ def _plain(content: bytes, budget: Budget) -> Any:
         document: dict[str, Any] = {}
         strings = len(parts)
         for key, raw in parts.items():
-            if key in ("rankings", "subset_rankings"):
+            if key in SECTIONS:
                 document[key], inside = gathered(objects.decode(raw), budget)
             elif len(memoryview(raw)) <= _HEADER_BYTES:
                 document[key] = orjson.loads(memoryview(raw))

@@ -22,7 +22,7 @@ from submissions.formats.lines import QUERY, RANKING, SUBSET, TURNS, header_of, 
 from submissions.formats.native import ReaderContext, parse_json
 from submissions.rank_file.columns import Columns
 from submissions.rank_file.findings import MAX_EXAMPLES, Findings, json_type, shown
-from submissions.rank_file.model import PARQUET, RANK_FILE
+from submissions.rank_file.model import PARQUET, RANK_FILE, SECTIONS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -356,7 +356,7 @@ def _header(schema: pa.Schema, findings: Findings) -> dict[str, Any] | None:
         message = f'the header says {kind}; it must be an object with "format": "{RANK_FILE}".'
         findings.add("wrong-format", message, cause="header", fix=_HEADER)
         return None
-    misplaced = next((key for key in ("rankings", "subset_rankings") if key in header), None)
+    misplaced = next((key for key in SECTIONS if key in header), None)
     if misplaced is not None:
         message = f'the header holds "{misplaced}"; rankings are the table\'s rows.'
         findings.add("bad-type", message, cause="header", fix=_HEADER)

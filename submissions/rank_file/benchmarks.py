@@ -11,11 +11,12 @@ import functools
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from cir_datasets.rows.benchmark import OwnLists, first_ranking, second_ranking
 from cir_metrics.catalogue import METRICS, parse_metric
 from cir_metrics.errors import CallError, CirError
+from submissions.rank_file.model import SECTIONS
 
 if TYPE_CHECKING:
     from cir_datasets.registry import BenchmarkSpec
@@ -232,7 +233,7 @@ class AskedLists:
     """One of the rankings that a benchmark asks of each query or turn: what its lists have to be.
 
     Args:
-        field: the rank file's field that holds them.
+        section: the part of a rank file that holds them, of `SECTIONS`.
         depth: their lengths.
         gallery_ids: what may stand in them, or None where that is not available, or `own` says all of it.
         own: the images that each query ranks, where these differ from query to query; else None.
@@ -244,7 +245,7 @@ class AskedLists:
         lengths: of a dialogue's rounds, by session how many images the list of each holds at least.
     """
 
-    field: Literal["rankings", "subset_rankings"]
+    section: str
     depth: Depth
     gallery_ids: Sequence[str] | None = None
     own: OwnLists | None = None
@@ -308,6 +309,7 @@ def queries(benchmark: Benchmark, declared: str = "") -> Queries:
     """
     ids, removes = benchmark.query_ids, benchmark.excludes_reference or declared == "removed"
     first, second = first_ranking(benchmark.spec), second_ranking(benchmark.spec)
+    first_section, second_section = SECTIONS
     if benchmark.multi_turn:
         counts, turns = (
             benchmark.column("num_turns"),
@@ -321,7 +323,7 @@ def queries(benchmark: Benchmark, declared: str = "") -> Queries:
         references = {i: [each] for i, each in zip(ids, benchmark.column("reference_image_id"), strict=True)}
     asked = [
         AskedLists(
-            "rankings",
+            first_section,
             board_depth(benchmark, removes=removes),
             benchmark.gallery,
             own=benchmark.own_lists(first) if first.column else None,
@@ -332,7 +334,7 @@ def queries(benchmark: Benchmark, declared: str = "") -> Queries:
     if second is not None:
         asked.append(
             AskedLists(
-                "subset_rankings",
+                second_section,
                 Depth(SUBSET_DEPTH, SUBSET_DEPTH),
                 own=benchmark.own_lists(second),
                 removed=references,

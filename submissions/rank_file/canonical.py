@@ -43,10 +43,8 @@ def canonical_hash(rank_file: RankFile | RankBundle) -> str:
         head = _netstring(rank_file.suite) + _netstring(len(runs))
         return hashlib.sha256(head + b"".join(parts)).hexdigest()
     digest = hashlib.sha256(_netstring(rank_file.benchmark))
-    for word, answers in (("rankings", rank_file.rankings), ("subset_rankings", rank_file.subset_rankings)):
-        if answers is None:
-            continue
-        digest.update(_netstring(word) + _netstring(len(answers)))
+    for section, answers in rank_file.sections().items():
+        digest.update(_netstring(section) + _netstring(len(answers)))
         for part in _answers(answers):
             digest.update(part)
     return digest.hexdigest()

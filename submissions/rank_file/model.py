@@ -41,6 +41,8 @@ LINES_FILE = "cir-rank-file-lines"
 TRANSCRIPT: Literal["cir-transcript"] = "cir-transcript"
 """What the first line of a transcript of dialogues says there."""
 FORMAT_VERSION = 1
+SECTIONS = ("rankings", "subset_rankings")
+"""The parts of a rank file that hold rankings: the first that a benchmark asks, and the second."""
 
 NATIVE = "native"
 CIRR_SERVER = "cirr-server"
@@ -249,19 +251,21 @@ class RankFile:
             facts.append(f"{counted(len(self.subset_rankings), 'subset')} ranked")
         return facts if self.format == NATIVE else [*facts, f"format {self.format}"]
 
+    def sections(self) -> dict[str, Mapping[str, list[Any]]]:
+        """Its rankings by section, of `SECTIONS`."""
+        sections = {section: getattr(self, section) for section in SECTIONS}
+        return {section: rankings for section, rankings in sections.items() if rankings is not None}
+
     def to_dict(self) -> dict[str, Any]:
         """The native form as JSON values."""
-        document: dict[str, Any] = {
+        return {
             "format": RANK_FILE,
             "format_version": FORMAT_VERSION,
             "benchmark": self.benchmark,
             "benchmark_version": self.benchmark_version,
             "method": self.method.to_dict(),
-            "rankings": dict(self.rankings),
+            **{section: dict(rankings) for section, rankings in self.sections().items()},
         }
-        if self.subset_rankings is not None:
-            document["subset_rankings"] = dict(self.subset_rankings)
-        return document
 
     def to_json(self) -> bytes:
         """The native form as compact JSON with a newline at the end; equal rank files give equal bytes.

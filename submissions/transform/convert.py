@@ -132,7 +132,7 @@ def convert(
         found = [_bundled(found, wanted, name)]
     for file in found:
         for run in runs_of(file):
-            for answers in (run.rankings, run.subset_rankings or {}):
+            for answers in run.sections().values():
                 _check_size(_least_bytes(answers, to), to, max_bytes)
     made = _convert(found, to, benchmark, name, label)
     for each in made:

@@ -245,7 +245,7 @@ def _deepest(runs: Iterable[RankFile], *, by_turn: bool) -> int:
     """Images in the longest ranking."""
     deepest = 0
     for run in runs:
-        answers = [*run.rankings.values(), *(run.subset_rankings or {}).values()]
+        answers = [answer for part in run.sections().values() for answer in part.values()]
         rankings = (turn for turns in answers for turn in turns) if by_turn else answers
         deepest = max(deepest, *map(len, rankings))
     return deepest

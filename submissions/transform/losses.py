@@ -66,7 +66,7 @@ def _trec(rank_file: RankFile) -> list[str]:
     tag = tag_of(rank_file)
     if tag != rank_file.method.name:
         said.append(f"the method's name is written as the tag {shown(tag)}.")
-    empty = _empty(rank_file.rankings) + _empty(rank_file.subset_rankings or {})
+    empty = sum(map(_empty, rank_file.sections().values()))
     if empty:
         what = "1 ranking" if empty == 1 else f"{empty:,} rankings"
         said.append(f"{what} without images left out: a TREC run has no line for that.")

@@ -211,11 +211,11 @@ def check_content(unchecked: UncheckedFile, queries: Queries, findings: Findings
     near: dict[str, set[str]] = {}
     complete = unchecked.subset_rankings is None or len(queries.asked) > 1
     for asked in queries.asked:
-        columns: Columns | None = getattr(unchecked, asked.field)
+        columns: Columns | None = getattr(unchecked, asked.section)
         if columns is None:
             complete = complete and not asked.needed
         else:
-            near[asked.field] = suspects(columns, asked, queries, image_family(unchecked.spec))
+            near[asked.section] = suspects(columns, asked, queries, image_family(unchecked.spec))
             complete = complete and columns.position.keys() == queries.num_turns.keys()
     if any(near.values()) or not complete:
         from submissions.validation.faults import note_faults

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -94,16 +94,16 @@ def note_faults(
         unchecked: the file, its structure checked.
         queries: the benchmark, without its ground truth.
         findings: collects what is wrong.
-        suspects: by the file's field the queries or sessions whose answers are looked at.
+        suspects: by section of the file the queries or sessions whose answers are looked at.
         part: whether one of two rankings will do.
     """
     for asked, kind in zip(queries.asked, (_Faults, _SecondFaults), strict=False):
         faults = kind(unchecked, queries, asked, findings)
-        answers: Columns | None = getattr(unchecked, asked.field)
+        answers: Columns | None = getattr(unchecked, asked.section)
         if answers is None:
             if asked.needed and not part:
                 faults.note_none()
-        elif faults.note_answers(answers, suspects[asked.field]):
+        elif faults.note_answers(answers, suspects[asked.section]):
             return
     if unchecked.subset_rankings is not None and len(queries.asked) == 1:
         message = f"{queries.benchmark} has no subsets, so that there is nothing for subset_rankings to rank."
@@ -116,8 +116,7 @@ class _Faults:
     noun = "ranking"
     cause = ""
     missing, not_listed = "missing-query", "not-in-gallery"
-    hides_all = True
-    """Whether answers of another benchmark say all that there is to say."""
+    is_first = True
 
     def __init__(
         self, unchecked: UncheckedFile, queries: Queries, asked: AskedLists, findings: Findings
@@ -141,11 +140,13 @@ class _Faults:
         """
         num_turns, spec = self.queries.num_turns, self.unchecked.spec
         others = note_unknown_queries(answers, self.queries, spec, self.findings, cause=self.cause)
-        gone = [query for query in num_turns if query not in answers]
-        if self.hides_all and others and len(gone) == len(num_turns):
+        gone = {query: turns for query, turns in num_turns.items() if query not in answers}
+        if self.is_first and others and len(gone) == len(num_turns):
             return True
-        self._missing(gone)
-        for query, turns in num_turns.items():
+        in_order = gone | num_turns if self.is_first else num_turns
+        for query, turns in in_order.items():
+            if query in gone:
+                self._missing(query, len(gone))
             if query not in suspects:
                 continue
             if not self.queries.multi_turn:
@@ -160,10 +161,9 @@ class _Faults:
                 self._ranking(query, turn, ranking)
         return False
 
-    def _missing(self, gone: Sequence[str]) -> None:
-        many = f"{len(gone):,} of {len(self.queries.num_turns):,} have" if len(gone) > 1 else "it has"
-        for query in gone:
-            self._add(self.missing, f"{many} no ranking.", query)
+    def _missing(self, query: str, count: int) -> None:
+        many = f"{count:,} of {len(self.queries.num_turns):,} have" if count > 1 else "it has"
+        self._add(self.missing, f"{many} no ranking.", query)
 
     def _ranking(self, query: str, turn: int | None, ids: list[str]) -> None:
         """Note what is wrong with one ranking."""
@@ -314,7 +314,7 @@ class _SecondFaults(_Faults):
     noun = "subset ranking"
     cause = "subset"
     missing, not_listed = "missing-subset", "not-in-subset"
-    hides_all = False
+    is_first = False
 
     def _words_of_none(self) -> tuple[str, str | None]:
         others = {CIRR_SERVER: _JOIN_FIX.replace("OTHER", "RECALL_SUBSET"), LISTS: _RANK_FIX}
@@ -327,12 +327,10 @@ class _SecondFaults(_Faults):
         place = _SECOND_PLACES.get(self.unchecked.kind)
         return None if place is None else _SECOND_FIX.replace("{place}", place)
 
-    def _missing(self, gone: Sequence[str]) -> None:
-        """Note the queries without one; who does not answer a query at all need not be told of this."""
+    def _missing(self, query: str, count: int) -> None:
         first = self.unchecked.rankings
-        for query in gone:
-            if first is None or query in first:
-                self._add(self.missing, "its subset is not ranked.", query, cause="some", fix=self._fix())
+        if first is None or query in first:  # Who does not answer it at all need not be told of this.
+            self._add(self.missing, "its subset is not ranked.", query, cause="some", fix=self._fix())
 
     def _not_listed(self, length: int) -> str:
         return "is not one of the query's subset."

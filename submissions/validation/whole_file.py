@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from submissions.rank_file.findings import OTHER_GALLERY
+from submissions.rank_file.model import SECTIONS
 from submissions.rank_file.owners import image_ids, other_galleries, over_gallery
 
 if TYPE_CHECKING:
@@ -55,11 +56,11 @@ def note_data(benchmark: Benchmark, findings: Findings) -> None:
 def leave_out(unchecked: UncheckedFile, benchmark: Benchmark, findings: Findings) -> None:
     """Drop the answers to queries of the base that the overlay leaves out, and say how many there were."""
     outside: set[str] = set()
-    for field in ("rankings", "subset_rankings"):
-        answers: Columns | None = getattr(unchecked, field)
+    for section in SECTIONS:
+        answers: Columns | None = getattr(unchecked, section)
         if answers is not None and (dropped := benchmark.left_out.intersection(answers)):
             outside |= dropped
-            setattr(unchecked, field, answers.without(dropped))
+            setattr(unchecked, section, answers.without(dropped))
     if outside:
         findings.add(
             "outside-overlay",
