@@ -386,6 +386,20 @@ class Signature:
 
     def __str__(self) -> str:
         """The printed form, with hashes of seven characters."""
+        held = ""
+        if self.reference_held is not None and self.reference == "kept":
+            held = "/".join(map(str, self.reference_held)) + (":unverified" if self.unverified else "")
+        beside = {
+            "sig": str(self.format) if self.format > 1 else "",
+            "skipped": ",".join(self.checks_skipped),
+            "repaired": ",".join(self.repaired),
+            "missing": ",".join(self.missing_aspects),
+            "search": self.search,
+            "rerank": self.reranking,
+            "dialogue": self.dialogue,
+            "held": held,
+            "declared": self.reference_declared,
+        }
         parts = [
             f"{self.benchmark}#{self.benchmark_version}",
             f"data:{self.data_hash[:_SHORT]}",
@@ -394,23 +408,8 @@ class Signature:
             f"ref:{self.reference}",
             f"ties:{self.ties}",
             f"metric:{self._metric_version()}",
+            *(f"{name}:{text}" for name, text in beside.items() if text),
         ]
-        if self.format > 1:
-            parts.append(f"sig:{self.format}")
-        said = {
-            "skipped": ",".join(self.checks_skipped),
-            "repaired": ",".join(self.repaired),
-            "missing": ",".join(self.missing_aspects),
-            "search": self.search,
-            "rerank": self.reranking,
-            "dialogue": self.dialogue,
-        }
-        parts += [f"{name}:{text}" for name, text in said.items() if text]
-        if self.reference_held is not None and self.reference == "kept":
-            mark = ":unverified" if self.unverified else ""
-            parts.append(f"held:{self.reference_held[0]}/{self.reference_held[1]}{mark}")
-        if self.reference_declared:
-            parts.append(f"declared:{self.reference_declared}")
         return " | ".join([*parts, f"n:{self.n}", f"v:{self.package_version}"])
 
     def to_dict(self) -> dict[str, Any]:

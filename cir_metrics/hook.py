@@ -17,21 +17,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from cir_metrics.catalogue import METRICS
+
 _FUNCTION = "evaluation_module_factory"
 _MARK = "_knows_cir_metrics"
 _FOLDER = Path(__file__).resolve().parent
-
-
-def module_names() -> tuple[str, ...]:
-    """Names that `evaluate.load` learns: the folders here that hold a script of their own name.
-
-    Example:
-        >>> "pnr_map" in module_names()
-        True
-    """
-    return tuple(
-        sorted(folder.name for folder in _FOLDER.iterdir() if (folder / f"{folder.name}.py").is_file())
-    )
 
 
 def module_folder(name: str) -> Path:
@@ -55,7 +45,7 @@ def wrap(_evaluate: ModuleType) -> None:
         return
     if getattr(original, _MARK, False):
         return
-    wrapped = _knowing(original, frozenset(module_names()), module)
+    wrapped = _knowing(original, frozenset(METRICS), module)
     setattr(loading, _FUNCTION, wrapped)
     inspect = importlib.import_module("evaluate.inspect")
     if getattr(inspect, _FUNCTION, None) is original:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cir_metrics.errors import InputError, SettingError
-from cir_metrics.sums import FloatArray, as_array, check_array, check_count
+from cir_metrics.sums import FloatArray, check_array, check_count
 
 DRAWS = 10_000
 """Draws where the caller names no number."""
@@ -194,10 +194,8 @@ def percentile_interval(draws: ArrayLike, level: float = LEVEL) -> tuple[FloatAr
         >>> float(low), float(high)
         (25.0, 75.0)
     """
-    table = as_array(draws, "draws")
     check_share(level, "level", "a level", LEVEL)
-    if table.ndim == 0 or len(table) == 0:
-        raise InputError("there are no draws to take an interval of. Fix: pass one draw or more.")
+    table = check_array(draws, "draws", "fiub", "pass one draw or more", dimensions=range(1, 4))
     low, high = np.quantile(table, [(1 - level) / 2, (1 + level) / 2], axis=0)
     return np.asarray(low), np.asarray(high)
 

@@ -10,7 +10,8 @@ import typer
 
 from cir_datasets.common.atomic import write_whole
 from cir_datasets.common.terminal import echo, fitted
-from cir_metrics.hook import module_folder, module_names
+from cir_metrics.catalogue import METRICS
+from cir_metrics.hook import module_folder
 
 
 def metrics_commands() -> typer.Typer:
@@ -33,8 +34,6 @@ def list_metrics(
         cir metrics list
     """
     from dataclasses import asdict
-
-    from cir_metrics.catalogue import METRICS
 
     if as_json:
         import json
@@ -86,7 +85,7 @@ def install() -> dict[str, Path]:
     from evaluate.loading import init_dynamic_modules
 
     metrics = Path(init_dynamic_modules()) / "metrics"
-    return {name: _install_one(metrics, name) for name in module_names()}
+    return {name: _install_one(metrics, name) for name in sorted(METRICS)}
 
 
 def _install_one(metrics: Path, name: str) -> Path:
