@@ -168,11 +168,10 @@ def full_report(score: ScoreReport, intervals: Intervals | None = None) -> Repor
     absent: list[str] = []
     if benchmark.spec.card.report.metrics:
         further, absent = evidence.card_values({**score.metrics, **score.extra})
-    first = next(iter(score.signatures.values()))
     whole = dataclasses.replace(
         score,
         extra={name: exact_mean(values) for name, values in further.items()} | dict(score.extra),
-        signatures={**score.signatures, **{name: _signature_like(first, name) for name in further}},
+        signatures={**score.signatures, **{name: _signature_like(score.signature, name) for name in further}},
     )
     floors, notes = _floors(whole, benchmark, random)
     if random is not None and not score.missing:
@@ -258,7 +257,7 @@ def _added(counts: Sequence[Mapping[str, int | None]]) -> dict[str, int | None]:
 
 def _reference_notes(score: ScoreReport) -> tuple[str, ...]:
     """What a reader must know of the reference, where the protocol keeps it, or members may differ."""
-    if not score.runs and cast("Signature", next(iter(score.signatures.values()))).reference != "kept":
+    if not score.runs and score.signature.reference != "kept":
         return ()
     from submissions.scoring.reference_use import reference_notes
 
@@ -286,11 +285,11 @@ def _below_chance(evidence: Evidence, random: Chance) -> tuple[str, ...]:
     return below_chance_note(name, found, exact_mean(expected))
 
 
-def _signature_like(other: Signature | SuiteSignature, printed: str) -> Signature:
+def _signature_like(other: Signature, printed: str) -> Signature:
     """The signature of another metric over the same queries."""
     name, _ = parse_metric(printed)
     return dataclasses.replace(
-        cast("Signature", other),
+        other,
         metric=printed,
         variant=check_variant(name, None),
         metric_version=METRICS[name].version,

@@ -81,7 +81,7 @@ class SideBySide:
                 "-" if rounds.choices[name] is None else str(rounds.choices[name]) for name in differing
             ]
             rows.append((*map(Cell, texts), Cell(f"{score.n:,}", score.n), *map(Cell, others)))
-            notes.append(f"{label}: {score.signature_text(next(iter(score.signatures)))}")
+            notes.append(f"{label}: {score.signature}")
             notes.append(f"{label}: {rounds.silence_note()}")
         notes += block_notes(self._scores, self.labels, self._blocks)
         return Table(

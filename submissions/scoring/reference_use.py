@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import cast
 
 from cir_datasets.common.terminal import counted
 from cir_metrics.catalogue import Signature
@@ -26,7 +25,7 @@ def reference_notes(score: ScoreReport) -> tuple[str, ...]:
     """
     if score.runs:
         return tuple(_differing(score.runs, [run.benchmark for run in score.runs]))
-    signature = _signature(score)
+    signature = score.signature
     if signature.reference_held is None or signature.reference != "kept":
         return ()
     share = _share(signature)
@@ -74,7 +73,7 @@ def reference_blocks(scores: Sequence[ScoreReport]) -> dict[str, list[int]]:
     """
     blocks: dict[str, list[int]] = {}
     for place, score in enumerate(scores):
-        signatures = [_signature(run) for run in score.parts]
+        signatures = [run.signature for run in score.parts]
         uses = " and ".join(dict.fromkeys(each.reference for each in signatures))
         others = dict.fromkeys(each.ranked for each in signatures if each.ranked)
         label = f"{uses}, ranked over {' and '.join(others)}" if others else uses
@@ -105,7 +104,7 @@ def block_notes(
 
 def _unverified(score: ScoreReport, name: str) -> Iterator[str]:
     """A sentence where the protocol keeps the reference, no list shows it, and nothing is declared."""
-    unverified = [run.benchmark for run in score.parts if _signature(run).unverified]
+    unverified = [run.benchmark for run in score.parts if run.signature.unverified]
     if unverified:
         members = f" ({', '.join(unverified)})" if score.runs else ""
         yield (
@@ -116,7 +115,7 @@ def _unverified(score: ScoreReport, name: str) -> Iterator[str]:
 
 def _differing(runs: Sequence[ScoreReport], names: Sequence[str]) -> Iterator[str]:
     """A sentence where two of them made different use of the reference: the two that are furthest apart."""
-    signatures = [_signature(run) for run in runs]
+    signatures = [run.signature for run in runs]
     shares = [each.reference_held or (0, 1) for each in signatures]
     order = sorted(range(len(runs)), key=lambda place: Fraction(*shares[place]))
     uses = {each.reference for each in signatures}
@@ -127,11 +126,6 @@ def _differing(runs: Sequence[ScoreReport], names: Sequence[str]) -> Iterator[st
             f"{_share(signatures[low])}. That alone can set their numbers apart. "
             "Fix: compare files that treat it alike."
         )
-
-
-def _signature(run: ScoreReport) -> Signature:
-    """The signature of any number: all say the same of the reference."""
-    return cast("Signature", next(iter(run.signatures.values())))
 
 
 def _share(signature: Signature) -> str:

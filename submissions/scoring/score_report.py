@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from cir_datasets.registry.schema import is_micro, main_metric_terms
 from cir_metrics.catalogue import NO_MEANS, Signature
@@ -184,10 +184,14 @@ class ScoreReport:
         return self
 
     @property
+    def signature(self) -> Signature:
+        """That of any number on one benchmark: all say the same of data, protocol and reference."""
+        return cast("Signature", next(iter(self.signatures.values())))
+
+    @property
     def reference_held(self) -> tuple[int, int] | None:
         """How many lists hold their reference, of how many; None of a suite, whose members have theirs."""
-        first = next(iter(self.signatures.values()))
-        return first.reference_held if isinstance(first, Signature) else None
+        return None if self.runs else self.signature.reference_held
 
     @property
     def complete(self) -> bool:
