@@ -36,12 +36,14 @@ _ARROW_SCHEMA = b"ARROW:schema"
 _MEMORY, _SECONDS = 224 * 2**20, 3
 _MEMORY_PER_BYTE, _BYTES_A_SECOND = 8, 2**22
 """What decoding may take, and what each byte of the file adds."""
+_REASON = 80
+"""Characters of a reason at most."""
 _KILLED = {-signal.SIGKILL, -getattr(signal, "SIGXCPU", signal.SIGKILL)}
 _ABORTED = -signal.SIGABRT
 
 
 class ParquetError(CopiedError, ValueError):
-    """A file that is not read; its text is the end of a sentence.
+    """A file that is not read; its text is a sentence without its end.
 
     Args:
         kind: `cut` (it has no end), `damaged`, `footer` (which is too long), `encoding` (one whose size
@@ -94,8 +96,7 @@ def parquet_schema(content: bytes) -> pa.Schema:
         file = pq.ParquetFile(pa.BufferReader(_without_arrow_schema(content)), **limits)
         return file.schema_arrow.with_metadata(file.metadata.metadata)
     except (pa.ArrowException, OSError, ValueError, TypeError, KeyError, IndexError) as error:
-        reason = " ".join(str(error).split())[:160].rstrip(".")
-        raise ParquetError("damaged", reason or type(error).__name__) from error
+        raise _damaged(str(error) or type(error).__name__) from error
 
 
 def _without_arrow_schema(content: bytes) -> bytes:
@@ -152,9 +153,41 @@ def read_parquet(content: bytes, limits: ParquetLimits, columns: Sequence[str]) 
         return pa.ipc.open_stream(done.stdout).read_all()
     if done.returncode == FAILED:
         answer = orjson.loads(done.stderr)
+        if answer["kind"] == "damaged":
+            raise _damaged(answer["said"])
         raise ParquetError(answer["kind"], answer["said"])
     if done.returncode in _KILLED:
         raise ParquetError("memory", "decoding its pages takes longer than a file of its size may")
     if done.returncode == _ABORTED or b"MemoryError" in done.stderr:
         raise ParquetError("memory", "decoding its pages takes more memory than a file of its size may")
-    raise ParquetError("damaged", "its pages cannot be decoded")
+    raise _damaged("its pages cannot be decoded")
+
+
+def _damaged(reason: str) -> ParquetError:
+    """The error of a file whose bytes, which the reason may quote, are wrong."""
+    words = " ".join(reason.split())[:_REASON].rstrip(".")
+    printed = "".join(character if character.isprintable() else "?" for character in words)
+    return ParquetError("damaged", f"the Parquet file is damaged: {printed}")
+
+
+def bytes_of_copies(column: pa.ChunkedArray) -> int:
+    """Bytes of a column's texts, or of those in its lists, each counted at every place.
+
+    Args:
+        column: as `read_parquet` gives it.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> bytes_of_copies(pa.chunked_array([pa.array(["ab", "ab", "c"]).dictionary_encode()]))
+        5
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    size = 0
+    for chunk in column.chunks:
+        while pa.types.is_list(chunk.type):
+            chunk = chunk.flatten()
+        if pa.types.is_dictionary(chunk.type):
+            size += pc.sum(pc.binary_length(chunk.dictionary).take(chunk.indices)).as_py() or 0
+    return size

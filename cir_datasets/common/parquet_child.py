@@ -36,8 +36,7 @@ def main() -> None:
     except MemoryError:
         _refuse("memory", "decoding its pages takes more memory than a file of its size may")
     except (pa.ArrowException, OSError, ValueError, TypeError, KeyError, IndexError) as error:
-        reason = " ".join(str(error).split())[:160].rstrip(".")
-        _refuse("damaged", reason or type(error).__name__)
+        _refuse("damaged", str(error) or type(error).__name__)
 
 
 def _limit(memory: int, seconds: int) -> None:
@@ -101,23 +100,23 @@ def _check(metadata: pq.FileMetaData, size: int, request: dict[str, Any]) -> lis
         packed += chunk.total_compressed_size
         unbounded = next((each for each in chunk.encodings if each in _UNBOUNDED), None)
         if unbounded is not None:
-            _refuse("encoding", unbounded)
+            _refuse("encoding", f"a page of the Parquet file is in {unbounded}, which is not read")
     if packed > size:
         _refuse("damaged", "its columns share pages, or have more bytes than the file")
     if values > request["values"] or pages > request["pages"]:
-        _refuse("large", f"{values:,} values and {pages:,} bytes")
+        most = f"of a file of {request['size']:,} bytes at most {request['values']:,} values and "
+        most += f"{request['pages']:,} bytes are read"
+        _refuse("large", f"it unfolds to {values:,} values and {pages:,} bytes; {most}")
     if metadata.num_rows > request["rows"]:
-        _refuse("rows", f"{metadata.num_rows:,}")
+        _refuse("rows", f"it has {metadata.num_rows:,} rows; at most {request['rows']:,} are read")
     return [schema[place] for place in read]
 
 
 def _normal(table: pa.Table) -> pa.Table:
     """The table with lists of int32 ends and texts as dictionaries, whatever the writer chose."""
-    columns = [
-        pa.chunked_array([_normal_chunk(chunk) for chunk in column.chunks], _type(column.type))
-        for column in table.columns
-    ]
-    return pa.Table.from_arrays(columns, names=table.column_names)
+    return table.cast(
+        pa.schema([(name, _type(table.schema.field(name).type)) for name in table.column_names])
+    )
 
 
 def _type(kind: pa.DataType) -> pa.DataType:
@@ -126,17 +125,6 @@ def _type(kind: pa.DataType) -> pa.DataType:
     own = kind.value_type if pa.types.is_dictionary(kind) else kind
     text = pa.types.is_string(own) or pa.types.is_large_string(own)
     return pa.dictionary(pa.int32(), pa.string()) if text else kind
-
-
-def _normal_chunk(chunk: pa.Array) -> pa.Array:
-    kind = _type(chunk.type)
-    if pa.types.is_list(kind):
-        ends = chunk.offsets.cast(pa.int32())
-        mask = chunk.is_null() if chunk.null_count else None
-        return pa.ListArray.from_arrays(ends, _normal_chunk(chunk.values), mask=mask)
-    if pa.types.is_dictionary(kind) and not pa.types.is_dictionary(chunk.type):
-        chunk = chunk.dictionary_encode()
-    return chunk if chunk.type == kind else chunk.cast(kind)
 
 
 if __name__ == "__main__":

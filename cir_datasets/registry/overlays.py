@@ -207,7 +207,13 @@ def _content(path: Path) -> bytes:
 
 
 def _from_parquet(path: Path) -> dict[str, Any]:
-    from cir_datasets.common.parquet import ParquetError, ParquetLimits, parquet_schema, read_parquet
+    from cir_datasets.common.parquet import (
+        ParquetError,
+        ParquetLimits,
+        bytes_of_copies,
+        parquet_schema,
+        read_parquet,
+    )
 
     try:
         content = _content(path)
@@ -221,11 +227,10 @@ def _from_parquet(path: Path) -> dict[str, Any]:
     except OSError as error:
         overlay_fault(path, f"cannot be read as Parquet: {error}", "check the path")
     except ParquetError as error:
-        what, fix = _PARQUET[error.kind]
-        overlay_fault(path, what.format(said=error, queries=_MAX_QUERIES, bytes=_MAX_BYTES), fix)
-    if sum(_bytes_of_copies(table.column(name)) for name in wanted) > _MAX_BYTES:
-        what, fix = _PARQUET["large"]
-        overlay_fault(path, what.format(bytes=_MAX_BYTES), fix)
+        what = _UNFOLDS if error.kind in ("large", "memory") else str(error)
+        overlay_fault(path, what, _FIXES.get(error.kind, _ONCE))
+    if sum(bytes_of_copies(table.column(name)) for name in wanted) > _MAX_BYTES:
+        overlay_fault(path, _UNFOLDS, _ONCE)
     fields: dict[str, Any] = {}
     for key in _KEYS[:-1]:
         value = (schema.metadata or {}).get(key.encode())
@@ -243,29 +248,16 @@ def _from_parquet(path: Path) -> dict[str, Any]:
 
 
 _ONCE = "list every query once, with a short label"
-_UNFOLDS = "its ids and labels unfold to more than {bytes:,} bytes"
-_PARQUET = {
-    "cut": ("the Parquet file is damaged: {said}", "write it again, or as JSON"),
-    "damaged": ("the Parquet file is damaged: {said}", "write it again, or as JSON"),
-    "encoding": ("a page is in {said}, which is not read", "write its columns without an encoding, or JSON"),
-    "footer": ("{said}", "write one row group, without statistics"),
-    "rows": ("it lists {said} queries; at most {queries:,} are read", "list every query once"),
-    "large": (_UNFOLDS, _ONCE),
-    "memory": (_UNFOLDS, _ONCE),
+_UNFOLDS = f"its ids and labels unfold to more than {_MAX_BYTES:,} bytes"
+_AGAIN = "write it again, or as JSON"
+_FIXES = {
+    "cut": _AGAIN,
+    "damaged": _AGAIN,
+    "encoding": "write its columns without an encoding, or JSON",
+    "footer": "write one row group, without statistics",
+    "rows": "list every query once",
 }
-"""By kind of a `ParquetError` what is wrong, and the fix."""
-
-
-def _bytes_of_copies(column: pa.ChunkedArray) -> int:
-    """Bytes of a column's texts, each counted at every place."""
-    import pyarrow.compute as pc
-
-    lengths = (
-        pc.sum(pc.binary_length(chunk.dictionary).take(chunk.indices)).as_py()
-        for chunk in column.chunks
-        if hasattr(chunk, "dictionary")
-    )
-    return sum(length or 0 for length in lengths)
+"""By kind of a `ParquetError`."""
 
 
 def _column(table: pa.Table, name: str) -> list[Any]:

@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from cir_datasets.common.parquet import ParquetError, ParquetLimits, parquet_schema, read_parquet
+from cir_datasets.common.parquet import (
+    ParquetError,
+    ParquetLimits,
+    bytes_of_copies,
+    parquet_schema,
+    read_parquet,
+)
 from cir_datasets.rows import list_lengths, numbers
 from submissions.errors import SubmissionError
 from submissions.formats import native
@@ -91,10 +97,9 @@ def dump(rank_file: RankFile) -> bytes:
     try:
         columns = [pa.array(queries, types[QUERY])]
         for name, answers in sections.items():
-            if isinstance(answers, Columns):
-                columns.append(answers.to_arrow(queries))
-            else:
-                columns.append(pa.array([answers.get(query) for query in queries], types[name]))
+            if not isinstance(answers, Columns):
+                answers = Columns.of_lists(answers, by_turn=name == TURNS)
+            columns.append(answers.to_arrow(queries))
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise SubmissionError(
             f"the rank file cannot be written as Parquet: {error}. Fix: use strings as ids."
@@ -123,6 +128,9 @@ def rankings_of(table: pa.Table, findings: Findings, budget: Budget) -> dict[str
     Raises:
         OverBudgetError: there are more rows, or more turns, than are read.
     """
+    import numpy as np
+    import pyarrow as pa
+
     budget.spend("lists", len(table))
     if TURNS in table.column_names:
         budget.spend("lists", int(list_lengths(table.column(TURNS)).sum()))
@@ -132,21 +140,16 @@ def rankings_of(table: pa.Table, findings: Findings, budget: Budget) -> dict[str
         return None
     if len(counted) < len(queries):
         queries, table = [queries[row] for row in counted], table.take(counted)
-    columns = {
-        "subset_rankings" if name == SUBSET else "rankings": (name, table.column(name))
-        for name in table.column_names
-        if name != QUERY
-    }
-    there = {section: column.is_valid().to_pylist() for section, (_, column) in columns.items()}
-    none = [False] * len(queries)
-    ranked, of_subset = there.get("rankings", none), there.get("subset_rankings", none)
-    # A row without ranking of its own is there for its subset; without either it is a mistake, said later.
-    kept = [answer or not subset for answer, subset in zip(ranked, of_subset, strict=True)]
-    rows = {"rankings": kept, "subset_rankings": of_subset}
-    found: dict[str, Any] = {"rankings": dict.fromkeys(itertools.compress(queries, kept))}
-    for section, (name, column) in columns.items():
-        names = list(itertools.compress(queries, rows[section]))
-        found[section] = _answers(names, _of_rows(column, rows[section]), name, budget)
+    answers = {name: table.column(name) for name in table.column_names if name != QUERY}
+    answered = {name: column.is_valid().to_numpy() for name, column in answers.items()}
+    of_subset = answered.get(SUBSET, np.zeros(len(queries), dtype=np.bool_))
+    found: dict[str, Any] = {"rankings": dict.fromkeys(itertools.compress(queries, ~of_subset))}
+    for name, column in answers.items():
+        # A row without ranking is there for its subset; without either it is a mistake, said later.
+        rows = of_subset if name == SUBSET else answered[name] | ~of_subset
+        names = list(itertools.compress(queries, rows))
+        column = column if rows.all() else column.filter(pa.array(rows))
+        found["subset_rankings" if name == SUBSET else "rankings"] = _answers(names, column, name, budget)
     return found
 
 
@@ -154,13 +157,6 @@ def _query_ids(column: pa.ChunkedArray) -> list[Any]:
     import pyarrow as pa
 
     return column.cast(pa.string()).to_pylist() if pa.types.is_integer(column.type) else _values(column, 0)
-
-
-def _of_rows(column: pa.ChunkedArray, rows: list[bool]) -> pa.ChunkedArray:
-    """Some of a column's rows."""
-    import pyarrow as pa
-
-    return column if all(rows) else column.filter(pa.array(rows, pa.bool_()))
 
 
 def _answers(queries: list[str], column: pa.ChunkedArray, name: str, budget: Budget) -> Any:
@@ -173,23 +169,8 @@ def _answers(queries: list[str], column: pa.ChunkedArray, name: str, budget: Bud
     if columns is not None:
         return columns
     # Whatever looks at the lists one by one may copy an id at each place.
-    budget.spend("copies", _bytes_of_copies(column, _DEPTHS[name]))
+    budget.spend("copies", bytes_of_copies(column))
     return dict(zip(queries, _values(column, _DEPTHS[name]), strict=True))
-
-
-def _bytes_of_copies(column: pa.ChunkedArray, depth: int) -> int:
-    """Bytes of a column's ids, each counted at every place."""
-    import numpy as np
-    import pyarrow.compute as pc
-
-    size = 0
-    for chunk in column.chunks:
-        for _ in range(depth):
-            chunk = chunk.flatten()
-        lengths = numbers(pc.binary_length(chunk.dictionary), null=0)
-        places = numbers(chunk.indices, null=-1)
-        size += int(np.append(lengths, 0).astype(np.int64)[places].sum())
-    return size
 
 
 def _answered_rows(queries: list[Any], table: pa.Table, findings: Findings) -> list[int] | None:
@@ -255,9 +236,8 @@ def read_table(
             return None
         return read_parquet(content, limits, schema.names).replace_schema_metadata(schema.metadata)
     except ParquetError as error:
-        code, message, fix = _SAID[error.kind]
-        said = {"size": budget.size, "values": values, "pages": pages, "said": shown(str(error))[1:-1]}
-        findings.add(code, message.format_map(said), depth=50, fix=fix)
+        code = "unreadable" if error.kind in _UNREADABLE else "too-large"
+        findings.add(code, f"{error}.", depth=50, fix=_FIXES.get(error.kind, _SMALLER))
     return None
 
 
@@ -266,26 +246,14 @@ _SMALLER = (
     "dictionaries for the ids"
 )
 _AGAIN = "write it again from what it was made of, for example  cir convert RUN.json --to parquet"
-_SAID = {
-    "cut": ("unreadable", "{said}.", _AGAIN),
-    "damaged": ("unreadable", "the Parquet file is damaged: {said}.", _AGAIN),
-    "encoding": (
-        "unreadable",
-        "a page of the Parquet file is in {said}, which is not read.",
-        "let the writer choose dictionaries or PLAIN; with pyarrow write without column_encoding",
-    ),
-    "footer": ("too-large", "{said}.", "write one row group, without statistics"),
-    "large": (
-        "too-large",
-        (
-            "it unfolds to {said}; of a file of {size:,} bytes at most {values:,} values and {pages:,} bytes "
-            "are read."
-        ),
-        _SMALLER,
-    ),
-    "memory": ("too-large", "{said}.", _SMALLER),
+_UNREADABLE = ("cut", "damaged", "encoding")
+_FIXES = {
+    "cut": _AGAIN,
+    "damaged": _AGAIN,
+    "encoding": "let the writer choose dictionaries or PLAIN; with pyarrow write without column_encoding",
+    "footer": "write one row group, without statistics",
 }
-"""By kind of a `ParquetError` the finding's code, message and fix."""
+"""By kind of a `ParquetError`."""
 
 
 def _is_schema(schema: pa.Schema, findings: Findings) -> bool:

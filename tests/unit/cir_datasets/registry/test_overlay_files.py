@@ -275,7 +275,7 @@ def test_whole_numbers_in_parquet_are_ids_too(dictionary: bool, home: Path) -> N
 
 
 UNFOLDED: dict[str, tuple[dict[str, Any], str]] = {
-    "rows": ({"query_id": (3_000_000, "x")}, "it lists 3,000,000 queries; at most 1,000,000 are read"),
+    "rows": ({"query_id": (3_000_000, "x")}, "it has 3,000,000 rows; at most 1,000,000 are read"),
     "long ids": (
         {"query_id": (100_000, "x" * 2_000)},
         "its ids and labels unfold to more than 67,108,864 bytes",
