@@ -66,13 +66,13 @@ def judge_file(
         dialogue: of a board that takes transcripts; None of one that takes rank files.
     """
     from submissions.rank_file.model import Method, RankBundle, runs_of
-    from submissions.validation import validate_with
+    from submissions.validation import validate
 
     asked = _resolved(benchmark)
     transcript = None
     if dialogue is None:
         content = path.read_bytes()
-        report = validate_with(content, asked, part=False, max_bytes=MAX_BYTES, name=file_name, form=form)
+        report = validate(content, asked, part=False, name=file_name, form=form)
     else:
         transcript = _checked_transcript(path, asked.load(str(asked.expected)), dialogue, file_name, form)
         report = transcript.report
@@ -210,17 +210,17 @@ def _suite_values(report: ScoreReport) -> dict[str, Any]:
 
 def _claims(rank_file: RankFile, form: Mapping[str, Any]) -> dict[str, Any]:
     """What the file itself says of its method; a format without a method block says nothing."""
-    from submissions.rank_file.model import FORMAT
+    from submissions.rank_file.model import NATIVE
 
     said = {name: value for name, value in rank_file.method.to_dict().items() if name in CLAIMS}
-    if rank_file.format == FORMAT:
+    if rank_file.format == NATIVE:
         return said
     return {name: value for name, value in said.items() if value != form.get(name)}
 
 
 def _method(rank_file: RankFile, form: Mapping[str, Any]) -> dict[str, Any]:
     from submissions.formats.native import completed
-    from submissions.rank_file.model import FORMAT
+    from submissions.rank_file.model import NATIVE
 
     block = rank_file.method.to_dict()
-    return completed(block, form) if rank_file.format == FORMAT else {**block, **form}
+    return completed(block, form) if rank_file.format == NATIVE else {**block, **form}

@@ -12,11 +12,10 @@ from cir_datasets.registry.schema import main_metric_terms
 from cir_datasets.rows.right import right_answers, right_by
 from cir_metrics.errors import CallError, did_you_mean
 from submissions.errors import SubmissionError
-from submissions.formats.content import MAX_BYTES
 from submissions.rank_file.benchmarks import Benchmarks, board_depth
 from submissions.rank_file.findings import RefusedError
 from submissions.rank_file.model import RankBundle, RankFile
-from submissions.validation import read, validate_with
+from submissions.validation import read, validate
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
@@ -108,7 +107,7 @@ def _is_bundle(file: FileLike) -> bool:
 
 
 def _run(file: FileLike, known: Benchmarks, benchmark: BenchmarkLike) -> RankFile:
-    report = validate_with(file, known, part=True, max_bytes=MAX_BYTES, name=None)
+    report = validate(file, known, part=True)
     if not report.ok or report.rank_file is None:
         raise RefusedError(f"{report.file} cannot be shown.", report)
     checked: Any = report.rank_file

@@ -44,7 +44,7 @@ from submissions.rank_file.model import CIRR_SERVER, RankFile
 from submissions.rank_file.texts import is_oracle
 from submissions.scoring.evidence import Evidence
 from submissions.scoring.score_report import ScoreReport, main_value, signatures
-from submissions.validation import validate_with
+from submissions.validation import validate
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -112,7 +112,7 @@ def score(
 
         further = parse_further(metric_names(metrics))
     benchmarks = Benchmarks(benchmark)
-    checked = validate_with(file, benchmarks, part=True, max_bytes=max_bytes, name=name)
+    checked = validate(file, benchmarks, part=True, max_bytes=max_bytes, name=name)
     return score_checked(checked, benchmarks, further, allow_missing=allow_missing, per_query=per_query)
 
 

@@ -19,7 +19,7 @@ from submissions.rank_file.benchmarks import MAX_DEPTH, Benchmarks, board_depth
 from submissions.rank_file.findings import RefusedError, shown
 from submissions.rank_file.model import Method, RankBundle, RankFile, turn_key
 from submissions.rank_file.texts import LONGEST_WORD, is_oracle, of_several
-from submissions.validation import validate_with
+from submissions.validation import validate
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
@@ -132,7 +132,7 @@ def _is_whole(value: object) -> bool:
 
 def _read(file: FileLike, benchmarks: Benchmarks, max_bytes: int) -> tuple[str, RankFile | RankBundle]:
     """The file's name and what it holds."""
-    report = validate_with(file, benchmarks, part=True, max_bytes=max_bytes, name=None)
+    report = validate(file, benchmarks, part=True, max_bytes=max_bytes)
     if not report.ok or report.rank_file is None:
         raise RefusedError(f"{report.file} cannot be fused.", report)
     return report.file, report.rank_file

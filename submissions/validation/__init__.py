@@ -58,23 +58,26 @@ _BOUND = 1e-12
 
 def validate(
     file: FileLike,
-    benchmark: BenchmarkLike = None,
+    benchmark: BenchmarkLike | Benchmarks = None,
     *,
     part: bool | None = None,
     max_bytes: int = MAX_BYTES,
     name: str | None = None,
+    form: Mapping[str, Any] | None = None,
 ) -> ValidationReport:
     """Check a rank file or a bundle and return every finding.
 
     Args:
         file: a path, the file's bytes, a `RankFile` or a `RankBundle`.
         benchmark: what it must answer: an id of a benchmark or suite, a `Benchmark`, a mapping of benchmarks
-            by id (for a bundle of benchmarks made in memory), or None for what the file says itself. The CIRR
-            and CIRCO servers' formats do not say it.
+            by id (for a bundle of benchmarks made in memory), `Benchmarks`, which keep what they loaded, or
+            None for what the file says itself. The CIRR and CIRCO servers' formats do not say it.
         part: whether one of the CIRR server's two files alone is enough. None: only where the ground truth is
             withheld, so that the server and no board of ours will read it.
         max_bytes: bytes that are read at most.
         name: the file's name in messages, where `file` is bytes.
+        form: fields of the method block that came beside the file. A file that names no method is checked as
+            if its own block said them; any that declares nothing of the reference, as if it declared this.
 
     Returns:
         The report. Wrong content never raises.
@@ -92,23 +95,7 @@ def validate(
           Fix: write it with a JSON library, never by hand, then run  cir validate run.json
         run.json: refused, 1 error
     """
-    return validate_with(file, Benchmarks(benchmark), part=part, max_bytes=max_bytes, name=name)
-
-
-def validate_with(
-    file: FileLike,
-    benchmarks: Benchmarks,
-    *,
-    part: bool | None,
-    max_bytes: int,
-    name: str | None,
-    form: Mapping[str, Any] | None = None,
-) -> ValidationReport:
-    """`validate` for a caller that needs the benchmarks again afterwards: `benchmarks` keeps what it loaded.
-
-    With `form`, fields of the method block, a file that names no method is checked as if its own block said
-    them; and any file that declares nothing of the reference, as if it declared what the form does.
-    """
+    benchmarks = benchmark if isinstance(benchmark, Benchmarks) else Benchmarks(benchmark)
     parsed = parse_file(file, benchmarks, max_bytes=max_bytes, name=name, form=form)
     for unchecked, findings in parsed.files:
         if unchecked is not None:
