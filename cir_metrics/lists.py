@@ -92,11 +92,9 @@ def evaluate_single_turn(
 
     checked, lists = inputs.references, inputs.columns["rankings"] if of_gallery else []
     masks = {}
-    held = [each for each in _MASKS if of_gallery and each in _fields(wanted)]
-    if held:
-        groups = [[(row[each],) if each == "target" else row[each] for row in checked] for each in held]
-        marked = mark_ids(lists, groups, _depth(wanted, lists))
-        masks = {_MASKS[each]: mask for each, mask in zip(held, marked, strict=True)}
+    for field in _MASKS.keys() & _fields(wanted) if of_gallery else ():
+        images = [(row[field],) if field == "target" else row[field] for row in checked]
+        [masks[_MASKS[field]]] = mark_ids(lists, [images], _depth(wanted, lists))
     subset_ranks = None
     if of_subset:
         in_subset = inputs.columns["subset_rankings"]

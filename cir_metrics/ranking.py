@@ -286,7 +286,7 @@ def check_excluded(
     if excluded is None:
         return np.full(n_queries, -1, dtype=np.int64)
     fix = "give one column a query, -1 for none"
-    dropped = check_array(excluded, "excluded", "iu", fix, rows=n_queries).astype(np.int64)
+    dropped = check_array(excluded, "excluded", "iu", fix, rows=n_queries)
     outside = np.flatnonzero((dropped < -1) | (dropped >= n_gallery))
     if outside.size:
         query = int(outside[0])

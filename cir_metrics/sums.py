@@ -128,7 +128,7 @@ def check_array(
     Args:
         value: what was given.
         name: how messages name it.
-        kinds: letters of the types that it may have, such as `iu` for whole numbers (`numpy.dtype.kind`).
+        kinds: letters of the types that it may have (`numpy.dtype.kind`); `iu` are whole numbers, as int64.
         fix: what to pass in place of another array.
         dimensions: how many it may have.
         rows: how many it must have; None for any number.
@@ -145,7 +145,7 @@ def check_array(
     # A mask may have rows without a place: its lists hold nothing.
     if not fits or not (len(array) if kinds == "b" else array.size):
         raise InputError(f"{name}: an array of shape {array.shape} and type {array.dtype}. Fix: {fix}.")
-    return array
+    return array.astype(np.int64) if kinds == "iu" else array
 
 
 def check_cutoffs(ks: object) -> tuple[int, ...]:
@@ -245,7 +245,6 @@ def check_positives(positive: ArrayLike, n_positives: ArrayLike, k: int) -> tupl
     """
     mask = check_array(positive, "positive", "b", _MASKS, dimensions=(2,))
     counts = check_array(n_positives, "n_positives", "iu", f"pass {len(mask)} integers", rows=len(mask))
-    counts = counts.astype(np.int64)
     marked = mask.sum(axis=1)
     for query in np.flatnonzero((counts < 1) | (marked > counts)):
         raise InputError(
@@ -287,7 +286,6 @@ def check_sessions(ranks: ArrayLike, num_turns: ArrayLike, k: int) -> tuple[IntA
     """
     table = _ranks(ranks, dimensions=2)
     turns = check_array(num_turns, "num_turns", "iu", f"pass {len(table)} integers", rows=len(table))
-    turns = turns.astype(np.int64)
     outside = np.flatnonzero((turns < 1) | (turns > table.shape[1]))
     if outside.size:
         session = int(outside[0])
@@ -303,7 +301,7 @@ def check_sessions(ranks: ArrayLike, num_turns: ArrayLike, k: int) -> tuple[IntA
 def _ranks(ranks: ArrayLike, *, dimensions: int = 1) -> IntArray:
     shape = "(n_queries,)" if dimensions == 1 else "(n_sessions, max_turns)"
     fix = f"pass whole numbers of shape {shape}, with at least one query"
-    return check_array(ranks, "ranks", "iu", fix, dimensions=(dimensions,)).astype(np.int64)
+    return check_array(ranks, "ranks", "iu", fix, dimensions=(dimensions,))
 
 
 def _from_one(ranks: IntArray, read: BoolArray | bool = True) -> IntArray:
