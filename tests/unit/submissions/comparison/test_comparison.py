@@ -34,10 +34,6 @@ CIRCLED = worlds.circled()
 REPORTS = [score(made, CIRR, name) for name, made in FILES.items()]
 
 
-def ranked(ranks: list[int], subset_ranks: list[int] | None = None, name: str = "toy") -> dict[str, Any]:
-    return compare_worlds.document(CIRR, name, ranks, subset_ranks or [1] * len(ranks))
-
-
 def test_differences_and_intervals_are_paired() -> None:
     ours, theirs = REPORTS[:2]
     found = submissions.compare([ours, theirs], draws=300, seed=6).pairs[0].differences["recall_subset@1"]

@@ -7,14 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-import submissions_worlds as worlds
 from says import says
 
 import submissions
 from submissions import RankFile
 from submissions.formats.content import LIMITS
 
-CIRR, CIRCLED = worlds.cirr(), worlds.circled()
 HEADER: dict[str, Any] = {
     "format": "cir-rank-file-lines",
     "format_version": 1,

@@ -18,7 +18,7 @@ import submissions
 from submissions import Method, RankFile, SubmissionError
 from submissions.formats import parquet
 
-CIRR, CIRCLED = worlds.cirr(), worlds.circled()
+CIRR = worlds.cirr()
 HEADER: dict[str, Any] = {
     "format": "cir-rank-file",
     "format_version": 1,

@@ -13,7 +13,7 @@ from submissions import ConversionError, Method, RankFile
 from submissions.formats import trec
 from submissions.rank_file.findings import Finding
 
-CIRR, CIRCLED, CIRCO = worlds.cirr(), worlds.circled(), worlds.circo()
+CIRR, CIRCLED = worlds.cirr(), worlds.circled()
 
 
 def read(run: str, benchmark: str = "cirr/val") -> RankFile:
