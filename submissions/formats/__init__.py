@@ -30,6 +30,7 @@ from submissions.formats.content import (
     MAX_BYTES,
     OverBudgetError,
     Source,
+    Unpacked,
     inside,
     kind_of,
     limit_of_kind,
@@ -144,25 +145,24 @@ def _take_file(
     file: Source, benchmarks: Benchmarks, parsed: Parsed, max_bytes: int, form: Mapping[str, Any]
 ) -> None:
     findings = parsed.findings
-    content = read_bytes(file, findings, max_bytes=max_bytes)
-    unpacked = None if content is None else unpack(content, findings, max_bytes=max_bytes)
-    if unpacked is None:
+    held = unpacked(file, findings, max_bytes=max_bytes)
+    if held is None:
         return
-    kind, budget, value = unpacked.kind, unpacked.budget, unpacked.content
+    kind, budget, value = held.kind, held.budget, held.content
     if means_transcript(value, value):
         findings.add("wrong-kind", "it is a transcript of dialogues, not a rank file.", fix=_OF_DIALOGUES)
         return
     if kind == JSON:
         # Its bytes are let go: beside the value they would be a third of what scoring needs.
-        del unpacked, content
+        del held
         value = parse_json(value, findings, budget)
     if value is not None:
         expected, label = benchmarks.expected, label_of(findings.file)
         _take(kind, value, ReaderContext(findings, benchmarks, expected, label, budget, form), parsed)
 
 
-def read_bytes(source: Source, findings: Findings, *, max_bytes: int = MAX_BYTES) -> bytes | None:
-    """The content of a file, or None with a finding where it is too large or the system refuses it.
+def unpacked(source: Source, findings: Findings, *, max_bytes: int = MAX_BYTES) -> Unpacked | None:
+    """What a file holds, without gzip; None with a finding where it is too large, damaged or not readable.
 
     Args:
         source: a path, or the content itself.
@@ -194,7 +194,7 @@ def read_bytes(source: Source, findings: Findings, *, max_bytes: int = MAX_BYTES
     if len(content) > limit:
         too_large(content, f"the file has {size:,} bytes; at most {limit:,} are read.", findings)
         return None
-    return content
+    return unpack(content, findings, max_bytes=max_bytes)
 
 
 def _take(kind: str, value: Any, context: ReaderContext, parsed: Parsed) -> None:

@@ -45,13 +45,14 @@ _MI = 2**20
 JSON = "json"
 """What is not another container: JSON, or what the JSON reader will explain."""
 
+ENDINGS = {LINES: ".jsonl", PARQUET: ".parquet", TREC: ".trec"}
+"""How names of files end that are not `.json`."""
 GZIP = b"\x1f\x8b"
 """How packed bytes begin."""
 _PARQUET = b"PAR1"
 _CHUNK = 2**18
 LOOKED_AT = 2**16
 """Bytes of a first line, or of the first lines, that detection looks at."""
-_SUFFIXES = {LINES: ".jsonl", PARQUET: ".parquet", TREC: ".trec"}
 _TREC_LINES = 5
 _TREC_COLUMNS = 6
 _LINES_HEADER = re.compile(
@@ -281,7 +282,7 @@ def suffix_of(head: bytes) -> str:
         ('.json', '.trec.gz')
     """
     packed = ".gz" if head.startswith(GZIP) else ""
-    return _SUFFIXES.get(kind_of(inside(head)), ".json") + packed
+    return ENDINGS.get(kind_of(inside(head)), ".json") + packed
 
 
 def inside(head: bytes) -> bytes:

@@ -181,7 +181,9 @@ class _CarefulLines:
             entry = self._value(number, line)
             if header is None:
                 if not isinstance(entry, dict) or entry.get("format") != LINES_FILE:
-                    self._refuse_header(number, entry)
+                    if entry is not None:
+                        said = "is not a header, so that the file does not say what it answers."
+                        self.findings.add("wrong-format", f"line {number:,} {said}", fix=_HEADER)
                     return None
                 header = entry
                 misplaced = next((key for key in SECTIONS if key in header), None)
@@ -197,11 +199,6 @@ class _CarefulLines:
             return None
         subsets = {"subset_rankings": self.subsets} if self.subsets else {}
         return {**header, "rankings": self.rankings, **subsets}
-
-    def _refuse_header(self, number: int, entry: Any) -> None:
-        if entry is not None:
-            said = f"line {number:,} is not a header, so that the file does not say what it answers."
-            self.findings.add("wrong-format", said, fix=_HEADER)
 
     def _take(self, number: int, entry: dict[str, Any], line: bytes) -> None:
         query = plain_id(entry.get(QUERY))
@@ -253,12 +250,10 @@ class _CarefulLines:
 
     def _refuse(self, code: str, number: int, message: str, *, fix: str | None = None) -> None:
         self.broken = True
-        if message.startswith("line 1, "):
-            text = f"line {number:,}, {message.removeprefix('line 1, ')}"
-        else:
-            text = f"line {number:,}: {message}"
-        self.findings.add(code, text, cause="lines", value=f"line {number:,}", fix=fix)
-        self.budget.spend("broken", where=f"line {number:,}: ")
+        place, inside = f"line {number:,}", message.removeprefix("line 1, ")
+        text = f"{place}: {message}" if inside == message else f"{place}, {inside}"
+        self.findings.add(code, text, cause="lines", value=place, fix=fix)
+        self.budget.spend("broken", where=f"{place}: ")
 
 
 _HEADER = (

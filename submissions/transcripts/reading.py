@@ -12,8 +12,8 @@ import orjson
 from pydantic import BaseModel, ValidationError
 
 from cir_metrics.errors import CirError
-from submissions.formats import read_bytes
-from submissions.formats.content import MAX_BYTES, Budget, OverBudgetError, Source, means_rank_file, unpack
+from submissions.formats import unpacked
+from submissions.formats.content import MAX_BYTES, Budget, OverBudgetError, Source, means_rank_file
 from submissions.formats.native import parse_json
 from submissions.formats.parquet import is_text, read_table
 from submissions.rank_file.findings import Findings, json_type, shown
@@ -92,21 +92,20 @@ def parse_transcript(file: Source, findings: Findings, *, max_bytes: int = MAX_B
     Raises:
         MissingFileError: no file has that name.
     """
-    content = read_bytes(file, findings, max_bytes=max_bytes)
-    unpacked = None if content is None else unpack(content, findings, max_bytes=max_bytes)
-    if unpacked is None:
+    held = unpacked(file, findings, max_bytes=max_bytes)
+    if held is None:
         return None
-    if not unpacked.content or unpacked.content.isspace():
+    if not held.content or held.content.isspace():
         findings.add("malformed", "the file is empty.", fix=_AGAIN)
         return None
-    if means_rank_file(unpacked.content):
+    if means_rank_file(held.content):
         findings.add("wrong-kind", "it is a rank file, not a transcript of dialogues.", fix=_OF_RANK_FILES)
         return None
-    reader = _TranscriptReader(findings, unpacked.budget)
+    reader = _TranscriptReader(findings, held.budget)
     try:
-        if unpacked.kind == PARQUET:
-            return reader.of_parquet(unpacked.content)
-        return reader.of_lines(unpacked.content)
+        if held.kind == PARQUET:
+            return reader.of_parquet(held.content)
+        return reader.of_lines(held.content)
     except OverBudgetError as error:
         findings.add("too-large", str(error), fix=error.fix, cause="budget", depth=50)
     return None

@@ -21,7 +21,7 @@ from cir_datasets.registry.suites import find_suite
 from cir_metrics.errors import CallError, UnknownNameError, did_you_mean
 from submissions.errors import ConversionError
 from submissions.formats import lines, parquet, servers, trec
-from submissions.formats.content import MAX_BYTES, limit_of_kind
+from submissions.formats.content import ENDINGS, MAX_BYTES, limit_of_kind
 from submissions.rank_file.columns import Columns
 from submissions.rank_file.findings import Findings, RefusedError, ValidationReport, shown
 from submissions.rank_file.model import (
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
 _WHOLE = frozenset({NATIVE, LINES, PARQUET})
 """Formats that hold everything that a rank file says."""
-_ENDINGS = {LINES: ".jsonl", PARQUET: ".parquet", TREC: ".trec"}
 _LARGE = 2**24
 """Bytes."""
 _QUICK, _BEST = 2, 9
@@ -223,7 +222,7 @@ def _written(rank_file: RankFile, to: str, benchmark: BenchmarkLike, label: str)
     elif rank_file.format != NATIVE:
         of_another = _queries_of_another(rank_file, benchmark, label)
     contents = _contents(rank_file, to, benchmark)
-    ending = _ENDINGS.get(to, ".json")
+    ending = ENDINGS.get(to, ".json")
     notes = [of_another + losses(rank_file, to), *[()] * (len(contents) - 1)]
     return [
         Converted(part, content, ending, said)
