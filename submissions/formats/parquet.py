@@ -141,7 +141,10 @@ def rankings_of(table: pa.Table, findings: Findings, budget: Budget) -> dict[str
     if len(counted) < len(queries):
         queries, table = [queries[row] for row in counted], table.take(counted)
     answers = {name: table.column(name) for name in table.column_names if name != QUERY}
-    answered = {name: column.is_valid().to_numpy() for name, column in answers.items()}
+    # Not `to_numpy`, which imports pandas: 30 MiB.
+    answered = {
+        name: np.array(column.is_valid().to_pylist(), dtype=np.bool_) for name, column in answers.items()
+    }
     of_subset = answered.get(SUBSET, np.zeros(len(queries), dtype=np.bool_))
     found: dict[str, Any] = {"rankings": dict.fromkeys(itertools.compress(queries, ~of_subset))}
     for name, column in answers.items():
