@@ -217,9 +217,12 @@ class Mirror:
         if path != "compare":
             return True
         server = self.site.server
-        found = [server.store.submission(name) for name in query["e"].split(",")]
+        entries = [server.store.submission(name) for name in query["e"].split(",")]
+        kept = [entry for entry in entries if entry is not None]
+        if len(kept) < 2:  # others were erased meanwhile
+            return False
         try:
-            return server.compared.of([one for one in found if one is not None], None) is not None
+            return server.compared.of(kept, None) is not None
         except CirError:  # entries that do not compare
             return False
 

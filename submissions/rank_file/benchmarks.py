@@ -240,7 +240,7 @@ class AskedLists:
         removed: by query id the reference of each turn that may not stand in them.
         references: by query id the reference that a list of the query's own may leave out.
         needed: whether the board needs them.
-        whole: whether a list to the end of the query's own is no longer than usual.
+        whole: whether the query's own list is short, and may be ranked to its end without a finding.
         readers: who reads how many images of them, in messages.
         lengths: of a dialogue's rounds, by session how many images the list of each holds at least.
     """

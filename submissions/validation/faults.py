@@ -329,7 +329,7 @@ class _SecondFaults(_Faults):
 
     def _missing(self, query: str, count: int) -> None:
         first = self.unchecked.rankings
-        if first is None or query in first:  # Who does not answer it at all need not be told of this.
+        if first is None or query in first:  # Else the first rankings say it.
             self._add(self.missing, "its subset is not ranked.", query, cause="some", fix=self._fix())
 
     def _not_listed(self, length: int) -> str:

@@ -13,7 +13,7 @@ inside and none outside would have a probability of at most
 
 The smaller list was ranked where at least 1,000 places are not excused and this is below 1e-12. So constant
 scores, popular images, and each query's own target infer nothing; nor do lists of targets alone, of whichever
-queries: what was ranked then is no known list.
+queries: no known list was ranked then.
 """
 
 from __future__ import annotations
