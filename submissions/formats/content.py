@@ -37,7 +37,7 @@ TREC_TIMES = 2
 
 It says the same in 1.6 times the bytes of JSON, and is read a line at a time."""
 
-MAX_DEPTH = 16
+MAX_NESTING = 16
 """Lists and objects inside each other at most; a bundle needs six."""
 
 _MI = 2**20
@@ -352,12 +352,12 @@ def strings_in(value: Any, depth: int = 1) -> int:
     """Strings of a JSON value, keys included.
 
     Raises:
-        RecursionError: it is nested more than `MAX_DEPTH` deep.
+        RecursionError: it is nested more than `MAX_NESTING` deep.
     """
     kind = type(value)
     if kind is not list and kind is not dict:
         return int(kind is str)
-    if depth > MAX_DEPTH:
+    if depth > MAX_NESTING:
         raise RecursionError
     if kind is dict:
         return len(value) + sum(strings_in(each, depth + 1) for each in value.values())

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from submissions.errors import MissingFileError
-from submissions.formats.content import LOOKED_AT, MAX_DEPTH, inside, is_whole, strings_in
+from submissions.formats.content import LOOKED_AT, MAX_NESTING, inside, is_whole, strings_in
 from submissions.rank_file.columns import Columns
 from submissions.rank_file.findings import MAX_EXAMPLES, Findings, json_type, ordinal, shown
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _CHUNK = 2**20
 _EMPTY = "write it again: submissions.write does, and cir multiround for transcripts"
-_TOO_DEEP = f"its lists or objects are nested more than {MAX_DEPTH} deep; a rank file needs six levels."
+_TOO_DEEP = f"its lists or objects are nested more than {MAX_NESTING} deep; a rank file needs six levels."
 _RANK_IT = (
     "rank them, with the ids of rows and columns:  cir rank --benchmark ID --scores {file} --queries FILE "
     "--images FILE --method NAME --out run.json"
