@@ -168,7 +168,7 @@ class RunOptions:
         if self.caption_rule is not None:
             from cir_datasets.registry.caption_rules import caption_rule
 
-            caption_rule(self.caption_rule)
+            caption_rule(self.caption_rule).texts(())  # refuses one that needs a dictionary
         if self.search != "exact":
             from submissions.running.search import check_search
 

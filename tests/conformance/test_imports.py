@@ -62,6 +62,7 @@ ORDER = {
         "language": "captions, merges, differences, judgements by language models",
         "methods": "one file a method, the protocols, the registry, the heads",
         "running": "from a benchmark and a method to a rank file",
+        "evaluator": "evaluation inside a training loop",
         "multiround": "a method in dialogue with a user, round by round",
         "training": "training of the heads and of the shapes encoder",
         "making": "encoders, language backends and Ray for the construction pipelines",

@@ -17,7 +17,8 @@ CASES = [(rule, case, texts) for rule, cases in GOLDEN["expected"].items() for c
 
 @pytest.mark.parametrize(("rule", "case", "texts"), CASES, ids=[f"{rule}-{case}" for rule, case, _ in CASES])
 def test_a_rule_gives_the_stored_strings(rule: str, case: str, texts: list[str]) -> None:
-    assert caption_rule(rule).texts(GOLDEN["captions"][case]) == texts
+    spelling = GOLDEN["spelling"] if caption_rule(rule).spelled else None
+    assert caption_rule(rule, spelling=spelling).texts(GOLDEN["captions"][case]) == texts
 
 
 def test_every_rule_has_its_strings() -> None:
@@ -37,3 +38,17 @@ def test_the_rule_single_refuses_several_captions(case: str) -> None:
 def test_an_unknown_rule_names_the_nearest() -> None:
     with pytest.raises(UnknownNameError, match=r"no caption rule 'reverse'\. Did you mean 'reversed'\?"):
         caption_rule("reverse")
+
+
+def test_a_dictionary_is_read_from_a_file_and_asked_for(tmp_path: Path) -> None:
+    file = tmp_path / "corrections.json"
+    file.write_text(json.dumps({"sleves": "sleeves"}))
+    assert caption_rule("lower_spelled_and", spelling=file).texts(["V-Neck; sleves"]) == ["v neck sleeves"]
+    with pytest.raises(CaptionRuleError, match=r"by a dictionary, and none was given\. Fix: .*spelling=FILE"):
+        caption_rule("lower_spelled_and").texts(["is red"])
+    with pytest.raises(CaptionRuleError, match=r"'comma' corrects no words\. Fix: "):
+        caption_rule("comma", spelling=file)
+    file.write_text('["sleves"]')
+    for wrong in (file, tmp_path / "none.json", {"sleves": 1}):
+        with pytest.raises(CaptionRuleError, match=r"spelling=.* Fix: give a JSON file "):
+            caption_rule("lower_spelled_and", spelling=wrong)  # type: ignore[arg-type]
