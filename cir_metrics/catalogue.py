@@ -187,16 +187,12 @@ _IN_TABLES = {"r": "recall", "rs": "recall_subset", "r_s": "recall_subset", "r_s
 
 
 def _unknown(printed: str, name: str) -> str:
-    known = [*_BY_PRINTED, *NO_MEANS]
-    name = _IN_TABLES.get(name.casefold(), name.casefold())
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    if not near and name in METRICS:
-        near = [METRICS[name].printed]
-    if near:
-        entry = _BY_PRINTED.get(near[0])
-        if entry and entry.has_cutoff:
-            cutoff = re.fullmatch(r"[^@]*@([1-9][0-9]*)", printed)
-            near = [f"{near[0]}@{cutoff[1] if cutoff else entry.default_ks[0]}"]
+    meant = METRICS[name].printed if name in METRICS else _IN_TABLES.get(name.casefold(), name.casefold())
+    near = difflib.get_close_matches(meant, [*_BY_PRINTED, *NO_MEANS], n=1, cutoff=0.5)
+    entry = _BY_PRINTED.get(near[0]) if near else None
+    if entry and entry.has_cutoff:
+        cutoff = re.fullmatch(r"[^@]*@([1-9][0-9]*)", printed)
+        near = [f"{near[0]}@{cutoff[1] if cutoff else entry.default_ks[0]}"]
     hint = f" Did you mean {near[0]!r}?" if near else ""
     return f"no metric is printed as {printed!r}.{hint} `cir metrics list` shows all."
 

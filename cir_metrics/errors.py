@@ -7,6 +7,7 @@ wrong, 2 when the call is. No message holds a password: addresses lose theirs wh
 
 from __future__ import annotations
 
+import copyreg
 import difflib
 import re
 from collections.abc import Iterable
@@ -34,14 +35,7 @@ class CopiedError(Exception):
         A pool whose results cannot be unpickled waits for ever, and an exception's own way calls the class
         with the text alone.
         """
-        return _restored, (type(self), self.args), self.__dict__
-
-
-def _restored(error_class: type[CopiedError], args: tuple[object, ...]) -> CopiedError:
-    """An error as it was, without a call of its class."""
-    error = error_class.__new__(error_class, *args)
-    super(CopiedError, error).__init__(*args)
-    return error
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
 
 class CirError(CopiedError):

@@ -40,7 +40,6 @@ _READ = {
 }
 """Metric with a cutoff -> what of coded rankings it is computed from, in the order of its parameters."""
 
-_DEFAULTS: Mapping[str, str] = MappingProxyType({})
 _TABLE = 2**22
 """Entries of the table that `mark` writes into at most, unless one query alone needs more."""
 
@@ -236,7 +235,7 @@ class CodedSessions:
 
 
 def evaluate_coded(
-    wanted: Wanted, coded: CodedQueries | CodedSessions, variants: Mapping[str, str] = _DEFAULTS
+    wanted: Wanted, coded: CodedQueries | CodedSessions, variants: Mapping[str, str] = MappingProxyType({})
 ) -> Results:
     """Values of several metrics over rankings that are coded already, which are trusted.
 

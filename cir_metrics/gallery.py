@@ -46,8 +46,6 @@ _COMPARED = 2**20
 """Comparisons that are held at once by a thread, a byte each."""
 _SMALL = 2**22
 """Products for which no threads are started."""
-_SQUARED = 2**17
-"""Numbers that are squared at once."""
 
 
 @dataclass(frozen=True)
@@ -224,7 +222,9 @@ class Gallery:
         dropped = check_excluded(excluded, shape, wanted)
         k = None if k is None else check_cutoff(k)
         block = check_count(block, "block", 1, "it is a number of queries, 1 or more. Fix: leave it out.")
-        names = [] if k is None else self._asked(query_ids, len(vectors))
+        if k is not None and self._ids is None:
+            raise InputError("a ranking names images; this gallery has no ids. Fix: Gallery(..., ids=...).")
+        names = [] if k is None else check_query_ids(query_ids, len(vectors))
         near = self._bounds(vectors)
         if wanted is None:
             asked, own = np.empty(0, dtype=np.int64), np.empty(0)
@@ -246,7 +246,6 @@ class Gallery:
         rankings: list[list[str]] = []
         found: list[IntArray] = []
         with ThreadPoolExecutor(threads) as pool:
-            each = pool.map if threads > 1 else map
             for start in range(0, len(vectors), block):
                 scores = held[: len(vectors) - start]
                 np.matmul(vectors[start : start + block], self._vectors.T, out=scores)
@@ -255,7 +254,7 @@ class Gallery:
                 scores[left_out, dropped[start + left_out]] = -np.inf
                 edges = range(0, len(scores), -(-len(scores) // threads))
                 pieces = [scores[edge : edge + edges.step] for edge in edges]
-                for lists, counts in each(answer, [start + edge for edge in edges], pieces):
+                for lists, counts in pool.map(answer, [start + edge for edge in edges], pieces):
                     rankings += lists
                     found.append(counts)
         if wanted is None:
@@ -275,12 +274,6 @@ class Gallery:
                 f"{self._vectors.shape[1]} of {self._vectors.dtype}. Fix: embed and store both alike."
             )
         return vectors
-
-    def _asked(self, query_ids: Sequence[str] | None, n_queries: int) -> Sequence[str]:
-        """The ids that break the queries' ties."""
-        if self._ids is None:
-            raise InputError("a ranking names images; this gallery has no ids. Fix: Gallery(..., ids=...).")
-        return check_query_ids(query_ids, n_queries)
 
     def _bounds(self, queries: Vectors) -> FloatArray:
         """The most that a product may differ from the score by definition, for each query."""
@@ -339,13 +332,7 @@ class Gallery:
         rankings = []
         for row, (products, least, query_id) in enumerate(zip(scores, low, query_ids, strict=True)):
             columns = np.flatnonzero(products >= least)
-            values = products[columns].astype(np.float64)
-            # Products further apart than twice the bound have the order of their scores; others are scored.
-            order = values.argsort()
-            close = np.zeros(len(order) + 1, dtype=np.bool_)
-            close[1:-1] = np.diff(values[order]) <= 2 * near[row]
-            unsure = order[close[:-1] | close[1:]]
-            values[unsure] = self._score(queries, np.full(len(unsure), row), columns[unsure])
+            values = self._score(queries, np.full(len(columns), row), columns)
             rankings.append(
                 [ids[column] for column in self._ties.best(columns, values, k, query_id).tolist()]
             )
@@ -393,12 +380,8 @@ def _check_embeddings(embeddings: ArrayLike, name: str) -> Vectors:
 
 def _lengths(vectors: Vectors, name: str) -> FloatArray:
     """Euclidean length of each row; that all are finite is the check that every value is."""
-    squares = np.empty(len(vectors), dtype=np.float64)
-    rows = max(1, _SQUARED // vectors.shape[1])
     with np.errstate(over="ignore", invalid="ignore"):
-        for start in range(0, len(vectors), rows):
-            part = vectors[start : start + rows].astype(np.float64)
-            np.einsum("ij,ij->i", part, part, out=squares[start : start + rows])
+        squares = np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64)
     wrong = np.flatnonzero(~np.isfinite(squares))
     if wrong.size:
         raise InputError(

@@ -22,7 +22,7 @@ from cir_metrics.ids import (
     stranger,
 )
 from cir_metrics.pairing import QUERY, SESSION, answered_once, frame_rows, paired, query_of, warn_of_padding
-from cir_metrics.sums import is_whole
+from cir_metrics.sums import check_count
 
 Reference = dict[str, Any]
 Check = Callable[[object, str, Reference], Any]
@@ -129,7 +129,8 @@ def check_reference(value: object, where: str, fields: Sequence[str]) -> Referen
                 "Fix: list it there, spelled alike."
             )
     if given.get("num_turns") is not None:
-        checked["num_turns"] = _turn_count(given["num_turns"], f"{where}['num_turns']")
+        said = "a session has 1 turn or more. Fix: give the number of turns."
+        checked["num_turns"] = check_count(given["num_turns"], f"{where}['num_turns']", 1, said)
     if "positives" in checked and "negatives" in checked:
         both = set(checked["positives"]).intersection(checked["negatives"])
         if both:
@@ -184,16 +185,6 @@ class Inputs:
         known = set().union(*map(ids_of, self.references))
         lists = [ranking for turns in column for ranking in turns] if by_turn else column
         changed = spellings(set().union(*lists), known)
-
-        def spelled(ranking: list[str], where: str) -> list[str]:
-            if changed.keys().isdisjoint(ranking):
-                return ranking
-            written = [changed.get(each, each) for each in ranking]
-            if len(set(written)) < len(written):
-                twice = next(each for n, each in enumerate(written) if each in written[:n])
-                raise InputError(f"{where} names {twice!r} twice, spelled in two ways. Fix: keep the first.")
-            return written
-
         odd = None if changed else stranger(lists, known)
         if odd is not None:
             said = (
@@ -204,9 +195,9 @@ class Inputs:
                 raise InputError(said)
             warnings.warn(said, stacklevel=3)
         respelled: list[Any] = [
-            [spelled(turn, f"{name}[{n}][{number}]") for number, turn in enumerate(answer)]
+            [_respelled(turn, changed, f"{name}[{n}][{number}]") for number, turn in enumerate(answer)]
             if by_turn
-            else spelled(answer, f"{name}[{n}]")
+            else _respelled(answer, changed, f"{name}[{n}]")
             for n, answer in enumerate(column)
         ]
         return replace(self, columns={**self.columns, name: respelled})
@@ -294,9 +285,7 @@ def check_ranking(
         return ranking
     members = set(reference[among])
     if not members.issuperset(ranking):
-        changed = spellings(ranking, members)
-        ranking = [changed.get(each, each) for each in ranking]
-        ranking = check_ids(ranking, where, what="ranking", allow_empty=True)
+        ranking = _respelled(ranking, spellings(ranking, members), where)
     left_out = reference["reference"] if among == "subset" else None
     if left_out in ranking:
         place = ranking.index(left_out)
@@ -307,6 +296,13 @@ def check_ranking(
         if image_id not in members:
             raise InputError(f"{where}[{place}] is {image_id!r}, which is not in {_OUTSIDE[among]}")
     return ranking
+
+
+def _respelled(ranking: list[str], changed: Mapping[str, str], where: str) -> list[str]:
+    """A ranking in other spellings, in which no image stands twice."""
+    if changed.keys().isdisjoint(ranking):
+        return ranking
+    return check_ids([changed.get(each, each) for each in ranking], where, what="ranking")
 
 
 def check_session(
@@ -384,14 +380,6 @@ def _check_subset(checked: Reference, where: str) -> None:
         raise InputError(
             f"{where}: {checked['target']!r} is both target and reference. Fix: correct one of them."
         )
-
-
-def _turn_count(value: object, where: str) -> int:
-    if not is_whole(value) or value < 1:
-        raise InputError(
-            f"{where} is {quoted(value)}; a session has 1 turn or more. Fix: give the number of turns."
-        )
-    return int(value)
 
 
 def _refuse_unknown(value: Mapping[str, Any], where: str) -> None:

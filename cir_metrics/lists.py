@@ -145,11 +145,8 @@ def evaluate_multi_turn(
     sessions = inputs.columns["rankings"]
     num_turns = _lengths(sessions)
     turns = [turn for turns in sessions for turn in turns]
-    positives = [
-        reference["positives"]
-        for reference, turns_of_one in zip(inputs.references, sessions, strict=True)
-        for _ in turns_of_one
-    ]
+    pairs = zip(inputs.references, sessions, strict=True)
+    positives = [reference["positives"] for reference, rankings in pairs for _ in rankings]
     [positive] = mark_ids(turns, [positives], _depth(wanted, turns))
     taken = np.arange(int(num_turns.max())) < num_turns[:, None]
     ranks, list_lengths = np.full(taken.shape, UNLISTED), np.zeros(taken.shape, dtype=np.int64)

@@ -8,8 +8,8 @@ of a dataset. evaluate then does what it is good at: incremental use, memory or 
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import MappingProxyType
+import warnings
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import datasets
@@ -19,7 +19,7 @@ from cir_metrics.catalogue import METRICS, MetricEntry, check_variant
 from cir_metrics.errors import CallError, InputError
 from cir_metrics.inputs import Reference, check_inputs, check_ranking, check_session
 from cir_metrics.lists import evaluate_multi_turn, evaluate_single_turn
-from cir_metrics.sums import check_count, check_cutoffs
+from cir_metrics.sums import check_cutoffs
 
 # A module's script imports from here alone: evaluate reads its imports one line at a time. The class here
 # stays abstract, as it names no metric: evaluate takes the first concrete one that it finds in a script,
@@ -28,7 +28,6 @@ __all__ = ["InputError", "RankingMetric", "check_session"]
 
 _TEXT = datasets.Value("string")
 _IDS = datasets.List(_TEXT)
-_NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 _FIELD_TYPES = {"target": _TEXT, "reference": _TEXT, "subset": _IDS, "positives": _IDS, "negatives": _IDS}
 _PREDICTIONS = {
     "gallery": "one ranking a query: image ids, best first",
@@ -52,7 +51,7 @@ class RankingMetric(evaluate.Metric, abc.ABC):  # type: ignore[misc]
         super().__init__(*args, **kwargs)
 
     def _forget(self) -> None:
-        self._lengths: list[int] = []
+        self._added = 0
         self._answers: dict[str, int] = {}
 
     def _build_data_dir(self) -> str:
@@ -103,11 +102,9 @@ class RankingMetric(evaluate.Metric, abc.ABC):  # type: ignore[misc]
     ) -> dict[str, float] | None:
         """Value of the metric over what was added before and what is given here."""
         options = self._check_keywords(keywords)
-        if predictions is None and references is None:
-            self._check_gallery(options)
-        else:
-            self._add(predictions, references, options)
-        if not self._lengths:
+        if predictions is not None or references is not None:
+            self._add(predictions, references)
+        if not self._added:
             raise InputError(f"{self.metric}: nothing was added. Fix: pass predictions and references.")
         try:
             values: dict[str, float] | None = super().compute(**options)
@@ -156,7 +153,7 @@ class RankingMetric(evaluate.Metric, abc.ABC):  # type: ignore[misc]
         texts = {
             "ks": f"ks: cutoffs, whole numbers of 1 or more; default {self.entry.default_ks}.",
             "variant": f"variant: one of {self.entry.variants}; default {self.entry.default_variant!r}.",
-            "gallery_size": "gallery_size: if given, a list longer than this is an error.",
+            "gallery_size": "gallery_size: not read.",
         }
         return "\n".join(
             [
@@ -179,36 +176,20 @@ class RankingMetric(evaluate.Metric, abc.ABC):  # type: ignore[misc]
             options["ks"] = check_cutoffs(keywords.get("ks", self.entry.default_ks))
         if "variant" in self.keywords:
             options["variant"] = check_variant(self.metric, keywords.get("variant"))
-        size = keywords.get("gallery_size")
-        if size is not None:
-            check_count(size, "gallery_size", 1, "a gallery has 1 image or more. Fix: give their number.")
+        if "gallery_size" in keywords:
+            warnings.warn("gallery_size is not read. Fix: leave it out.", DeprecationWarning, stacklevel=3)
         return options
 
-    def _add(self, predictions: Any, references: Any, options: Mapping[str, Any] = _NO_OPTIONS) -> None:
+    def _add(self, predictions: Any, references: Any) -> None:
         """Check a batch, and hand to evaluate what counts of it."""
         given = {"predictions": (predictions, self.check_prediction)}
-        first = len(self._lengths)
-        batch = check_inputs(references, self.entry.fields, given, first=first)
-        batch, answers = batch.once(self._answers, first=first)
-        lengths = list(map(len, batch.columns["predictions"]))
-        self._check_gallery(options, lengths)
-        if lengths:
+        batch = check_inputs(references, self.entry.fields, given, first=self._added)
+        batch, answers = batch.once(self._answers, first=self._added)
+        if batch.references:
             stored = [{field: row[field] for field in self.entry.fields} for row in batch.references]
             super().add_batch(predictions=batch.columns["predictions"], references=stored)
-            self._lengths += lengths
+            self._added += len(stored)
             self._answers |= answers
-
-    def _check_gallery(self, options: Mapping[str, Any], added: Sequence[int] = ()) -> None:
-        size = options.get("gallery_size")
-        if size is None:
-            return
-        lengths = [*self._lengths, *added]
-        longest = max(lengths, default=0)
-        if longest > size:
-            raise InputError(
-                f"predictions[{lengths.index(longest)}] ranks {longest} images, gallery_size={size}. "
-                "Fix: give the true size."
-            )
 
     def _refuse(self, unknown: Iterable[str], *known: str) -> None:
         for name in unknown:

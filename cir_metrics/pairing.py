@@ -79,18 +79,6 @@ def _with_id(row: Any, own: str | None) -> Any:
     return {QUERY if _SESSION_MARKS.isdisjoint(row) else SESSION: own, **row}
 
 
-def named_entries(value: Any) -> list[tuple[Any, Any]] | None:
-    """Entries with their names: of a mapping, or a data frame or series, whose index names them; else None.
-
-    Example:
-        >>> named_entries({5: ["a"]}), named_entries([["a"]])
-        ([(5, ['a'])], None)
-    """
-    if isinstance(value, Mapping):
-        return list(value.items())
-    return list(zip(value.index.tolist(), as_list(value), strict=True)) if hasattr(value, "iloc") else None
-
-
 def paired(references: Any, **predictions: Any) -> tuple[list[Any], ...]:
     """Lists of predictions and the references, entry by entry of one query, in the references' order.
 

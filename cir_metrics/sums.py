@@ -12,7 +12,7 @@ import math
 import numbers
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -193,19 +193,9 @@ def check_count(value: object, name: str, least: int, said: str, error: type[Inp
     Raises:
         InputError: it is something else.
     """
-    if not is_whole(value) or value < least:
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < least:
         raise error(f"{name}={value!r}; {said}")
     return int(value)
-
-
-def is_whole(value: object) -> TypeGuard[int]:
-    """Whether a value is a whole number, of Python or numpy, and not a truth value.
-
-    Example:
-        >>> is_whole(np.int64(5)), is_whole(5.0), is_whole(True)
-        (True, False, False)
-    """
-    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
 _MASKS = "pass booleans of shape (n_queries, depth)"

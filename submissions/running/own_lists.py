@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from cir_datasets.common.terminal import counted
 from cir_datasets.rows.benchmark import AskedRanking, first_ranking
 from cir_metrics.ids import alike, as_list, order_fault, plain_id
-from cir_metrics.pairing import answered_once, named_entries, warn_of_padding
+from cir_metrics.pairing import answered_once, warn_of_padding
 from submissions.errors import MethodError
 from submissions.methods.turns import Candidates, Turn, removed_reference, turns_of
 from submissions.rank_file.benchmarks import SUBSET_DEPTH, Spelling, image_family, well_formed
@@ -126,7 +126,7 @@ def ranked_by_lists(
 def _by_key(lists: Any, benchmark: Benchmark, names: Names) -> dict[str, Any]:
     """The lists by query id or `SESSION#TURN`."""
     called = names.of("lists")
-    entries = named_entries(lists)
+    entries = _named_entries(lists)
     if entries is None:
         raise MethodError(
             f"{called}: of type {type(lists).__name__}. Fix: give {{query id: [image ids, best first]}}."
@@ -249,7 +249,7 @@ def _second_rankings(given: Any, whole: Mapping[str, list[str]], task: Joined) -
         return {key: _implied(row, second, whole[key], task) for key, row in task.by_query.items()}
     if second is None:
         raise MethodError(f"{called}: {task.benchmark.id} ranks no subsets. Fix: leave it out.")
-    entries = named_entries(given)
+    entries = _named_entries(given)
     if entries is None:
         raise MethodError(
             f"{called}: of type {type(given).__name__}. Fix: give {{query id: [images of its subset]}}."
@@ -283,3 +283,10 @@ def _implied(row: dict[str, Any], second: AskedRanking, images: list[str], task:
             f"cir score FILE --benchmark {task.benchmark.id}"
         )
     return best[:SUBSET_DEPTH]
+
+
+def _named_entries(value: Any) -> list[tuple[Any, Any]] | None:
+    """Entries with their names: of a mapping, or of a data frame or series by its index; else None."""
+    if isinstance(value, Mapping):
+        return list(value.items())
+    return list(zip(value.index.tolist(), as_list(value), strict=True)) if hasattr(value, "iloc") else None

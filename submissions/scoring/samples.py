@@ -21,6 +21,7 @@ from cir_metrics.errors import CallError
 from cir_metrics.resampling import DRAWS, SEED, bootstrap_means, check_draws
 from cir_metrics.significance import NEAR
 from cir_metrics.sums import FloatArray, exact_means
+from submissions.scoring.score_report import is_rank
 
 if TYPE_CHECKING:
     from submissions.scoring.evidence import Evidence
@@ -170,14 +171,14 @@ def resampled_metrics(report: ScoreReport) -> list[str]:
 
 
 def is_better(metric: str, one: float, other: float) -> bool:
-    """Whether one number of a metric is better than another: larger, but for ranks smaller.
+    """Whether one number of a metric is better than another: larger, but for ranks and counts smaller.
 
     Numbers that a rounding alone sets apart are equal.
 
     Example:
-        >>> is_better("recall@5", 0.5, 0.25), is_better("mean_rank", 12.5, 4.0)
-        (True, False)
+        >>> is_better("recall@5", 0.5, 0.25), is_better("mean_rank", 12.5, 4.0), is_better("censored", 1, 2)
+        (True, False, True)
     """
     if math.isclose(one, other, rel_tol=NEAR):
         return False
-    return one < other if metric.startswith("mean_rank") else one > other
+    return one < other if is_rank(metric) else one > other

@@ -165,7 +165,7 @@ SIGNED, SUBSET = ["positives", "negatives"], ["target", "reference", "subset"]
         ({"target": "a", "reference": "r", "subset": ["a"]}, SUBSET, "references[2]: reference 'r' is not"),
         ({"target": "a", "reference": "r", "subset": ["r"]}, SUBSET, "references[2]: target 'a' is not"),
         ({"target": "r", "reference": "r", "subset": ["r"]}, SUBSET, "references[2]: 'r' is both target"),
-        ({"positives": ["a"], "num_turns": 0}, ["positives"], "references[2]['num_turns'] is 0"),
+        ({"positives": ["a"], "num_turns": 0}, ["positives"], "references[2]['num_turns']=0"),
         ({**QUERY, "target_image_id": None}, ["target"], "references[2] (query_id '12') ... use a metric"),
         ({**QUERY, "subset_image_ids": []}, ["subset"], "references[2] (query_id '12') ... use a metric"),
         (SESSION, ["target"], "references[2] (session_id 's_1') lacks 'target_image_id' ... pass a row of"),

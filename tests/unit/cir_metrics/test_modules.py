@@ -173,19 +173,11 @@ def test_subset_rankings_hold_the_other_members(load: Any) -> None:
         module.compute(predictions=[["b", "z"]], references=[SUBSET])
 
 
-def test_gallery_size_is_a_check(load: Any) -> None:
-    module = load("mean_rank")
+def test_gallery_size_is_taken_and_not_read(load: Any) -> None:
     predictions, references = [["a"], ["a", "b", "c"], ["c", "b", "a"]], [{"positives": ["b"]}] * 3
-    with refusal("predictions[1] ranks 3 images, gallery_size=2. Fix: give the true size."):
-        module.compute(predictions=predictions, references=references, gallery_size=2)
-    module.add_batch(predictions=predictions, references=references)
-    with refusal("predictions[1] ranks 3 images, gallery_size=2. Fix: give the true size."):
-        module.compute(gallery_size=2)
-    # What was added is still there.
-    assert module.compute(gallery_size=3) == {"mean_rank": 2.0, "median_rank": 2.0, "censored": 1}
-    for size in (0, 1.5, True, "9"):
-        with refusal(f"gallery_size={size!r}; a gallery has 1 image or more. Fix: give their number."):
-            module.compute(predictions=predictions, references=references, gallery_size=size)
+    with pytest.warns(DeprecationWarning, match="gallery_size is not read"):
+        found = load("mean_rank").compute(predictions=predictions, references=references, gallery_size=2)
+    assert found == {"mean_rank": 2.0, "median_rank": 2.0, "censored": 1}
 
 
 def test_variant_is_chosen_by_name(load: Any) -> None:
