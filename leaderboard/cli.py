@@ -42,6 +42,7 @@ COMMANDS = {
     "play": "leaderboard.play.commands:play_command",
     "validate": "submissions.commands.validate:validate_command",
     "score": "submissions.commands.score:score_command",
+    "explain": "submissions.commands.explain:explain_command",
     "compare": "submissions.commands.compare:compare_command",
     "table": "submissions.commands.table:table_command",
     "browse": "submissions.commands.browse:browse_command",
@@ -84,10 +85,7 @@ TASKS = {
     ),
     "Judge": TaskCommands(
         ("validate", "score", "compare", "table"),
-        (
-            "browse",
-            "convert",
-        ),
+        ("explain", "browse", "convert"),
     ),
     "Share": TaskCommands(("submit", "leaderboard"), ("challenge", "receipt")),
     "Help": TaskCommands((), ("help",)),

@@ -13,6 +13,8 @@ from .errors import SubmissionError as SubmissionError
 from .errors import WithheldError as WithheldError
 from .evaluator.datasets import image_dataset as image_dataset
 from .evaluator.datasets import query_dataset as query_dataset
+from .explaining import explain as explain
+from .explaining.explanation import Explanation as Explanation
 from .methods.registry import method_names as method_names
 from .papers.table import PaperTable as PaperTable
 from .papers.table import paper_table as paper_table

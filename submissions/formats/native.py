@@ -276,6 +276,8 @@ def parse(document: Mapping[str, Any], context: ReaderContext) -> UncheckedFile 
         return None
     note_unknown_keys(document, _KEYS, findings)
     spec = read_benchmark(document, context)
+    if spec is None and (inferred := context.benchmarks.inferred(document.get("rankings"))):
+        spec = context.benchmarks.spec(inferred)
     method = _method(document, context)
     if spec is None:
         return None

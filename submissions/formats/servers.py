@@ -128,7 +128,8 @@ def parse(document: Any, context: ReaderContext) -> UncheckedFile | None:
         return _parse_cirr(document, context)
     lists = "rankings" not in document and _holds_lists(document)
     if lists and not dataset:
-        only = _benchmark_of(document, context.benchmarks, context.findings)
+        benchmarks, findings = context.benchmarks, context.findings
+        only = benchmarks.inferred(document) or _benchmark_of(document, benchmarks, findings)
         return None if only is None else parse(document, replace(context, expected=only))
     if dataset in _ZEROSIGHT.datasets:
         return _parse_lists(document, context, _ZEROSIGHT)
@@ -178,7 +179,8 @@ def asked_benchmark(
         form: the file's.
         ids: of the queries that are answered, which may tell it.
     """
-    if context.expected is None:
+    named = context.expected or context.benchmarks.inferred(ids, form.datasets)
+    if not named:
         owner = owner_of(ids, datasets=form.datasets or None) if ids else None
         name, hint = (form.example, "") if owner is None else (owner[0], f" {owner[1]}")
         context.findings.add(
@@ -187,7 +189,7 @@ def asked_benchmark(
             fix=f"say which it answers, for example  --benchmark {name}",
         )
         return None
-    spec = context.benchmarks.spec(context.expected)
+    spec = context.benchmarks.spec(named)
     if form.datasets and spec.card.name not in form.datasets:
         context.findings.add(
             "wrong-benchmark",

@@ -56,6 +56,8 @@ class Benchmarks:
         """The suite that a bundle must answer, or None."""
         self.only_here = False
         """Whether nothing may be downloaded for a look at the gallery or the queries."""
+        self.infers = False
+        """Whether a file that names no benchmark is taken for an answer to the one that has its queries."""
         if isinstance(given, str):
             from cir_datasets.registry.suites import find_suite
 
@@ -85,6 +87,21 @@ class Benchmarks:
         from cir_datasets.registry import spec
 
         return spec(benchmark_id)
+
+    def inferred(self, answers: object, datasets: Collection[str] = ()) -> str:
+        """The id of the benchmark that most of some query ids are of, where `infers`; else nothing.
+
+        Args:
+            answers: query ids, or answers by query id; anything else says nothing.
+            datasets: names of the data sets that are looked at; empty: all.
+        """
+        if not self.infers or self.suite is not None or not isinstance(answers, Collection):
+            return ""
+        from submissions.rank_file.owners import owner_of
+
+        ids = [each for each in answers if isinstance(each, str)]
+        owner = owner_of(ids, datasets=datasets or None)
+        return "" if owner is None else owner[0]
 
     def gallery(self, spec: BenchmarkSpec) -> Sequence[str] | None:
         """A benchmark's image ids; None where they are not available, or may not be downloaded."""

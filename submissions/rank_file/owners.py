@@ -41,16 +41,41 @@ def owner_of(
     Returns:
         The benchmark's id, and what is said of the ids; None where no benchmark has so many.
     """
-    asked = {each.rpartition(_MARK)[0] or each for each in ids}
     chosen = datasets if lacking is None else (lacking.card.name,)
-    most, owner = 0, ""
+    asked, held = len(sessions_of(ids)), held_by(ids, lacking, datasets=chosen)
+    owner = next(iter(held), "")
+    if 2 * held.get(owner, 0) <= asked:
+        return None
+    count = f"All {asked:,}" if held[owner] == asked else f"{held[owner]:,} of {asked:,}"
+    return owner, f"{count} such ids are of {owner}."
+
+
+def held_by(
+    ids: Collection[str],
+    lacking: BenchmarkSpec | None = None,
+    *,
+    datasets: Collection[str] | None = None,
+) -> dict[str, int]:
+    """By benchmark how many of some query ids it has, those that have most first, of these the smallest.
+
+    Args:
+        ids: of queries or sessions, or of turns (`SESSION#TURN`).
+        lacking: a benchmark that is left out; None: none is.
+        datasets: names of the data sets that are looked at; None: all.
+    """
+    asked, found = sessions_of(ids), {}
     for spec in _others(lacking):
-        if asked and (chosen is None or spec.card.name in chosen):
-            held = len(asked & _query_ids(spec))
-            if 2 * held > len(asked) and held > most:
-                most, owner = held, spec.id
-    count = f"All {most:,}" if most == len(asked) else f"{most:,} of {len(asked):,}"
-    return (owner, f"{count} such ids are of {owner}.") if owner else None
+        if asked and (datasets is None or spec.card.name in datasets):
+            known = _query_ids(spec)
+            if held := len(asked & known):
+                found[spec.id] = held, -len(known)
+    ordered = sorted(found, key=lambda name: found[name], reverse=True)
+    return {name: found[name][0] for name in ordered}
+
+
+def sessions_of(ids: Iterable[str]) -> set[str]:
+    """Ids of queries or sessions, those of turns without the turn."""
+    return {each.rpartition(_MARK)[0] or each for each in ids}
 
 
 def near_miss(given: str, known: Iterable[str]) -> str | None:
@@ -123,6 +148,31 @@ def over_gallery(spec: BenchmarkSpec, ranked: BenchmarkSpec) -> str | None:
     """
     found = (other.id for other in _of_same_queries(spec) if _gallery(other) == _gallery(ranked))
     return None if spec.overlay is not None else next(found, None)
+
+
+def galleries_of_queries(spec: BenchmarkSpec) -> list[BenchmarkSpec]:
+    """The benchmark and those that ask its queries of other lists of images, each list once."""
+    found = {_gallery(each): each for each in reversed([spec, *_of_same_queries(spec)])}
+    return [*reversed(found.values())]
+
+
+def same_queries(spec: BenchmarkSpec) -> list[str]:
+    """Ids of the benchmark and of those that ask the same queries by another protocol."""
+    return [spec.id, *(each.id for each in _of_same_queries(spec))]
+
+
+def known_list(ids: Collection[str], spec: BenchmarkSpec) -> tuple[str, int]:
+    """The smallest known list of the benchmark's pictures that has some images, and its size.
+
+    Returns:
+        The id of the benchmark whose list it is, the given one first of those that share it; empty, and 0,
+        where no list has them all.
+    """
+    wanted = frozenset(ids)
+    known = {each.id: image_ids(each) for each in (spec, *other_galleries(spec))}
+    sizes = {name: len(listed) for name, listed in known.items() if listed and wanted <= listed}
+    smallest = min(sizes, key=sizes.__getitem__, default="")
+    return smallest, sizes.get(smallest, 0)
 
 
 def image_ids(spec: BenchmarkSpec) -> frozenset[str]:

@@ -185,7 +185,7 @@ def _score_run(
         from submissions.scoring.further_metrics import check_further
 
         further = check_further(further, benchmark, rank_file)
-    coding = _coded(rank_file, benchmark, [name for name, _ in wanted], further)
+    coding = code_rankings(rank_file, benchmark, [name for name, _ in wanted], further)
     results = evaluate_coded(wanted, coding.coded)
     extra: Mapping[str, float] = {}
     if further:
@@ -304,9 +304,10 @@ class Coding:
     reference_held: tuple[int, int] | None = None
 
 
-def _coded(
+def code_rankings(
     rank_file: RankFile, benchmark: Benchmark, metrics: Sequence[str], further: Sequence[Further]
 ) -> Coding:
+    """The third step: rankings in the benchmark's order, coded for some metrics and further ones."""
     columns, depth = as_columns(rank_file.rankings, by_turn=benchmark.multi_turn), board_depth(benchmark).used
     if benchmark.multi_turn:
         return _coded_sessions(columns, benchmark, depth)

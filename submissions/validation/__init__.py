@@ -272,6 +272,25 @@ def _blocks(columns: Columns) -> Iterator[NDArray[np.int64]]:
 
 def _with_strangers(columns: Columns, asked: AskedLists, family: str) -> NDArray[np.bool_]:
     """Rankings with an image from outside the gallery, or that their query does not rank."""
+    strange = strange_places(columns, asked, family)
+    if strange is None:
+        return np.zeros(len(columns.lengths), dtype=np.bool_)
+    before = np.concatenate([[0], np.cumsum(strange)])
+    found: NDArray[np.bool_] = before[columns.offsets[1:]] > before[columns.offsets[:-1]]
+    return found
+
+
+def strange_places(columns: Columns, asked: AskedLists, family: str) -> NDArray[np.bool_] | None:
+    """Which places hold an image from outside the gallery, or that the query does not rank; None: none does.
+
+    Args:
+        columns: the answers.
+        asked: what they have to be.
+        family: the image family (`benchmarks.image_family`).
+
+    Returns:
+        Shape (n_places,).
+    """
     if asked.gallery_ids is not None:
         outside = columns.in_gallery(id_array(asked.gallery_ids)) < 0
     elif asked.own is None:
@@ -280,14 +299,12 @@ def _with_strangers(columns: Columns, asked: AskedLists, family: str) -> NDArray
     else:
         outside = np.zeros(len(columns.images), dtype=np.bool_)
     if asked.own is None and not outside.any():
-        return np.zeros(len(columns.lengths), dtype=np.bool_)
-    strange = outside[columns.codes]
+        return None
+    strange: NDArray[np.bool_] = outside[columns.codes]
     if asked.own is not None:
         asking = np.repeat(asked.own.places(columns.names), columns.lengths)
         strange |= ~asked.own.holds(asking, columns.in_gallery(asked.own.images)[columns.codes])
-    before = np.concatenate([[0], np.cumsum(strange)])
-    found: NDArray[np.bool_] = before[columns.offsets[1:]] > before[columns.offsets[:-1]]
-    return found
+    return strange
 
 
 def _with_references(columns: Columns, asked: AskedLists) -> NDArray[np.bool_]:

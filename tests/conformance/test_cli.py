@@ -66,6 +66,7 @@ def test_the_commands_are_the_expected_ones() -> None:
         "help",
         "validate",
         "score",
+        "explain",
         "convert",
         "compare",
         "table",

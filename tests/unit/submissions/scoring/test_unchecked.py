@@ -134,6 +134,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "datasets qrels": ("circo/val", *OUT),
     "datasets stats": ("circo/val", "--no-tags"),
     "embed": (*CIRCO, "--encoder", "shapes", "--images", "."),
+    "explain": ("run.json",),
     "fuse": ("run.json", "run.json", *OUT),
     "leaderboard add": ("run.json", "--home", "boards"),
     "leaderboard rescore": ("circo/val", "--home", "boards"),

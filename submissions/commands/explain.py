@@ -1,0 +1,43 @@
+"""`cir explain`: what any file says, valid or not, and its numbers under each reading."""
+
+from __future__ import annotations
+
+import typer
+
+from cir_datasets.commands import LoadsBenchmarks, argument, command, option
+from cir_datasets.common.terminal import echo
+from cir_metrics.errors import CallError
+from submissions.commands import FILE_HELP, Benchmark, as_text
+
+
+class ExplainOptions(LoadsBenchmarks):
+    """What `cir explain` takes."""
+
+    file: str | None = argument(None, FILE_HELP)
+    benchmark: Benchmark = None
+    as_json: bool = option(False, "Print JSON: the whole record.", "--json")
+
+
+@command
+def explain_command(options: ExplainOptions) -> None:
+    """Say what a file holds, valid or not, and its numbers under each way in which it may be meant.
+
+    Which benchmark it answers, whose images it ranks, how deep, what is doubled or missing, where the
+    reference stands; the metrics with the reference kept and removed, over the list of the split and the
+    union, beside published rows that come near. A number behind >= is the least that it can be: lists of the
+    file end before it.
+
+    The exit code is 1 where the file cannot be read, else 0: what refuses it is explained.
+
+    \b
+    Example:
+        cir explain run.json
+    """
+    from submissions.explaining import explain
+
+    if options.file is None:
+        raise CallError("there is no file. Fix: cir explain FILE")
+    explanation = options.call(explain)
+    echo(as_text(explanation.to_dict()) if options.as_json else explanation.text())
+    if not explanation.rankings:
+        raise typer.Exit(1)

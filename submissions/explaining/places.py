@@ -1,0 +1,84 @@
+"""What stands at each place of a file's rankings: the reference, an outsider, an image that stood before.
+
+Validation says whether a file may have these; here they are found and taken out, whatever they are.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cir_datasets.rows import numbers
+from cir_metrics.sums import UNLISTED
+from submissions.rank_file.benchmarks import image_family
+from submissions.rank_file.columns import Columns
+from submissions.validation import strange_places
+
+if TYPE_CHECKING:
+    from cir_datasets.rows.benchmark import Benchmark
+    from cir_metrics.sums import BoolArray, IntArray
+    from submissions.rank_file.benchmarks import AskedLists
+
+
+class Places:
+    """The places of rankings, all of them one after the other; marks of them have the shape (n_places,).
+
+    Args:
+        columns: a file's rankings; those of queries that the benchmark does not have are left out.
+        benchmark: what they answer.
+        asked: which of its rankings these are.
+
+    Attributes:
+        columns: the rankings that are left, in the benchmark's order.
+        owners: the ranking of each place.
+        rankings: the ranking of each query or turn, as `Benchmark.references` has them; -1 for none.
+        references: by ranking the code of its reference: -1 where no ranking holds it, -2 where it has none.
+        reference: marks where the reference of the place's own query or turn stands.
+        outside: marks images that the query does not rank.
+        again: marks images that stood further up in the same ranking.
+    """
+
+    def __init__(self, columns: Columns, benchmark: Benchmark, asked: AskedLists) -> None:
+        """See the class."""
+        self.benchmark, self.asked = benchmark, asked
+        self.columns = columns = columns.picked([name for name in benchmark.query_ids if name in columns])
+        self.owners = np.repeat(np.arange(len(columns.lengths)), columns.lengths)
+        self.rankings = self._rankings()
+        self.references = np.full(len(columns.lengths), -2, dtype=np.int64)
+        there = (numbers(benchmark.references.is_valid().cast("uint8")) > 0) & (self.rankings >= 0)
+        self.references[self.rankings[there]] = columns.codes_of(benchmark.references)[there]
+        self.reference: BoolArray = columns.codes == self.references[self.owners]
+        strange = strange_places(columns, asked, image_family(benchmark.spec))
+        self.outside: BoolArray = np.zeros_like(self.reference) if strange is None else strange
+        if asked.own is not None:  # Its lists may lack the reference because it is not to be ranked.
+            self.outside = self.outside & ~self.reference
+        self.again: BoolArray = np.ones_like(self.reference)
+        self.again[np.unique(self.owners * len(columns.images) + columns.codes, return_index=True)[1]] = False
+
+    def ranks(self, marks: BoolArray) -> IntArray:
+        """The first marked place of each ranking, from 1; `UNLISTED` where none is marked."""
+        found = np.full(len(self.columns.lengths), UNLISTED, dtype=np.int64)
+        owners, first = np.unique(self.owners[marks], return_index=True)
+        found[owners] = np.flatnonzero(marks)[first] - self.columns.offsets[owners] + 1
+        return found
+
+    def without(self, marks: BoolArray) -> Columns:
+        """The rankings without the marked places; what stood behind moves up."""
+        columns, before = self.columns, np.concatenate([[0], np.cumsum(~marks, dtype=np.int64)])
+        offsets, turns = before[columns.offsets], columns.turn_offsets
+        return Columns(
+            columns.names, columns.codes[~marks], offsets, columns.images, turns, columns.unreadable
+        )
+
+    def _rankings(self) -> IntArray:
+        benchmark, position = self.benchmark, self.columns.position
+        starts = self.columns.turn_offsets
+        starts = np.arange(len(self.columns) + 1) if starts is None else starts
+        counts = benchmark.column("num_turns") if benchmark.multi_turn else [1] * len(benchmark)
+        found: list[int] = []
+        for name, count in zip(benchmark.query_ids, counts, strict=True):
+            place = position.get(name)
+            own = [] if place is None else range(starts[place], starts[place + 1])[:count]
+            found += [*own, *[-1] * (count - len(own))]
+        return np.array(found, dtype=np.int64)

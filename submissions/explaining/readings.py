@@ -1,0 +1,145 @@
+"""The numbers of a file under each reading that it allows: what they would be, had it been made otherwise.
+
+A reading takes places out of the lists: references, images outside a known list, images that stood before. It
+adds none, so that lists get shorter. A number is exact where every list still holds as many images as it
+reads. Where some do not, and lists of the file did, a recall or mAP can only be higher: `at_least`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import product
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cir_metrics.catalogue import parse_metric, reads_subset
+from cir_metrics.evaluation import evaluate_coded, parse_wanted
+from cir_metrics.sums import UNLISTED, exact_mean
+from submissions.formats.native import nameless_method
+from submissions.rank_file.model import SECTIONS, RankFile
+from submissions.rank_file.owners import galleries_of_queries, image_ids
+from submissions.scoring import code_rankings
+from submissions.scoring.score_report import main_value
+
+if TYPE_CHECKING:
+    from cir_metrics.sums import BoolArray
+    from submissions.explaining.places import Places
+
+_BOUNDED = ("recall_at_k", "recall_subset", "map_at_k", "map_subset", "hits_at_k")
+"""Metrics that a longer list never lowers."""
+
+
+@dataclass(frozen=True)
+class FileReading:
+    """The numbers of a file as if it had been made in one way.
+
+    Args:
+        reference: `kept`, as it stands; `removed`, taken out of every list; `none` where queries have none.
+        gallery: the benchmark whose list alone is ranked; empty: all that the file ranks.
+        doubles: `kept`, or `removed` where an image is ranked twice; empty where none is.
+        misses: whether queries without a ranking are counted, as misses.
+        queries: queries or sessions that the numbers are over.
+        depth: images that every list holds at least.
+        metrics: by printed name the values, fractions.
+        at_least: values that longer lists could raise.
+    """
+
+    reference: str
+    gallery: str
+    doubles: str
+    misses: bool
+    queries: int
+    depth: int
+    metrics: dict[str, float] = field(default_factory=dict)
+    at_least: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        """The way in words."""
+        said = [] if self.reference == "none" else [f"reference {self.reference}"]
+        said += [f"only images of {self.gallery}"] if self.gallery else []
+        said += [f"doubles {self.doubles}"] if self.doubles else []
+        said += ["missing queries as misses"] if self.misses else []
+        return ", ".join(said) or "as it stands"
+
+    @property
+    def values(self) -> dict[str, float]:
+        """All of its numbers, exact or not."""
+        return {**self.metrics, **self.at_least}
+
+
+def readings(places: Places) -> Iterator[FileReading]:
+    """The numbers under each reading; none where the ground truth is withheld, or nothing is answered."""
+    spec, second = places.benchmark.spec, places.asked.section == SECTIONS[1]
+    names = [name for name in spec.metrics if "@" in name and reads_subset(name) == second]
+    if places.benchmark.ground_truth_withheld or not names or not len(places.columns.codes):
+        return
+    reading = _Numbers(places, names, second=second)
+    nothing, size = np.zeros_like(places.again), len(places.benchmark.gallery or ())
+    kept = "kept" if (places.references >= -1).any() else "none"
+    twice = ("kept", "removed") if places.again.any() else ("",)
+    yield reading(nothing, size, kept, "", twice[0])
+    if not reading.answered.all():
+        yield reading(nothing, size, kept, "", twice[0], misses=True)
+    galleries = [("", nothing, size), *(() if second else _galleries(places))]
+    uses = [(kept, nothing), *([("removed", places.reference)] if places.reference.any() else [])]
+    for (gallery, outside, size), (use, held) in list(product(galleries, uses))[len(twice) == 1 :]:
+        yield reading(places.again | outside | held, size, use, gallery, twice[-1])
+
+
+def _galleries(places: Places) -> Iterator[tuple[str, BoolArray, int]]:
+    """The known lists that these queries are asked of and that leave images of the file out."""
+    if places.asked.own is not None:
+        if places.outside.any():
+            yield "the queries' own lists", places.outside, 0
+        return
+    for spec in galleries_of_queries(places.benchmark.spec):
+        own = spec.id == places.benchmark.id
+        known = (places.benchmark.gallery_set if own else image_ids(spec)) or frozenset()
+        outside = np.array([image not in known for image in places.columns.image_ids], dtype=np.bool_)
+        marks: BoolArray = outside[places.columns.codes]
+        if marks.any() and not marks.all():
+            yield spec.id, marks, len(known)
+
+
+class _Numbers:
+    def __init__(self, places: Places, names: list[str], *, second: bool) -> None:
+        self.places, self.second, benchmark = places, second, places.benchmark
+        self.wanted = parse_wanted(names, "multi_turn" if benchmark.multi_turn else "single_turn")
+        counts = benchmark.column("num_turns") if benchmark.multi_turn else [1] * len(benchmark)
+        lengths = np.append(places.columns.lengths, 0)[places.rankings]
+        shortest = np.minimum.reduceat(lengths, np.concatenate([[0], np.cumsum(counts)[:-1]]))
+        self.answered: BoolArray = shortest > 0
+        self.lists = places.rankings[np.repeat(self.answered, counts)]
+        self.longest = int(lengths.max())
+
+    def __call__(
+        self, marks: BoolArray, size: int, use: str, gallery: str, doubles: str, *, misses: bool = False
+    ) -> FileReading:
+        benchmark, own, columns = self.places.benchmark, self.places.asked.own, self.places.without(marks)
+        parts = ({}, columns) if self.second else (columns, None)
+        rank_file = RankFile(benchmark.id, benchmark.version, nameless_method(""), *parts)
+        coding = code_rankings(rank_file, benchmark, [name for name, _ in self.wanted], ())
+        over = np.ones_like(self.answered) if misses else self.answered
+        # How many images a list holds at most: it is whole, then, and not too short.
+        most = np.array((size or UNLISTED) - (use == "removed"))
+        if own is not None:
+            less = use == "removed" and not benchmark.excludes_reference
+            most = own.lengths[own.places(columns.names)][self.lists] - less
+        lengths = columns.lengths[self.lists]
+        reading = FileReading(
+            use, gallery, doubles, misses, int(over.sum()), int(lengths.min(initial=UNLISTED))
+        )
+        for name, values in evaluate_coded(self.wanted, coding.coded).per_query.items():
+            module, k = parse_metric(name.partition("@turn")[0])
+            if over.any() and (lengths >= np.minimum(k or 0, most)).all():
+                reading.metrics[name] = exact_mean(values[over])
+            elif over.any() and self.longest >= (k or 0) and module in _BOUNDED:
+                reading.at_least[name] = exact_mean(values[over])
+        main = benchmark.spec.main_metric
+        if main not in reading.values and (value := main_value(main, reading.values)) is not None:
+            exact = main_value(main, reading.metrics) is not None
+            (reading.metrics if exact else reading.at_least)[main] = value
+        return reading
