@@ -295,10 +295,7 @@ def _add_ranks(
         "median_rank": measures.median_rank(ranks),
         "censored": int(unlisted.sum()),
     }
-    per_query |= {
-        "mean_rank": measures.mean_rank.per_query(ranks),
-        "censored": unlisted.astype(np.int64),
-    }
+    per_query |= {"mean_rank": measures.mean_rank.per_query(ranks), "censored": unlisted.astype(np.int64)}
 
 
 def _needed(value: Any, name: str) -> Any:

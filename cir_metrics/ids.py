@@ -51,9 +51,8 @@ def order_fault(value: object) -> str | None:
         ('a set, which has no order', 'of type str', None)
     """
     if isinstance(value, Set | MappingView):
-        return (
-            f"a {'set' if isinstance(value, set | frozenset) else type(value).__name__}, which has no order"
-        )
+        kind = "set" if isinstance(value, set | frozenset) else type(value).__name__
+        return f"a {kind}, which has no order"
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
         return f"of type {type(value).__name__}"
     return None

@@ -11,16 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cir_metrics.errors import InputError, did_you_mean
-from cir_metrics.ids import (
-    alike,
-    check_id,
-    check_ids,
-    check_list,
-    order_fault,
-    quoted,
-    spellings,
-    stranger,
-)
+from cir_metrics.ids import alike, check_id, check_ids, check_list, order_fault, quoted, spellings, stranger
 from cir_metrics.pairing import QUERY, SESSION, answered_once, frame_rows, paired, query_of, warn_of_padding
 from cir_metrics.sums import check_count
 

@@ -73,9 +73,8 @@ def evaluate_single_turn(
     """
     wanted = parse_wanted(metrics, "single_turn")
     variants = {name: check_variant(name, variant) for name, variant in (variants or {}).items()}
-    names = {name for name, _ in wanted}
-    of_subset = {name for name in names if METRICS[name].reads_subset}
-    of_gallery = names - of_subset
+    of_subset = {name for name, _ in wanted if METRICS[name].reads_subset}
+    of_gallery = {name for name, _ in wanted} - of_subset
     given: dict[str, tuple[Any, Check]] = {}
     if rankings is not None:
         given["rankings"] = rankings, partial(check_ranking, among="gallery" if of_gallery else "")
@@ -162,8 +161,7 @@ def _fields(wanted: Wanted) -> list[str]:
 def _depth(wanted: Wanted, rankings: Sequence[Sequence[str]]) -> int:
     """Places to look at: the largest cutoff, or all where a metric has none."""
     longest = max(map(len, rankings))
-    cutoffs = [k for _, k in wanted]
-    return longest if None in cutoffs else min(longest, max(k for k in cutoffs if k is not None))
+    return min(longest, max(longest if k is None else k for _, k in wanted))
 
 
 def _lengths(lists: Sequence[Sequence[Any]]) -> IntArray:

@@ -61,15 +61,11 @@ def frame_rows(value: Any) -> Any:
     """
     if not hasattr(value, "iloc"):
         return value
-    rows = as_list(value)
-    named = False
+    rows, ids = as_list(value), index_ids(value)
     if is_frame(value):
-        named = not _IDS_OF_ROWS.isdisjoint(value.columns)
-        rows = [
-            {key: each for key, each in row.items() if not is_missing(each)}
-            for row in value.to_dict("records")
-        ]
-    ids = None if named else index_ids(value)
+        records = value.to_dict("records")
+        rows = [{key: cell for key, cell in row.items() if not is_missing(cell)} for row in records]
+        ids = ids if _IDS_OF_ROWS.isdisjoint(value.columns) else None
     return rows if ids is None else [_with_id(row, each) for row, each in zip(rows, ids, strict=True)]
 
 
