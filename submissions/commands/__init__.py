@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from submissions.language.protocol import Language
 
 FILE_HELP = (
-    "A rank file or bundle (JSON, JSON Lines, Parquet, plain or gzip), a TREC run, a file of the CIRR or "
-    "CIRCO server, ZeroSight results, or FashionIQ starter kit items."
+    "A rank file or bundle (JSON, JSON Lines, Parquet, plain or gzip), a TREC run, a run of pytrec_eval, "
+    "ranx or MTEB, a file of the CIRR or CIRCO server, ZeroSight results, or FashionIQ starter kit items."
 )
 ENCODER_HELP = "Encoder: a name on the Hub, a folder, or shapes (the shipped one, the default on shapes)"
 LANGUAGE_HELP = (

@@ -23,7 +23,7 @@ class ConvertOptions(LoadsBenchmarks):
     )
     to: str = option(
         ...,
-        "Format to write: native, lines (JSON Lines), parquet, trec, cirr-server, circo-server, "
+        "Format to write: native, lines (JSON Lines), parquet, trec, json-run, cirr-server, circo-server, "
         "zerosight or fashioniq.",
     )
     benchmark: Benchmark = None

@@ -6,7 +6,7 @@ is written; whatever the format, rankings end in `Columns`. Where content cannot
 form in another container: what is read from them is of the format `native`.
 
 From a file of any of them to what could be read of it, with what is wrong about each rank file, in order: the
-bytes are read and unpacked (`content` tells gzip, JSON, JSON Lines, Parquet and TREC apart), a JSON value is
+bytes are read and unpacked (`content` tells gzip, JSON, JSON Lines, Parquet and runs apart), a JSON value is
 parsed, a bundle is taken apart, and each rank file goes to the reader of its format.
 """
 
@@ -41,7 +41,7 @@ from submissions.formats.content import (
 from submissions.formats.native import ReaderContext, UncheckedFile, parse_json
 from submissions.rank_file.benchmarks import Benchmarks
 from submissions.rank_file.findings import Findings
-from submissions.rank_file.model import BUNDLE, LINES, PARQUET, TREC, RankBundle, RankFile
+from submissions.rank_file.model import BUNDLE, JSON_RUN, LINES, PARQUET, TREC, RankBundle, RankFile
 
 if TYPE_CHECKING:
     from cir_datasets.registry.suites import Suite
@@ -167,7 +167,7 @@ def unpacked(source: Source, findings: Findings, *, max_bytes: int = MAX_BYTES) 
     Args:
         source: a path, or the content itself.
         findings: collects `too-large` and `unreadable`.
-        max_bytes: bytes that are read at most; of a TREC run twice as many (`content.TREC_TIMES`).
+        max_bytes: bytes that are read at most; of a run twice as many (`content.RUN_TIMES`).
 
     Raises:
         MissingFileError: no file has that name.
@@ -227,9 +227,9 @@ def _parse(kind: str, value: Any, context: ReaderContext) -> UncheckedFile | Non
         from submissions.formats import bundles
 
         return bundles.of_object(value, context)
-    from submissions.formats import lines, parquet, servers, trec
+    from submissions.formats import json_run, lines, parquet, servers, trec
 
-    readers = {PARQUET: parquet.parse, LINES: lines.parse, TREC: trec.parse}
+    readers = {PARQUET: parquet.parse, LINES: lines.parse, TREC: trec.parse, JSON_RUN: json_run.parse}
     if kind not in readers:
         return servers.parse(value, context)
     unchecked = readers[kind](value, context)

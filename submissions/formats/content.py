@@ -1,6 +1,6 @@
 """What a file's bytes are, and how much of them is read: the limits of all readers, in one place.
 
-By its bytes, never by its name, gzip is taken off, JSON, JSON Lines, Parquet and TREC are told apart, and
+By its bytes, never by its name, gzip is taken off, JSON, JSON Lines, Parquet and runs are told apart, and
 transcripts of dialogues from rank files. A byte order mark before a text is dropped: editors of Windows
 write one.
 
@@ -23,19 +23,27 @@ from typing import Any
 
 from cir_metrics.errors import CopiedError
 from submissions.rank_file.findings import Findings
-from submissions.rank_file.model import BUNDLE, LINES, LINES_FILE, PARQUET, RANK_FILE, TRANSCRIPT, TREC
+from submissions.rank_file.model import (
+    BUNDLE,
+    JSON_RUN,
+    LINES,
+    LINES_FILE,
+    PARQUET,
+    RANK_FILE,
+    TRANSCRIPT,
+    TREC,
+)
 
 Source = str | os.PathLike[str] | bytes
 
 MAX_BYTES = 128 * 2**20
 """Bytes that are read at most unless the caller says otherwise, as a file is or once decompressed.
 
-Of a TREC run `TREC_TIMES` as many are read."""
+Of a run `RUN_TIMES` as many are read."""
 
-TREC_TIMES = 2
-"""A TREC run may have so many times the bytes of other files.
-
-It says the same in 1.6 times the bytes of JSON, and is read a line at a time."""
+RUN_TIMES = 2
+"""A run with scores may have so many times the bytes of other files: it is read by lines, or by queries."""
+_RUNS = (TREC, JSON_RUN)
 
 MAX_NESTING = 16
 """Lists and objects inside each other at most; a bundle needs six."""
@@ -57,6 +65,10 @@ _TREC_LINES = 5
 _TREC_COLUMNS = 6
 _LINES_HEADER = re.compile(
     rb'"format"\s*:\s*"(?:' + f"{LINES_FILE}|{TRANSCRIPT}".encode() + rb')"|^\s*\{\s*"query_id"\s*:'
+)
+# The first value is an object of scores by image: in a rank file it is another one, by its key.
+_SCORES = re.compile(
+    rb'\{\s*"(?!(?:method|rankings|subset_rankings|runs)")(?:[^"\\]|\\.)*"\s*:\s*\{', re.DOTALL
 )
 _NUMBER = re.compile(rb"[-+]?(?:nan|inf|[0-9.]+(?:e[-+]?[0-9]+)?)", re.IGNORECASE)
 FOOTER = 2**20
@@ -104,6 +116,7 @@ LIMITS = {
     "lists": Limit("lists, objects and queries", 200_000, 1 / 16, _ONE_LIST),
     # Of a TREC run one an image; a line of a real one takes more than a byte under gzip.
     "lines": Limit("lines", _MI, 1, "write one line a query, of a TREC run one an image, and no empty ones"),
+    "scores": Limit("scores", _MI, 1, _FEWER),
     "line": Limit("bytes in one line", 8 * _MI, 0, "write one line a query"),
     # What is not plainly rankings becomes a Python object a value: a report has to say what is odd about it.
     "odd_bytes": Limit("bytes that have to be looked at one by one", 32 * _MI, 32, _PLAIN),
@@ -118,7 +131,7 @@ LIMITS = {
         "bytes of Parquet's pages once decompressed", 32 * _MI, 64, "write the ids with dictionaries"
     ),
     "copies": Limit("bytes of ids, a copy at each place,", 160 * _MI, 64, _DICTIONARIES),
-    "broken": Limit("lines that cannot be read", 1_000, 0, _CORRECT),
+    "broken": Limit("lines or scores that cannot be read", 1_000, 0, _CORRECT),
 }
 """By name what a budget limits."""
 
@@ -213,7 +226,7 @@ class Unpacked:
     """A file's content and how it is to be read.
 
     Args:
-        kind: `json`, or the name of a format: `lines`, `parquet` or `trec`.
+        kind: `json`, or the name of a format: `lines`, `parquet`, `trec` or `json-run`.
         content: the bytes, decompressed and without byte order mark.
         budget: what is left for reading them.
     """
@@ -229,8 +242,8 @@ def unpack(content: bytes, findings: Findings, *, max_bytes: int) -> Unpacked | 
     Args:
         content: the file's bytes.
         findings: collects what is wrong.
-        max_bytes: bytes that the content may have at most once decompressed; of a TREC run
-            `TREC_TIMES` as many, and of a small file fewer (`LIMITS`).
+        max_bytes: bytes that the content may have at most once decompressed; of a run
+            `RUN_TIMES` as many, and of a small file fewer (`LIMITS`).
 
     Example:
         >>> unpack(gzip.compress(b'{"format": "cir-rank-file"}'), Findings("run.json"), max_bytes=99)
@@ -252,11 +265,11 @@ def unpack(content: bytes, findings: Findings, *, max_bytes: int) -> Unpacked | 
 
 
 def kind_of(content: bytes) -> str:
-    """`lines`, `parquet` or `trec`, or `json` where the content is none of them.
+    """`lines`, `parquet`, `trec` or `json-run`, or `json` where the content is none of them.
 
     Example:
-        >>> kind_of(b"12063 Q0 dev-0-0-img0 1 0.97 clip")
-        'trec'
+        >>> kind_of(b"12063 Q0 dev-0-0-img0 1 0.97 clip"), kind_of(b'{"12063": {"dev-0-0-img0": 0.97}}')
+        ('trec', 'json-run')
     """
     if content.startswith(_PARQUET):
         return PARQUET
@@ -265,6 +278,8 @@ def kind_of(content: bytes) -> str:
     if start.startswith((b"{", b"[")):
         if start.startswith(b"{") and _LINES_HEADER.search(first):
             return LINES
+        if _SCORES.match(start) and not _FORMAT.search(start):
+            return JSON_RUN
         # An id may start with a bracket, too; a line with all six columns is not JSON.
         return TREC if _is_whole_trec(first) else JSON
     lines = [line for line in start.split(b"\n") if line.strip()][:_TREC_LINES]
@@ -373,7 +388,7 @@ def limit_of_kind(kind: str, max_bytes: int) -> int:
         >>> limit_of_kind(kind_of(b"12063 Q0 dev-0-0-img0 1 0.97 clip"), 1_000)
         2000
     """
-    return TREC_TIMES * max_bytes if kind == TREC else max_bytes
+    return RUN_TIMES * max_bytes if kind in _RUNS else max_bytes
 
 
 def too_large(content: bytes, message: str, findings: Findings) -> None:
@@ -384,7 +399,7 @@ def too_large(content: bytes, message: str, findings: Findings) -> None:
         message: how many it has.
         findings: collects `too-large`.
     """
-    fix = _SMALLER_RUN if kind_of(content) == TREC else None
+    fix = _SMALLER_RUN if kind_of(content) in _RUNS else None
     findings.add("too-large", message, depth=50, fix=fix)
 
 
@@ -414,8 +429,8 @@ def _decompress(content: bytes, findings: Findings, budget: Budget) -> bytes | N
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(content)) as packed:
             while chunk := packed.read(min(_CHUNK, limit + 1 - size)):
-                if not size and kind_of(chunk) == TREC:
-                    limit = budget.unpacked(TREC_TIMES)
+                if not size and kind_of(chunk) in _RUNS:
+                    limit = budget.unpacked(RUN_TIMES)
                 size += len(chunk)
                 if size > limit:
                     message = f"it holds more than {limit:,} bytes once decompressed; no more are read."

@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import re
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -77,15 +77,30 @@ def parse(content: bytes, context: ReaderContext) -> UncheckedFile | None:
     if spec is None:
         return None
     columns = lines.columns(Spelling(image_family(spec), frozenset(context.benchmarks.gallery(spec) or ())))
-    rankings, subsets = _by_section(columns, spec, findings, budget)
+    name = None if lines.tag is None else lines.tag.decode("utf-8", errors="replace")
+    return unchecked_run(columns, spec, context, named_method(name or context.label), TREC)
+
+
+def unchecked_run(
+    columns: Columns, spec: BenchmarkSpec, context: ReaderContext, method: Method, form: str
+) -> UncheckedFile | None:
+    """What a run of any form answers: its turns by session, and the rankings of subsets apart.
+
+    Args:
+        columns: rankings by qid, the best first.
+        spec: the benchmark.
+        context: findings, benchmarks and budget.
+        method: who answers.
+        form: the format's name.
+    """
+    budget, subset_answers = context.budget, None
+    rankings, subsets = _by_section(columns, spec, context.findings, budget)
     if rankings is None:
         return None
-    subset_answers = None
     if subsets is not None:
         subset_answers = read_rankings(subsets, spec, context, section="subset_rankings", budget=budget)
     answers = read_rankings(rankings, spec, context, budget=budget)
-    method = _method(lines.tag, context.label)
-    return UncheckedFile(spec, spec.card.version, method, answers, subset_answers, TREC)
+    return UncheckedFile(spec, spec.card.version, method, answers, subset_answers, form)
 
 
 def dump(rank_file: RankFile) -> bytes:
@@ -98,16 +113,16 @@ def dump(rank_file: RankFile) -> bytes:
         ConversionError: an id holds a blank, or reads like the id of a turn or a subset.
     """
     tag, known, written = tag_of(rank_file), set[str](), io.BytesIO()
-    for qid, ids in _rankings(rank_file):
+    for qid, ids in rankings_by_qid(rank_file):
         # Ids in their order, so that of several that cannot be written the first is named.
         fresh = [word for word in dict.fromkeys((qid, *ids)) if word not in known]
         for word in fresh:
             if word.split() != [word]:
                 why = "holds a blank, which ends a column" if word else "is not a column"
-                raise _unwritable(qid, f"{shown(word)} {why} of a TREC run")
+                raise unwritable(qid, f"{shown(word)} {why} of a TREC run")
         known.update(fresh)
         if ids and not written.tell() and qid.startswith(_MARK):
-            raise _unwritable(qid, "a TREC run cannot start with a byte order mark, which readers drop")
+            raise unwritable(qid, "a TREC run cannot start with a byte order mark, which readers drop")
         for start in range(0, len(ids), _BLOCK):
             places = enumerate(ids[start : start + _BLOCK], start=start)
             lines = [f"{qid} Q0 {image} {at + 1} {len(ids) - at} {tag}\n" for at, image in places]
@@ -115,20 +130,25 @@ def dump(rank_file: RankFile) -> bytes:
     return written.getvalue()
 
 
-def _rankings(rank_file: RankFile) -> Iterator[tuple[str, list[str]]]:
-    """Every ranking of a rank file with the qid that it is written under."""
+def rankings_by_qid(rank_file: RankFile) -> Iterator[tuple[str, list[str]]]:
+    """Every ranking of a rank file with the qid that a run writes it under.
+
+    Raises:
+        ConversionError: an id reads like that of a subset.
+    """
     for query, answer in rank_file.rankings.items():
         if answer and not isinstance(answer[0], str):
             yield from ((f"{query}{TURN}{turn}", ids) for turn, ids in enumerate(answer, start=1))
         elif query.endswith(SUBSET):
-            raise _unwritable(query, f"a TREC run takes the ending {SUBSET} for a subset's ranking")
+            raise unwritable(query, f"a run takes the ending {SUBSET} for a subset's ranking")
         else:
             yield query, answer
     for query, ids in (rank_file.subset_rankings or {}).items():
         yield f"{query}{SUBSET}", ids
 
 
-def _unwritable(qid: str, why: str) -> ConversionError:
+def unwritable(qid: str, why: str) -> ConversionError:
+    """The error of a ranking that a run cannot hold."""
     return ConversionError(f"query {shown(qid)}: {why}. Fix: choose another format with --to.")
 
 
@@ -216,30 +236,13 @@ class _Lines:
             padded = self._padded(queries, pairs, again)
             self._repeated(again[~padded[queries[again]]], pairs, first)
             lines = lines[once[lines]]
-        lines = self._best_first(lines, queries, images)
+        scores = np.frombuffer(self._score)[lines]
+        lines = lines[best_first(scores, queries[lines], images[lines], self.query_names, self._image_names)]
         self._compare(lines, queries, images)
         lengths = np.bincount(queries[lines], minlength=len(self.query_names))
         offsets = np.concatenate([[0], np.cumsum(lengths)])
         named = id_array(self._image_names)
         return Columns(self.query_names, images[lines], offsets, named)
-
-    def _best_first(self, lines: Places, queries: Codes, images: Codes) -> Places:
-        """The lines, those of a qid ordered by score where they are not; equal scores by `tie_keys`."""
-        from cir_metrics.ties import Ties
-
-        scores, owners = np.frombuffer(self._score)[lines], queries[lines]
-        wrong = np.flatnonzero((owners[1:] == owners[:-1]) & ~(scores[1:] < scores[:-1]))
-        if not len(wrong):
-            return lines
-        odd = np.zeros(len(self.query_names), dtype=np.bool_)
-        odd[owners[wrong]] = True
-        places = np.flatnonzero(odd[owners])
-        own = owners[places].astype(np.int64)
-        keys = Ties(self._image_names).keys(self.query_names, images[lines[places]].astype(np.int64), own)
-        best = np.lexsort((keys, -scores[places], own))
-        ordered = lines.copy()
-        ordered[places] = lines[places[best]]
-        return ordered
 
     def _compare(self, lines: Places, queries: Codes, images: Codes) -> None:
         """Note where the rank column orders two neighbours the other way round."""
@@ -369,13 +372,40 @@ def _by_session(columns: Columns, findings: Findings, budget: Budget) -> Columns
 _TURN = f"write SESSION{TURN}TURN as the qid, turns from 1 to {MAX_TURN}"
 
 
-def _method(tag: bytes | None, label: str) -> Method:
+def best_first(
+    scores: NDArray[np.float64], owners: Codes, images: Codes, qids: Sequence[str], image_ids: Sequence[str]
+) -> Places:
+    """The places of scored images, those of a qid ordered by score where they are not; ties by `tie_keys`.
+
+    Args:
+        scores: of each image, those of a qid one after the other.
+        owners: place of each one's qid in `qids`.
+        images: place of each in `image_ids`.
+        qids: query ids, of turns `SESSION#TURN`.
+        image_ids: in the benchmark's spelling.
+    """
+    from cir_metrics.ties import Ties
+
+    ordered = np.arange(len(scores))
+    wrong = np.flatnonzero((owners[1:] == owners[:-1]) & ~(scores[1:] < scores[:-1]))
+    if not len(wrong):
+        return ordered
+    odd = np.zeros(len(qids), dtype=np.bool_)
+    odd[owners[wrong]] = True
+    places = np.flatnonzero(odd[owners])
+    own = owners[places].astype(np.int64)
+    keys = Ties(image_ids).keys(qids, images[places].astype(np.int64), own)
+    ordered[places] = places[np.lexsort((keys, -scores[places], own))]
+    return ordered
+
+
+def named_method(name: str) -> Method:
+    """The method that a run names, without what a name cannot hold."""
     from pydantic import ValidationError
 
     from submissions.formats.native import nameless_method
     from submissions.rank_file.model import Method
 
-    name = label if tag is None else tag.decode("utf-8", errors="replace")
     try:
         return Method(name=name)
     except ValidationError:

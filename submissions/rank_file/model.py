@@ -54,7 +54,9 @@ FASHIONIQ = "fashioniq"
 LINES = "lines"
 PARQUET = "parquet"
 TREC = "trec"
-FORMATS = (NATIVE, LINES, PARQUET, TREC, CIRR_SERVER, CIRCO_SERVER, ZEROSIGHT, FASHIONIQ)
+JSON_RUN = "json-run"
+"""Scores by image by query id, as pytrec_eval, ranx and MTEB write them."""
+FORMATS = (NATIVE, LINES, PARQUET, TREC, JSON_RUN, CIRR_SERVER, CIRCO_SERVER, ZEROSIGHT, FASHIONIQ)
 """Names of the formats that `convert` writes."""
 
 FORMAT = NATIVE

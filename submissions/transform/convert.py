@@ -20,7 +20,7 @@ from cir_datasets.common.terminal import counted_rows
 from cir_datasets.registry.suites import find_suite
 from cir_metrics.errors import CallError, UnknownNameError, did_you_mean
 from submissions.errors import ConversionError
-from submissions.formats import lines, parquet, servers, trec
+from submissions.formats import json_run, lines, parquet, servers, trec
 from submissions.formats.content import ENDINGS, MAX_BYTES, limit_of_kind
 from submissions.rank_file.columns import Columns
 from submissions.rank_file.findings import Findings, RefusedError, ValidationReport, shown
@@ -29,6 +29,7 @@ from submissions.rank_file.model import (
     CIRR_SERVER,
     FASHIONIQ,
     FORMATS,
+    JSON_RUN,
     LINES,
     NATIVE,
     PARQUET,
@@ -87,7 +88,7 @@ def convert(
         benchmark: what the files answer; needed where their format does not say it.
         name: the method's name in what is written; default: the file's own, or else the first file's name.
         compress: whether to compress with gzip; only `native`, `lines` and `trec`.
-        max_bytes: bytes that are read of each file at most; of a TREC run twice as many.
+        max_bytes: bytes that are read of each file at most; of a run twice as many.
 
     Returns:
         The files made: one, or CIRR's `recall` and `recall_subset`, or one for each member of a bundle. A
@@ -235,7 +236,7 @@ def _contents(rank_file: RankFile, to: str, benchmark: BenchmarkLike) -> dict[st
 
     if to in servers.SERVERS:
         return servers.dump(rank_file, to, Benchmarks(benchmark))
-    plain = {LINES: lines.dump, PARQUET: parquet.dump, TREC: trec.dump}
+    plain = {LINES: lines.dump, PARQUET: parquet.dump, TREC: trec.dump, JSON_RUN: json_run.dump}
     return {"": plain[to](rank_file) if to in plain else rank_file.to_json()}
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from submissions.formats.servers import DEPTH, SERVERS, SUBSET_DEPTH
 from submissions.rank_file.columns import Columns
 from submissions.rank_file.findings import shown
-from submissions.rank_file.model import CIRR_SERVER, FASHIONIQ, NATIVE, TREC
+from submissions.rank_file.model import CIRR_SERVER, FASHIONIQ, JSON_RUN, NATIVE, TREC
 
 if TYPE_CHECKING:
     from submissions.rank_file.model import RankFile
@@ -37,16 +37,17 @@ def losses(rank_file: RankFile, to: str) -> tuple[str, ...]:
             f"the server judges {judged} alone, and refuses this file, which answers "
             f"{rank_file.benchmark}. Fix: score it with  cir score  , or upload rankings of {judged}."
         )
-    if rank_file.format == NATIVE and (to == TREC or to in SERVERS):
+    if rank_file.format == NATIVE and (to in (TREC, JSON_RUN) or to in SERVERS):
         said.append(
             f"the benchmark {rank_file.benchmark}, version {rank_file.benchmark_version}, is left out: "
             "reading the file needs --benchmark."
         )
-    if rank_file.format == TREC:
-        said.append("the scores of the TREC run are left out: a rank file holds the order only.")
+    if rank_file.format in (TREC, JSON_RUN) and to != rank_file.format:
+        form = "TREC run" if rank_file.format == TREC else "JSON run"
+        said.append(f"the scores of the {form} are left out: a rank file holds the order only.")
     if to == TREC:
         said += _trec(rank_file)
-    elif to in SERVERS and rank_file.format in (NATIVE, TREC):
+    elif (to == JSON_RUN or to in SERVERS) and rank_file.format in (NATIVE, TREC, JSON_RUN):
         said.append(f"the method {shown(rank_file.method.name)} is left out: {to} has no place for it.")
     if to in SERVERS.keys() - {CIRR_SERVER} and rank_file.subset_rankings is not None:
         said.append(f"the rankings of the subsets are left out: {to} has no place for them.")

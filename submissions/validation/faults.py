@@ -16,7 +16,7 @@ import numpy as np
 from cir_datasets.common.terminal import counted
 from submissions.rank_file.benchmarks import MAX_DEPTH, image_family, well_formed
 from submissions.rank_file.findings import MAX_EXAMPLES, ordinal, shown
-from submissions.rank_file.model import CIRR_SERVER, LINES, LISTS, PARQUET, TREC
+from submissions.rank_file.model import CIRR_SERVER, JSON_RUN, LINES, LISTS, PARQUET, TREC
 from submissions.rank_file.owners import (
     near_miss,
     other_protocol,
@@ -47,6 +47,7 @@ _RANK_FIX = (
 )
 _SECOND_PLACES = {
     TREC: "lines with the query id QUERY#subset",
+    JSON_RUN: 'a key "QUERY#subset" for each query',
     LINES: 'the field "subset_ranking" to each line',
     PARQUET: 'the column "subset_ranking"',
 }
@@ -169,9 +170,9 @@ class _Faults:
         """Note what is wrong with one ranking."""
         asked, gallery, present = self.asked, self.asked.gallery, set(ids)
         required = asked.required(query, present, turn)
-        if not ids and turn is not None and self.unchecked.format == TREC:
-            # A run cannot say that a ranking is empty: a turn without a line is one that is left out.
-            self._add("missing-turn", "the TREC run has no line for this turn.", query, turn=turn)
+        if not ids and turn is not None and self.unchecked.format in (TREC, JSON_RUN):
+            # A run hardly says that a ranking is empty: a turn without a score is one that is left out.
+            self._add("missing-turn", "the run has no score for this turn.", query, turn=turn)
             return
         details: dict[str, Any] = {"turn": turn, "cause": self.cause, "depth": required}
         if not ids:

@@ -147,6 +147,14 @@ def as_trec(pairs: Pairs, world: World) -> Any:
     return checked("".join(rows).encode(), world)
 
 
+def as_json_run(pairs: Pairs, world: World) -> Any:
+    scored = (
+        (q, ", ".join(f"{json.dumps(str(image))}: {-n}" for n, image in enumerate(ids))) for q, ids in pairs
+    )
+    entries = (f"{json.dumps(str(query))}: {{{scores}}}" for query, scores in scored)
+    return checked(f"{{{', '.join(entries)}}}".encode(), world)
+
+
 def plain(pairs: Pairs, world: World) -> Any:
     return checked(json_object(pairs).encode(), world)
 
@@ -387,6 +395,7 @@ FILES: dict[str, Callable[[Pairs, World], Any]] = {
     "lines": as_lines,
     "parquet": as_parquet,
     "trec": as_trec,
+    "json-run": as_json_run,
     "plain lists": plain,
     "cirr-server": cirr_server,
     "circo-server": plain,

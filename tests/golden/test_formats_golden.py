@@ -83,6 +83,8 @@ CASES = [
     Case("trec", SMALL, CIRR, {"": "single.trec"}),
     Case("trec", SESSIONS, CIRCLED, {"": "sessions.trec"}),
     Case("trec", SESSIONS, CIRCLED, {"": "sessions.trec.gz"}, compress=True),
+    Case("json-run", SMALL, CIRR, {"": "single.json-run.json"}),
+    Case("json-run", SESSIONS, CIRCLED, {"": "sessions.json-run.json"}),
     Case(
         "cirr-server",
         SERVED,

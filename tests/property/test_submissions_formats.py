@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -108,6 +109,16 @@ def test_a_trec_run_holds_the_rankings_and_the_name(document: dict[str, Any]) ->
     assert any("holds the name only" in note for note in made.notes) is bool(others)
 
 
+@given(document=documents(TEXT))
+def test_a_json_run_holds_the_rankings_of_any_ids(document: dict[str, Any]) -> None:
+    content = json.dumps(document).encode()
+    wanted = as_values(read(content))
+    (made,) = submissions.convert([content], "json-run")
+    found = as_values(read(made.content, document["benchmark"]))
+    assert found["rankings"] == wanted["rankings"]
+    assert found.get("subset_rankings") == wanted.get("subset_rankings")
+
+
 @given(
     st.lists(
         st.tuples(st.sampled_from("abcdefgh"), st.integers(-3, 3) | st.floats(allow_nan=False)),
@@ -123,6 +134,9 @@ def test_a_trec_run_is_ordered_as_scores_are_everywhere(lines: list[tuple[str, f
     assert read(run.encode(), "cirr/val").rankings["q"] == wanted
     backwards = "".join(reversed(run.splitlines(keepends=True)))
     assert read(backwards.encode(), "cirr/val").rankings["q"] == wanted
+    if all(map(math.isfinite, scores)):
+        as_json = json.dumps({"q": dict(zip(images, scores, strict=True))})
+        assert read(as_json.encode(), "cirr/val").rankings["q"] == wanted
 
 
 IMAGES = [f"im{number}" for number in range(10, 70)]
@@ -164,7 +178,7 @@ def packed(kind: str) -> bytes:
     return made.content
 
 
-VALID = {kind: packed(kind) for kind in ("lines", "parquet", "trec")}
+VALID = {kind: packed(kind) for kind in ("lines", "parquet", "trec", "json-run")}
 VALID["gzip"] = gzip.compress(VALID["lines"], mtime=0)
 
 

@@ -222,7 +222,7 @@ def test_an_unknown_format_names_all(folder: Path) -> None:
         done.stderr,
         "no format 'parket'",
         "Did you mean 'parquet'?",
-        "native, lines, parquet, trec, cirr-server, circo-server, zerosight, fashioniq",
+        "native, lines, parquet, trec, json-run, cirr-server, circo-server, zerosight, fashioniq",
     )
 
 

@@ -1,0 +1,194 @@
+"""The JSON run of pytrec_eval and ranx, `{query: {image: score}}`, and MTEB's file of one task's predictions.
+
+MTEB puts that object under the name of a subset and that of a split, beside `mteb_model_meta`. As in a TREC
+run the score decides, equal scores are ordered by a hash of query and image, a turn of a session is
+`SESSION#TURN`, and the ranking of a query's own subset is `QUERY#subset`.
+"""
+
+from __future__ import annotations
+
+import io
+from array import array
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import orjson
+
+from cir_datasets.rows import id_array
+from submissions.formats import odd_files, trec
+from submissions.formats.content import Budget, is_whole, kind_of, strings_in
+from submissions.rank_file.benchmarks import Spelling, image_family
+from submissions.rank_file.columns import Columns
+from submissions.rank_file.findings import Findings, json_type, shown
+from submissions.rank_file.model import JSON_RUN
+
+if TYPE_CHECKING:
+    from submissions.formats.native import ReaderContext, UncheckedFile
+    from submissions.rank_file.model import RankFile
+
+_META = "mteb_model_meta"
+_NUMBER = "give every image a finite number as its score, or leave the image out"
+_MOST = float(np.finfo(np.float64).max)
+_ONE_RUN = "keep one subset and one split in the file, the benchmark's"
+
+
+def parse(content: bytes, context: ReaderContext) -> UncheckedFile | None:
+    """Read a JSON run.
+
+    Args:
+        content: the file's bytes.
+        context: findings, benchmarks, and what was asked for; the run does not name its benchmark.
+
+    Returns:
+        What could be read, or None where a score cannot be read.
+    """
+    from submissions.formats.servers import AskedForm, asked_benchmark
+
+    findings, budget = context.findings, context.budget
+    lists = content.count(b"{") + content.count(b"[")
+    budget.spend("lists", lists)
+    budget.spend("scores", lists + content.count(b","))
+    if not odd_files.is_utf8(content, findings):
+        return None
+    run = _plain(content, budget)
+    if run is None:
+        budget.spend("odd_bytes", len(content))
+        run = _careful(content, findings, budget)
+    if run is None:
+        return None
+    form = AskedForm(JSON_RUN, "a JSON run", (), "cirr/val")
+    spec = asked_benchmark(context, form, ids=run.qids)
+    if spec is None:
+        return None
+    spelling = Spelling(image_family(spec), frozenset(context.benchmarks.gallery(spec) or ()))
+    method = trec.named_method(run.method or context.label)
+    return trec.unchecked_run(run.columns(spelling), spec, context, method, JSON_RUN)
+
+
+def dump(rank_file: RankFile) -> bytes:
+    """The JSON run; scores fall by one from the length of a ranking to 1, so that nothing ties.
+
+    Raises:
+        ConversionError: an id is ranked twice or is no text, or the run would not be taken for one.
+    """
+    written = io.BytesIO()
+    for qid, ids in trec.rankings_by_qid(rank_file):
+        scores = {image: float(len(ids) - at) for at, image in enumerate(ids)}
+        if len(scores) < len(ids):
+            raise trec.unwritable(qid, "an image is there twice, which an object of scores cannot say")
+        try:
+            part = orjson.dumps({qid: scores})
+        except TypeError as error:
+            raise trec.unwritable(qid, "an id of it is no Unicode text") from error
+        written.write((b"," if written.tell() else b"{") + part[1:-1])
+    written.write(b"}\n")
+    content = written.getvalue()
+    if kind_of(content) != JSON_RUN:
+        first = next((qid for qid, _ in trec.rankings_by_qid(rank_file)), "")
+        raise trec.unwritable(first, "a JSON run that starts with it would not be taken for one")
+    return content
+
+
+class _Run:
+    """Scored images by qid in the making: of what was taken only numbers and distinct ids are kept."""
+
+    def __init__(self, method: str, budget: Budget) -> None:
+        self.method, self.budget = method, budget
+        self.qids: list[str] = []
+        self._images: dict[str, int] = {}
+        self._lengths, self._codes, self._scores = array("q"), array("i"), array("d")
+        self._bytes = 0
+
+    def take(self, qid: str, scores: Mapping[str, float]) -> None:
+        images = self._images
+        self.budget.check("ids", len(scores))
+        fresh = [image for image in scores if image not in images]
+        self._bytes += sum(map(len, fresh))
+        self.budget.check("ids", len(images) + len(fresh))
+        self.budget.check("id_bytes", self._bytes)
+        images.update(zip(fresh, range(len(images), len(images) + len(fresh)), strict=True))
+        self.qids.append(qid)
+        self._lengths.append(len(scores))
+        self._codes.extend(map(images.__getitem__, scores))
+        self._scores.extend(scores.values())
+
+    def columns(self, spelling: Spelling) -> Columns:
+        """By qid its images, the best first."""
+        lengths, scores = np.array(self._lengths), np.frombuffer(self._scores)
+        codes, offsets = np.frombuffer(self._codes, dtype=np.int32), np.concatenate([[0], np.cumsum(lengths)])
+        columns = Columns(self.qids, codes, offsets, id_array(list(self._images)))
+        if changed := spelling.changes(list(self._images)):
+            columns = columns.respelled([changed.get(image, image) for image in self._images])
+        owners = np.repeat(np.arange(len(lengths)), lengths)
+        best = trec.best_first(scores, owners, columns.codes, self.qids, columns.image_ids)
+        return Columns(self.qids, columns.codes[best], offsets, columns.images)
+
+
+def _plain(content: bytes, budget: Budget) -> _Run | None:
+    """The run of a text without anything odd, a query at a time; else None."""
+    from msgspec import MsgspecError, Raw
+    from msgspec.json import Decoder
+
+    if b"\\" in content or not content.isascii():
+        return None
+    objects, scored = Decoder(dict[str, Raw]), Decoder(dict[str, float])
+    try:
+        parts, strings, method = objects.decode(content), 0, ""
+        if _META in parts:
+            meta = orjson.loads(memoryview(parts.pop(_META)))
+            (subset,) = parts.values()
+            (split,) = objects.decode(subset).values()
+            parts, strings, method = objects.decode(split), strings_in(meta) + 3, str(meta["model_name"])
+        run = _Run(method, budget)
+        for qid, raw in parts.items():
+            scores = scored.decode(raw)
+            if not (qid and all(scores)):
+                return None
+            run.take(qid, scores)
+            strings += 1 + len(scores)
+    except (MsgspecError, RecursionError, LookupError, TypeError, ValueError):
+        return None  # Something is odd: what, is said by those who look closer.
+    return run if is_whole(content, strings) else None
+
+
+def _careful(content: bytes, findings: Findings, budget: Budget) -> _Run | None:
+    """The run of any text, or None, with a finding for each place that is wrong."""
+    document = odd_files.careful_json(content, findings)
+    if findings.errors or not isinstance(document, Mapping):
+        return None
+    method = ""
+    if _META in document:
+        meta = document.pop(_META)
+        method = str(meta.get("model_name") or "") if isinstance(meta, Mapping) else ""
+        splits = [each for each in document.values() if isinstance(each, Mapping)]
+        runs = [run for each in splits for run in each.values() if isinstance(run, Mapping)]
+        if len(runs) != 1 or len(splits) != len(document):
+            what = f"it holds the predictions of {len(runs)} splits; one is read."
+            findings.add("wrong-format", what, fix=_ONE_RUN)
+            return None
+        (document,) = runs
+    run = _Run(method, budget)
+    for qid, scores in document.items():
+        if not isinstance(scores, Mapping):
+            budget.spend("broken")
+            what = f"the query holds {json_type(scores)}; it must be an object of scores by image id."
+            findings.add("bad-type", what, cause="query", query=qid)
+            continue
+        for image, fault in _faults(scores):
+            budget.spend("broken")
+            findings.add("bad-type", fault, cause="score", query=qid, value=image, fix=_NUMBER)
+        if not findings.errors:
+            run.take(qid, {image: float(score) for image, score in scores.items()})
+    return None if findings.errors else run
+
+
+def _faults(scores: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for image, score in scores.items():
+        if not image:
+            yield image, "an image id is an empty string."
+        elif type(score) not in (int, float):
+            value = "" if score is None or isinstance(score, list | dict) else f" ({shown(score)})"
+            yield image, f"the score of {shown(image)} is {json_type(score)}{value}; a score is a number."
+        elif not abs(score) <= _MOST:
+            yield image, f"the score of {shown(image)} is beyond the numbers of a double."
