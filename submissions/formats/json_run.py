@@ -120,7 +120,7 @@ class _Run:
         columns = Columns(self.qids, codes, offsets, id_array(list(self._images)))
         if changed := spelling.changes(list(self._images)):
             columns = columns.respelled([changed.get(image, image) for image in self._images])
-        owners = np.repeat(np.arange(len(lengths)), lengths)
+        owners = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
         best = trec.best_first(scores, owners, columns.codes, self.qids, columns.image_ids)
         return Columns(self.qids, columns.codes[best], offsets, columns.images)
 
@@ -155,7 +155,7 @@ def _plain(content: bytes, budget: Budget) -> _Run | None:
 def _careful(content: bytes, findings: Findings, budget: Budget) -> _Run | None:
     """The run of any text, or None, with a finding for each place that is wrong."""
     document = odd_files.careful_json(content, findings)
-    if findings.errors or not isinstance(document, Mapping):
+    if findings.errors or not isinstance(document, dict):
         return None
     method = ""
     if _META in document:
