@@ -90,7 +90,7 @@ def dump(rank_file: RankFile) -> bytes:
     return content
 
 
-class _Run:
+class _ScoredRun:
     """Scored images by qid in the making: of what was taken only numbers and distinct ids are kept."""
 
     def __init__(self, method: str, budget: Budget) -> None:
@@ -125,7 +125,7 @@ class _Run:
         return Columns(self.qids, columns.codes[best], offsets, columns.images)
 
 
-def _plain(content: bytes, budget: Budget) -> _Run | None:
+def _plain(content: bytes, budget: Budget) -> _ScoredRun | None:
     """The run of a text without anything odd, a query at a time; else None."""
     from msgspec import MsgspecError, Raw
     from msgspec.json import Decoder
@@ -140,7 +140,7 @@ def _plain(content: bytes, budget: Budget) -> _Run | None:
             (subset,) = parts.values()
             (split,) = objects.decode(subset).values()
             parts, strings, method = objects.decode(split), strings_in(meta) + 3, str(meta["model_name"])
-        run = _Run(method, budget)
+        run = _ScoredRun(method, budget)
         for qid, raw in parts.items():
             scores = scored.decode(raw)
             if not (qid and all(scores)):
@@ -152,7 +152,7 @@ def _plain(content: bytes, budget: Budget) -> _Run | None:
     return run if is_whole(content, strings) else None
 
 
-def _careful(content: bytes, findings: Findings, budget: Budget) -> _Run | None:
+def _careful(content: bytes, findings: Findings, budget: Budget) -> _ScoredRun | None:
     """The run of any text, or None, with a finding for each place that is wrong."""
     document = odd_files.careful_json(content, findings)
     if findings.errors or not isinstance(document, dict):
@@ -168,7 +168,7 @@ def _careful(content: bytes, findings: Findings, budget: Budget) -> _Run | None:
             findings.add("wrong-format", what, fix=_ONE_RUN)
             return None
         (document,) = runs
-    run = _Run(method, budget)
+    run = _ScoredRun(method, budget)
     for qid, scores in document.items():
         if not isinstance(scores, Mapping):
             budget.spend("broken")
