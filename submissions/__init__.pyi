@@ -11,6 +11,7 @@ from .errors import ConversionError as ConversionError
 from .errors import FusionError as FusionError
 from .errors import SubmissionError as SubmissionError
 from .errors import WithheldError as WithheldError
+from .evaluator import Evaluator as Evaluator
 from .evaluator.datasets import image_dataset as image_dataset
 from .evaluator.datasets import query_dataset as query_dataset
 from .explaining import explain as explain

@@ -113,7 +113,7 @@ def ranked_by_embeddings(
     given = unframed(given, "query_embeddings", {"query_ids": "index"}, names)
     given = unframed(given, "image_embeddings", {"image_ids": "index"}, names)
     task = joined(benchmark, given, method, by_position=by_position, k=k, names=names)
-    vectors = functools.partial(_vectors, given, names=names, normalise=normalise)
+    vectors = functools.partial(own_vectors, given, names=names, normalise=normalise)
     queries = vectors("query_embeddings", task.keys, "query")
     images = vectors("image_embeddings", task.gallery.ids, "image")
     if queries.shape[1] != images.shape[1]:
@@ -134,7 +134,7 @@ def ranked_by_embeddings(
     return task.rank_file(task.answers(found.rankings), second)
 
 
-def _vectors(
+def own_vectors(
     given: Mapping[str, Any], argument: str, ids: Sequence[str], of: str, *, names: Names, normalise: bool
 ) -> Vectors:
     """Checked vectors as float32; a memory map of these stays one where it is not normalised."""

@@ -1,0 +1,375 @@
+"""The evaluator of a training loop: a board's numbers each epoch, of what a model has, batch by batch."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from cir_datasets.registry.suites import find_suite
+from submissions.errors import MethodError
+from submissions.evaluator.member import MemberRanker, Similarity
+from submissions.rank_file.benchmarks import Benchmarks
+from submissions.rank_file.findings import ValidationReport
+from submissions.rank_file.model import Method, RankBundle, RankFile, answer_of, runs_of, write
+from submissions.running.own_ids import Names, by_member
+from submissions.scoring import score_checked
+from submissions.scoring.further_metrics import metric_names, parse_further
+from submissions.scoring.score_report import ScoreReport, is_rank
+
+if TYPE_CHECKING:
+    import os
+
+    from cir_datasets.rows.benchmark import Benchmark
+
+_KINDS = {"vectors": "queries= and images=", "scores": "scores=", "ranked_ids": "ranked_ids="}
+"""What a batch may hold, one of these."""
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best step so far.
+
+    Args:
+        metric: by which it is the best.
+        value: the metric's value, as `compute` gave it.
+        step: the step's number.
+        rankings: the rank file or bundle of that step.
+        notes: what a reader of its numbers must know.
+        whole: whether all queries and images were there.
+    """
+
+    metric: str
+    value: float
+    step: int
+    rankings: RankFile | RankBundle
+    notes: tuple[str, ...] = ()
+    whole: bool = True
+
+
+class Evaluator:
+    """A benchmark's numbers from embeddings, scores or rankings in batches; made once, used each epoch.
+
+    The numbers are those of `rank_file_from_embeddings` and `score`: gallery, reference, second lists, depth
+    and ties follow the benchmark's definition. Vectors stay where they are; only rankings leave the device.
+
+    Args:
+        benchmark: id of a benchmark or a suite, or a loaded benchmark.
+        similarity: `cosine`, `dot`, or a function of some queries (B, ...) and all images (N, ...), as they
+            were given, that returns scores (B, N), higher is better.
+        over_vectors: `max` or `mean` of the similarities where a row is several vectors, (rows, vectors,
+            dimensions).
+        metrics: printed names, such as `recall@10`; None: the benchmark's.
+        partial: whether queries and images may be missing; the numbers are then of what is there.
+        block_size: queries that are compared at once.
+        data_dir: the publisher's folder, as for `cir_datasets.load`.
+
+    Raises:
+        UnknownNameError: no benchmark, suite or metric has that name.
+        MethodError: an argument is none of its values.
+        WithheldError: the ground truth is not public.
+        SourceError: the benchmark's data is not available.
+
+    Example:
+        >>> import numpy as np
+        >>> evaluator = Evaluator("shapes/val")
+        >>> values = evaluator(queries=np.eye(300, 8) + 1, images=np.ones((3940, 8)))
+        >>> sorted(values)[0], evaluator.best("recall@10").step
+        ('shapes/val/map@10', 1)
+    """
+
+    def __init__(
+        self,
+        benchmark: str | Benchmark,
+        *,
+        similarity: Similarity = "cosine",
+        over_vectors: Literal["max", "mean"] = "max",
+        metrics: Sequence[str] | None = None,
+        partial: bool = False,
+        block_size: int | None = None,
+        data_dir: str | Path | None = None,
+    ) -> None:
+        """See the class."""
+        if not callable(similarity) and similarity not in ("cosine", "dot"):
+            raise MethodError(f"similarity={similarity!r}. Fix: pass 'cosine', 'dot' or a function.")
+        if over_vectors not in ("max", "mean"):
+            raise MethodError(f"over_vectors={over_vectors!r}. Fix: pass 'max' or 'mean'.")
+        self._suite = find_suite(benchmark) if isinstance(benchmark, str) else None
+        asked = (benchmark,) if self._suite is None else self._suite.benchmarks
+        names = [Names(member=_short(self._suite, str(each))) if self._suite else Names() for each in asked]
+        self._members = {
+            loaded.id: MemberRanker(
+                loaded,
+                own,
+                similarity=similarity,
+                over_vectors=over_vectors,
+                partial=partial,
+                block_size=block_size,
+            )
+            for own, loaded in zip(names, (_loaded(each, data_dir) for each in asked), strict=True)
+        }
+        self.id: str = next(iter(self._members)) if self._suite is None else self._suite.id
+        self._names = (
+            None if metrics is None else [each.name for each in parse_further(metric_names(metrics))]
+        )
+        self._further = () if metrics is None else parse_further(metric_names(metrics))
+        self._report: ScoreReport | None = None
+        self._values: dict[str, float] | None = None
+        self._best: dict[str, Best] = {}
+        self._step = 0
+        self.notes: tuple[str, ...] = ()
+        """What a reader of the last numbers must know, a sentence each."""
+
+    def update(
+        self,
+        *,
+        queries: Any = None,
+        query_ids: Sequence[str] | None = None,
+        images: Any = None,
+        image_ids: Sequence[str] | None = None,
+        scores: Any = None,
+        ranked_ids: Sequence[Sequence[str]] | None = None,
+        subset_ids: Sequence[Sequence[str]] | None = None,
+        member: str | None = None,
+    ) -> None:
+        """Take a batch of one kind: embeddings of queries, of images or both; or scores; or rankings.
+
+        Args:
+            queries: shape (queries, dimensions) or (queries, vectors, dimensions); a tensor on any device or
+                an array, float16, bfloat16, float32 or float64. Of a suite without `member` this and
+                all others are given by member, as in `{"dress": ..., "shirt": ..., "toptee": ...}`.
+            query_ids: id of each row, of a session's turn `SESSION#TURN`; None: the benchmark's order, which
+                batches go on with.
+            images: likewise, of the gallery.
+            image_ids: id of each image's row, or of each column of `scores`; None: the gallery's order.
+            scores: shape (queries, images), higher is better, over the whole gallery.
+            ranked_ids: of each query its image ids, best first.
+            subset_ids: of each query the images of its second list (CIRR's six), best first.
+            member: of a suite the category, such as `dress`.
+
+        Raises:
+            MethodError: of what was given one does not fit the other, or the benchmark.
+        """
+        given = {
+            "queries": queries,
+            "query_ids": query_ids,
+            "images": images,
+            "image_ids": image_ids,
+            "scores": scores,
+            "ranked_ids": ranked_ids,
+            "subset_ids": subset_ids,
+        }
+        given = {argument: value for argument, value in given.items() if value is not None}
+        if self._suite is not None and member is None:
+            parts = {name: by_member(self._suite, name, value, Names()) for name, value in given.items()}
+            for each in self._members:
+                self._take(self._members[each], {name: part[each] for name, part in parts.items()})
+        else:
+            self._take(self._member(member), given)
+        self._values = None
+
+    def compute(self, *, step: int | None = None) -> dict[str, float]:
+        """The numbers of what was given since the last reset.
+
+        Args:
+            step: what `best` calls this evaluation; None: the number of evaluations so far.
+
+        Returns:
+            By name the values, such as `fashioniq/val/recall@10` and `fashioniq/val/dress/recall@10`:
+            fractions, and mean and median ranks; a mean of metrics that ranks is `fashioniq/val/main`.
+
+        Raises:
+            MethodError: queries or images are missing, and `partial` is False; a row is not finite.
+        """
+        if self._values is not None:
+            return dict(self._values)
+        own_ones = self._members.values()
+        answers = [own.answer() for own in own_ones]
+        answer = answer_of(self.id, [found for _, found, _ in answers])
+        checked = ValidationReport("evaluator", self.id, (), answer, sum(len(b) for b, _, _ in answers))
+        benchmarks = Benchmarks({benchmark.id: benchmark for benchmark, _, _ in answers})
+        self._report = score_checked(checked, benchmarks, self._further)
+        self.notes = tuple(note for _, _, notes in answers for note in notes)
+        whole = all(answered[0] is own.benchmark for answered, own in zip(answers, own_ones, strict=True))
+        if not whole:
+            warnings.warn(" ".join(self.notes), stacklevel=2)
+        self._values = self._flat(self._report)
+        self._step = self._step + 1 if step is None else step
+        for metric, value in self._values.items():
+            best = self._best.get(metric)
+            lower = is_rank(metric.rpartition("/")[2])
+            if best is None or (value < best.value if lower else value > best.value):
+                self._best[metric] = Best(metric, value, self._step, answer, self.notes, whole)
+        return dict(self._values)
+
+    def reset(self) -> None:
+        """Forget what was given; the best step stays."""
+        for own in self._members.values():
+            own.reset()
+        self._values = None
+
+    def __call__(self, **given: Any) -> dict[str, float]:
+        """The numbers of what is given here alone; what `update` was given before stays as it is."""
+        held = [own.held for own in self._members.values()]
+        self.reset()
+        try:
+            self.update(**given)
+            return self.compute()
+        finally:
+            for own, before in zip(self._members.values(), held, strict=True):
+                own.held = before
+            self._values = None
+
+    def best(self, metric: str | None = None) -> Best:
+        """The best step so far.
+
+        Args:
+            metric: such as `recall@10` or `dress/recall@10`; None: what ranks on the board.
+
+        Raises:
+            MethodError: nothing was computed yet, or no such metric.
+        """
+        name = self._key(metric)
+        if name not in self._best:
+            raise MethodError(
+                f"{metric or 'main'}: no step has it. Fix: call compute() first; "
+                f"there are {', '.join(self._best) or 'none'}."
+            )
+        return self._best[name]
+
+    def write(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        method: str | Mapping[str, Any] | Method,
+        metric: str | None = None,
+    ) -> Path:
+        """Write the rank file of the best step, as `cir score` and boards take it.
+
+        Args:
+            path: where, as for `submissions.write`.
+            method: its name, or fields of `Method`.
+            metric: by which the step is the best, as for `best`.
+
+        Raises:
+            MethodError: nothing was computed, or only a part of the benchmark was.
+        """
+        best = self.best(metric)
+        runs = runs_of(best.rankings)
+        if not best.whole:
+            raise MethodError(f"step {best.step} holds a part of {self.id} only. Fix: evaluate all of it.")
+        fields = method.to_dict() if isinstance(method, Method) else method
+        described = Method.model_validate({"name": fields} if isinstance(fields, str) else fields)
+        notes = " ".join(each for each in (described.notes, *best.notes, self._chosen(best)) if each)
+        written = []
+        for run in runs:
+            change = {
+                "notes": notes,
+                "own_gallery": described.own_gallery or run.method.own_gallery,
+                "reference": described.reference or run.method.reference,
+            }
+            written.append(replace(run, method=Method.model_validate(described.to_dict() | change)))
+        return write(answer_of(self.id, written), path)
+
+    def signature(self, metric: str | None = None) -> str:
+        """What a number of the last evaluation depends on, as it is printed beside it.
+
+        Args:
+            metric: as for `best`.
+
+        Raises:
+            MethodError: nothing was computed yet, or no such metric.
+        """
+        wanted = self._key(metric)
+        for prefix, part in self._parts():
+            for name in part.signatures:
+                if f"{prefix}/{name}" == wanted:
+                    return part.signature_text(name)
+        raise MethodError(f"{metric}: the last evaluation has no such number. Fix: call compute() first.")
+
+    def _take(self, own: MemberRanker, given: Mapping[str, Any]) -> None:
+        """Hand a batch to a member."""
+        kinds = {"vectors" if name in ("queries", "images") else name for name in given} & set(_KINDS)
+        if len(kinds) != 1:
+            raise MethodError(f"update takes {', or '.join(_KINDS.values())}. Fix: leave the others out.")
+        query_ids, image_ids = given.get("query_ids"), given.get("image_ids")
+        if "queries" in given:
+            own.queries.add(given["queries"], query_ids, (2, 3))
+        if "images" in given:
+            own.images.add(given["images"], image_ids, (2, 3))
+        if "scores" in given:
+            own.add_scores(given["scores"], query_ids, image_ids)
+        if "ranked_ids" in given:
+            own.lists.add(list(given["ranked_ids"]), query_ids)
+        if "subset_ids" in given:
+            own.second.add(list(given["subset_ids"]), query_ids)
+
+    def _member(self, name: str | None) -> MemberRanker:
+        if self._suite is None:
+            if name not in (None, self.id):
+                raise MethodError(f"member={name!r}: {self.id} is no suite. Fix: leave it out.")
+            return self._members[self.id]
+        found = self._suite.member(name)
+        if found is None:
+            short = ", ".join(_short(self._suite, each) for each in self._members)
+            raise MethodError(f"member={name!r}: {self.id} is a suite. Fix: name one of {short}.")
+        return self._members[found]
+
+    def _parts(self) -> list[tuple[str, ScoreReport]]:
+        """The last report by what stands before its metrics: of a suite itself and its members."""
+        if self._report is None:
+            return []
+        members = [(f"{self.id}/{_short(self._suite, run.benchmark)}", run) for run in self._report.runs]
+        return [(self.id, self._report), *members]
+
+    def _flat(self, report: ScoreReport) -> dict[str, float]:
+        found: dict[str, float] = {}
+        for prefix, part in self._parts():
+            values = {**part.metrics, **part.extra}
+            for name, value in values.items():
+                if self._names is None or name.removesuffix("@micro") in self._names:
+                    found[f"{prefix}/{name}"] = float(value)
+        if report.main is not None and report.main_metric not in report.metrics:
+            found[f"{self.id}/main"] = float(report.main)
+        return found
+
+    def _key(self, metric: str | None) -> str:
+        """A metric's name among the values."""
+        if metric is None:
+            main = self._report.main_metric if self._report is not None else ""
+            metric = main if self._report is not None and main in self._report.metrics else "main"
+        return metric if metric.startswith(f"{self.id}/") else f"{self.id}/{metric}"
+
+    def _chosen(self, best: Best) -> str:
+        """That the step was chosen on the split that papers report, where they report it; else nothing."""
+        from cir_datasets.registry.published import published
+
+        known = {self.id, *(self._members if self._suite else ())}
+        if not any(known & row.table.columns.keys() for row in published()):
+            return ""
+        metric = best.metric.removeprefix(f"{self.id}/")
+        return f"Step {best.step} was chosen by {metric} on {self.id} itself, the split that papers report."
+
+
+def _short(suite: Any, member: str) -> str:
+    """A member's configuration, as short as the suite takes it: `dress` of `dress_val`."""
+    words = member.partition("/")[2].split("_")
+    begun = ("_".join(words[:count]) for count in range(1, len(words)))
+    return next((each for each in begun if suite.member(each) == member), "_".join(words))
+
+
+def _loaded(benchmark: str | Benchmark, data_dir: str | Path | None) -> Benchmark:
+    from submissions.running.make import loaded_benchmark
+
+    if isinstance(benchmark, str) and data_dir is not None:
+        import cir_datasets
+
+        benchmark = cir_datasets.load(benchmark, data_dir=data_dir)
+    found = loaded_benchmark(benchmark)
+    if found.ground_truth_withheld:
+        from submissions.scoring.withheld import withheld_error
+
+        raise withheld_error("FILE", found.spec)
+    return found

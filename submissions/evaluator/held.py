@@ -1,0 +1,146 @@
+"""What an evaluator was given since the last reset: rows in batches, each with its id."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from submissions.errors import MethodError
+from submissions.evaluator.processes import gathered
+from submissions.running.own_arrays import check_whole, is_tensor, numbers
+from submissions.running.own_ids import Names, given_ids
+
+_ALIKE = 0.05
+"""How far a repeated row may lie from the first, by its length: batches of other sizes round otherwise."""
+
+
+class EpochRows:
+    """The rows of one argument.
+
+    Args:
+        argument: `queries`, `images` or `lists`.
+        names: what messages call it.
+    """
+
+    def __init__(self, argument: str, names: Names) -> None:
+        """Nothing is held yet."""
+        self.argument, self._names = argument, names
+        self._ids_argument = "image_ids" if argument == "images" else "query_ids"
+        self._batches: list[Any] = []
+        self._ids: list[str] | None = None
+        self._count = 0
+        self.by_position = False
+        """Whether the rows of `whole` came without ids, in the benchmark's order."""
+
+    def __len__(self) -> int:
+        """Number of rows, repeats among them."""
+        return self._count
+
+    def add(self, rows: Any, ids: Sequence[str] | None, shapes: tuple[int, ...] = ()) -> None:
+        """Take a batch.
+
+        Args:
+            rows: an array or a tensor, or a list.
+            ids: id of each row; None: the rows go on in the benchmark's order.
+            shapes: how many axes the rows may have.
+
+        Raises:
+            MethodError: rows of another kind or shape; not one id a row; ids in some batches only.
+        """
+        called = self._names.of(self.argument)
+        if shapes:
+            rows = checked(rows, called, shapes)
+            width = None if not self._batches else tuple(self._batches[0].shape[1:])
+            if width not in (None, tuple(rows.shape[1:])):
+                raise MethodError(
+                    f"{called}: a batch of shape {tuple(rows.shape)} behind rows of shape {width}. "
+                    "Fix: give all batches in one shape; reset() begins anew."
+                )
+        if self._count and (ids is None) != (self._ids is None):
+            raise MethodError(
+                f"{self._names.of(self._ids_argument)}: given for some batches only. Fix: give ids with each."
+            )
+        if ids is not None:
+            named = given_ids(ids, self._names.of(self._ids_argument), "row")
+            if len(named) != len(rows):
+                raise MethodError(
+                    f"{self._names.of(self._ids_argument)}: {len(named)} ids for {len(rows)} rows. "
+                    "Fix: name each row."
+                )
+            self._ids = [] if self._ids is None else self._ids
+            self._ids += named
+        self._batches.append(rows)
+        self._count += len(rows)
+
+    def whole(self, known: Sequence[str]) -> tuple[list[str], Any]:
+        """The ids and rows of all processes, repeats once; all processes have to call this.
+
+        Args:
+            known: ids of the benchmark, in its order.
+
+        Raises:
+            MethodError: there are no rows; rows without ids are more than the benchmark has, or come from
+                several processes; an id has two different rows.
+        """
+        called = self._names.of(self.argument)
+        named, rows = gathered(self._ids, _joined(self._batches), called)
+        if rows is None:
+            raise MethodError(f"{called}: nothing was given. Fix: call update({self.argument}=...) first.")
+        self.by_position = named is None
+        if named is None and len(rows) > len(known):
+            raise MethodError(
+                f"{called}: {len(rows):,} rows without ids, where the benchmark has {len(known):,}. "
+                f"Fix: pass {self._ids_argument}=; or call reset() after each epoch."
+            )
+        ids = list(known[: len(rows)]) if named is None else named
+        first: dict[str, int] = {}
+        for place, each in enumerate(ids):
+            first.setdefault(each, place)
+        if len(first) == len(ids):
+            return ids, rows
+        again = [place for place, each in enumerate(ids) if first[each] != place]
+        for place in again:
+            if not _alike(rows[first[ids[place]]], rows[place]):
+                raise MethodError(
+                    f"{self._names.of(self.argument)}: {ids[place]!r} is there twice, with other values. "
+                    "Fix: call reset() after each epoch; give each id one row."
+                )
+        kept = list(first.values())
+        return list(first), [rows[place] for place in kept] if isinstance(rows, list) else rows[kept]
+
+
+def checked(rows: Any, called: str, shapes: tuple[int, ...]) -> Any:
+    """An array or a tensor without its gradients.
+
+    Raises:
+        MethodError: it is something else, or has another number of axes.
+    """
+    if not (isinstance(rows, np.ndarray) or is_tensor(rows)):
+        raise MethodError(f"{called}: of type {type(rows).__name__}. Fix: give a tensor or an array.")
+    check_whole(rows, called)
+    if len(rows.shape) not in shapes or 0 in rows.shape[1:]:
+        wanted = "(rows, dimensions) or (rows, vectors, dimensions)" if 3 in shapes else "(queries, images)"
+        raise MethodError(f"{called}: shape {tuple(rows.shape)}. Fix: give shape {wanted}.")
+    return rows if isinstance(rows, np.ndarray) else rows.detach()
+
+
+def _joined(batches: Sequence[Any]) -> Any:
+    if len(batches) < 2:
+        return batches[0] if batches else None
+    if isinstance(batches[0], list):
+        return [row for batch in batches for row in batch]
+    if all(isinstance(batch, np.ndarray) for batch in batches):
+        return np.concatenate(batches)
+    import torch
+
+    return torch.cat([torch.as_tensor(batch) for batch in batches])
+
+
+def _alike(first: Any, other: Any) -> bool:
+    """Whether two rows are one but for rounding."""
+    if isinstance(first, list):
+        return bool(first == other)
+    one, two = (numbers(each, "rows", "rows").astype(np.float64) for each in (first, other))
+    return bool(np.linalg.norm(one - two) <= _ALIKE * np.linalg.norm(one))

@@ -1,0 +1,353 @@
+"""One benchmark of an evaluator: what is asked, and the rank file of what was given since the last reset."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from cir_datasets.rows import id_array
+from cir_datasets.rows.benchmark import Benchmark, first_ranking, second_on_board
+from cir_metrics.sums import IntArray
+from submissions.errors import MethodError
+from submissions.evaluator.held import EpochRows, checked
+from submissions.evaluator.processes import of_each
+from submissions.evaluator.ranking import (
+    BLOCK,
+    Block,
+    Products,
+    TurnPlaces,
+    as_numbers,
+    exact_products,
+    on_processor,
+    ranked,
+)
+from submissions.methods.turns import Candidates, excluded_columns, turns_of
+from submissions.rank_file.benchmarks import Spelling, board_depth, image_family
+from submissions.rank_file.columns import Columns
+from submissions.rank_file.model import Method, RankFile
+from submissions.running.describing import declaring_reference
+from submissions.running.own_arrays import is_tensor, numbers
+from submissions.running.own_embeddings import own_vectors
+from submissions.running.own_ids import Names, check_keys, described, given_ids, own_gallery
+from submissions.running.own_lists import ranked_by_lists
+from submissions.scoring.score_report import INCOMPLETE
+
+Similarity = Literal["cosine", "dot"] | Callable[[Any, Any], Any]
+"""How a query and an image are compared; or a function of a block of queries and all images."""
+
+SHOWN = 3
+"""Ids that a message names."""
+
+
+class MemberRanker:
+    """One benchmark, and what was given for it.
+
+    Args:
+        benchmark: what is ranked.
+        names: what messages call the arguments.
+        similarity: as for `Evaluator`.
+        over_vectors: likewise.
+        partial: likewise.
+        block_size: likewise.
+    """
+
+    def __init__(
+        self,
+        benchmark: Benchmark,
+        names: Names,
+        *,
+        similarity: Similarity,
+        over_vectors: str,
+        partial: bool,
+        block_size: int | None,
+    ) -> None:
+        """See the class."""
+        self.benchmark, self._names, self._partial = benchmark, names, partial
+        self._similarity, self._over, self._block = similarity, over_vectors, block_size or BLOCK
+        self._rows = benchmark.rows()
+        self._turns = {turn.key: turn for row in self._rows for turn in turns_of(row)}
+        self._keys = list(self._turns)
+        self._depth = board_depth(benchmark).used
+        self._places: TurnPlaces | None = None
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget what was given."""
+        self.queries = EpochRows("queries", self._names)
+        self.images = EpochRows("images", self._names)
+        self.lists = EpochRows("ranked_ids", self._names)
+        self.second = EpochRows("subset_ids", self._names)
+        self._scored = False
+
+    @property
+    def held(self) -> tuple[EpochRows, EpochRows, EpochRows, EpochRows]:
+        """All that was given."""
+        return self.queries, self.images, self.lists, self.second
+
+    @held.setter
+    def held(self, held: tuple[EpochRows, EpochRows, EpochRows, EpochRows]) -> None:
+        self.queries, self.images, self.lists, self.second = held
+
+    def answer(self) -> tuple[Benchmark, RankFile, list[str]]:
+        """What was ranked, the rankings, and what a reader must know of them."""
+        held = {"lists": self.lists, "vectors": self.queries, "images": self.images}
+        # All processes go the same way, also one that holds nothing.
+        kinds = {kind for own in of_each([kind for kind in held if len(held[kind])]) for kind in own}
+        if not kinds:
+            raise MethodError(f"{self.benchmark.id}: nothing was given. Fix: call update() before compute().")
+        if "lists" in kinds and len(kinds) > 1:
+            raise MethodError(
+                f"{self.benchmark.id}: rankings and embeddings were given. Fix: give one of them."
+            )
+        return self._of_lists() if "lists" in kinds else self._of_vectors()
+
+    def _of_vectors(self) -> tuple[Benchmark, RankFile, list[str]]:
+        keys, queries = self.queries.whole(self._keys)
+        ids, images = self.images.whole(list(self.benchmark.gallery or ()))
+        notes = self._order_notes(self.queries, self.images)
+        ids = self._spelled(ids)
+        left_out = [
+            *self._missing(keys, self._keys, "queries"),
+            *self._missing(ids, self.benchmark.gallery, "images"),
+        ]
+        if not left_out:
+            own_gallery(ids, self.benchmark, self._names)
+        benchmark = self._part(keys, ids) if left_out else self.benchmark
+        places = self._placed(ids, benchmark)
+        numbers = as_numbers(keys, self._keys)
+        with exact_products():
+            first, second = ranked(self._blocks(queries, images, keys, ids), places, numbers, self._depth)
+        asked = (
+            self._keys
+            if benchmark is self.benchmark
+            else [turn.key for row in benchmark.rows() for turn in turns_of(row)]
+        )
+        order = as_numbers(asked, keys)
+        answer = self._rank_file(benchmark, ids, first[order], None if second is None else second[order])
+        return benchmark, answer, [*notes, *left_out]
+
+    def _blocks(self, queries: Any, images: Any, keys: list[str], ids: list[str]) -> Iterator[Block]:
+        """The scores of all queries, block by block."""
+        if callable(self._similarity):
+            for start in range(0, len(queries), self._block):
+                found = self._similarity(queries[start : start + self._block], images)
+                yield own_block(found, ids, "similarity")
+            return
+        questions, each = self._vectors(queries, "queries", keys, "query")
+        gallery, of_image = self._vectors(images, "images", ids, "image")
+        if is_tensor(queries) or is_tensor(images):
+            import torch
+
+            gallery = torch.as_tensor(gallery)
+            questions = torch.as_tensor(questions, device=gallery.device)
+        pairs = Products(gallery, of_image)
+        if questions.shape[1] != pairs.dimensions:
+            raise MethodError(
+                f"queries have {questions.shape[1]:,} dimensions, images {pairs.dimensions:,}. "
+                "Fix: give both in the space in which they are compared."
+            )
+        step = max(1, self._block // (each * pairs.each)) * each
+        for start in range(0, len(questions), step):
+            yield pairs.block(questions[start : start + step], each)
+
+    def _vectors(self, given: Any, argument: str, ids: Sequence[str], of: str) -> tuple[Any, int]:
+        """Rows to be compared, as float32, and how many there are of each id."""
+        each = given.shape[1] if len(given.shape) == 3 else 1
+        flat = given.reshape(-1, given.shape[-1])
+        named = [name for name in ids for _ in range(each)] if each > 1 else ids
+        normalise = self._similarity == "cosine"
+        if is_tensor(given) and not on_processor(given) and given.device.type == "cuda":
+            wide = flat.double()
+            rows = (wide / wide.norm(dim=1, keepdim=True) if normalise else wide).float()
+            if not bool(rows.isfinite().all()):
+                raise MethodError(f"{argument}: a row is not finite, or all zeros. Fix: find where it arose.")
+        else:
+            rows = own_vectors({argument: flat}, argument, named, of, names=self._names, normalise=normalise)
+        if each > 1 and self._over == "mean":
+            # The mean over all pairs is the product of the means.
+            rows, each = rows.reshape(-1, each, rows.shape[1]).mean(1), 1
+        return rows, each
+
+    def _placed(self, ids: list[str], benchmark: Benchmark) -> TurnPlaces:
+        """Where all turns' images stand among those given; kept until other images are."""
+        if self._places is not None and self._places.ids == ids:
+            return self._places
+        gallery = Candidates(benchmark, ids)
+        first, second = first_ranking(benchmark.spec), second_on_board(benchmark.spec)
+        self._places = TurnPlaces(
+            list(ids),
+            self._keys,
+            excluded_columns(list(self._turns.values()), gallery),
+            _columns([first.images(row) for row in self._rows], gallery) if first.column else None,
+            None if second is None else _columns([second.images(row) for row in self._rows], gallery),
+        )
+        return self._places
+
+    def _rank_file(
+        self, benchmark: Benchmark, ids: list[str], first: IntArray, second: IntArray | None
+    ) -> RankFile:
+        """Rankings as columns; of sessions a ranking a turn."""
+        images, turns = id_array(ids), None
+        if benchmark.multi_turn:
+            turns = np.concatenate([[0], np.cumsum(benchmark.column("num_turns"))])
+        return RankFile(
+            benchmark.id,
+            benchmark.version,
+            self.method("Evaluator", ids),
+            _ranked(benchmark.query_ids, first, images, turns),
+            None if second is None else _ranked(benchmark.query_ids, second, images),
+        )
+
+    def method(self, name: str | Method, ids: Sequence[str] | None) -> Method:
+        """Who answers, with what was ranked and what became of the reference."""
+        return declaring_reference(described(name, self.benchmark, ids), self.benchmark)
+
+    def add_scores(
+        self, scores: Any, query_ids: Sequence[str] | None, image_ids: Sequence[str] | None
+    ) -> None:
+        """Rank a block of scores, of which only the rankings are kept.
+
+        Raises:
+            MethodError: not a row a query and a column an image; an id is unknown or missing; a score is NaN.
+        """
+        scores = checked(scores, self._names.of("scores"), (2,))
+        gallery = self.benchmark.gallery
+        given = list(gallery or ()) if image_ids is None else given_ids(image_ids, "image_ids", "column")
+        ids = self._spelled(given)
+        if self._places is None or self._places.ids != ids:
+            own_gallery(ids, self.benchmark, self._names)
+        block = own_block(scores, ids, self._names.of("scores"))
+        start = len(self.lists)
+        keys = (
+            self._keys[start : start + len(scores)]
+            if query_ids is None
+            else given_ids(query_ids, "query_ids", "row")
+        )
+        if len(keys) != len(scores):
+            raise MethodError(f"scores: {len(scores):,} rows for {len(keys):,} queries. Fix: name each row.")
+        self._check_known(keys)
+        places = self._placed(ids, self.benchmark)
+        first, second = ranked(iter([block]), places, as_numbers(keys, self._keys), self._depth)
+        self.lists.add(_named(first, ids), query_ids)
+        if second is not None:
+            self.second.add(_named(second, ids), query_ids)
+        self._scored = True
+
+    def _of_lists(self) -> tuple[Benchmark, RankFile, list[str]]:
+        keys, lists = self.lists.whole(self._keys)
+        left_out = self._missing(keys, self._keys, "ranked_ids")
+        benchmark = self._part(keys, list(self.benchmark.gallery or ())) if left_out else self.benchmark
+        given = {"lists": dict(zip(keys, lists, strict=True))}
+        if any(of_each(len(self.second))):
+            given["subset_lists"] = dict(zip(*self.second.whole(self._keys), strict=True))
+        name: str | Method = "Evaluator"
+        if any(of_each(self._scored)) and self._holds_references(keys, lists):
+            name = self.method("Evaluator", None)
+        answer = ranked_by_lists(benchmark, given, self._names, method=name, k=None)
+        return benchmark, answer, [*self._order_notes(self.lists), *left_out]
+
+    def _holds_references(self, keys: Sequence[str], lists: Sequence[Sequence[str]]) -> bool:
+        """Whether what the protocol says of references can be told of lists that scores gave.
+
+        Where it keeps them and no list holds one, a caller has taken them out before.
+        """
+        pairs = zip(keys, lists, strict=True)
+        return self.benchmark.excludes_reference or any(
+            self._turns[key].reference in one for key, one in pairs
+        )
+
+    def _spelled(self, ids: list[str]) -> list[str]:
+        return Spelling(image_family(self.benchmark.spec), frozenset(self.benchmark.gallery or ())).all(ids)
+
+    def _order_notes(self, *given: EpochRows) -> list[str]:
+        named = [held.argument for held in given if held.by_position]
+        if not named:
+            return []
+        return [
+            f"{self.benchmark.id}: {' and '.join(named)} came without ids, taken in the publisher's order."
+        ]
+
+    def _missing(self, ids: Sequence[str], known: Sequence[str] | None, of: str) -> list[str]:
+        """What of the benchmark's was not given, in words.
+
+        Raises:
+            MethodError: something was not given, and `partial` is False; an id is unknown.
+        """
+        if known is None:
+            return []
+        held = set(ids)
+        if of == "images" and not held.issubset(known):
+            own_gallery(ids, self.benchmark, self._names)
+        if of != "images":
+            self._check_known(ids)
+        gone = [each for each in known if each not in held]
+        if not gone:
+            return []
+        said = (
+            f"{self._names.of(of)}: {len(gone):,} of {len(known):,} of {self.benchmark.id} are missing, "
+            f"{', '.join(map(repr, gone[:SHOWN]))} first."
+        )
+        if not self._partial or len(gone) == len(known):
+            raise MethodError(
+                f"{said} Fix: give every row (drop_last=False, no limit on validation batches); "
+                "Evaluator(..., partial=True) computes what is there."
+            )
+        return [f"{said} The numbers are of the others alone."]
+
+    def _check_known(self, keys: Sequence[str]) -> None:
+        if not self._turns.keys() >= set(keys):
+            check_keys(keys, self._keys, self.benchmark, self._names, "query_ids")
+
+    def _part(self, keys: Sequence[str], ids: list[str]) -> Benchmark:
+        """The benchmark as far as its queries and images were given, for a number that says so."""
+        held = set(keys)
+        rows = [row for row in self._rows if all(turn.key in held for turn in turns_of(row))]
+        if not rows:
+            raise MethodError(f"{self.benchmark.id}: no session is whole. Fix: give all turns of each.")
+        own = self.benchmark
+        return Benchmark.from_rows(
+            own.spec, rows, ids, pinned=own.pinned, checks_skipped=(*own.checks_skipped, INCOMPLETE)
+        )
+
+
+def own_block(scores: Any, ids: Sequence[str], called: str) -> Block:
+    """Scores that somebody else has computed, a row a query and a column an image.
+
+    Raises:
+        MethodError: they are of another shape or type, or one is NaN.
+    """
+    scores = checked(scores, called, (2,))
+    if scores.shape[1] != len(ids):
+        raise MethodError(
+            f"{called}: shape {tuple(scores.shape)}; there are {len(ids):,} images. Fix: score each image."
+        )
+    whole: Any = scores
+    if not (is_tensor(scores) and scores.is_floating_point()):
+        whole = numbers(scores, called, "scores")
+    elif scores.element_size() < 4:
+        whole = scores.float()
+    if bool((whole != whole).any()):
+        raise MethodError(f"{called} holds NaN. Fix: find where it arose; -inf puts an image last.")
+    return Block(whole, np.zeros(len(scores)))
+
+
+def _columns(lists: Sequence[Sequence[str]], gallery: Candidates) -> IntArray:
+    """Columns of lists of images, -1 behind the end of each; of an image that was not given none."""
+    found = np.full((len(lists), max(map(len, lists))), -1, dtype=np.int64)
+    for row, images in zip(found, lists, strict=True):
+        own = [gallery.place[image] for image in images if image in gallery.place]
+        row[: len(own)] = own
+    return found
+
+
+def _named(columns: IntArray, ids: Sequence[str]) -> list[list[str]]:
+    return [[ids[column] for column in row if column >= 0] for row in columns.tolist()]
+
+
+def _ranked(names: Sequence[str], columns: IntArray, images: Any, turns: IntArray | None = None) -> Columns:
+    """Rankings of columns, -1 behind the last, by the names of queries or sessions."""
+    there = columns >= 0
+    offsets = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
+    return Columns(names, columns[there].astype(np.int32), offsets, images, turns)
