@@ -47,6 +47,8 @@ def standing_out(metric: str, texts: Sequence[str | None]) -> tuple[set[int], se
     Example:
         >>> standing_out("recall@1", ["48.33", "50.10", "48.33", None])
         ({1}, {0, 2})
+        >>> standing_out("median_rank", ["4.00", "2.00"])
+        ({1}, {0})
     """
     known = {place: float(text) for place, text in enumerate(texts) if text is not None}
     order = sorted(set(known.values()), reverse=is_better(metric, 1, 0))
