@@ -47,6 +47,7 @@ COMMANDS = {
     "table": "submissions.commands.table:table_command",
     "browse": "submissions.commands.browse:browse_command",
     "convert": "submissions.commands.convert:convert_command",
+    "repair": "submissions.commands.repair:repair_command",
     "submit": "leaderboard.commands:submit",
     "help": "leaderboard.cli:help_command",
 }
@@ -85,7 +86,7 @@ TASKS = {
     ),
     "Judge": TaskCommands(
         ("validate", "score", "compare", "table"),
-        ("explain", "browse", "convert"),
+        ("explain", "browse", "convert", "repair"),
     ),
     "Share": TaskCommands(("submit", "leaderboard"), ("challenge", "receipt")),
     "Help": TaskCommands((), ("help",)),

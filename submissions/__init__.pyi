@@ -16,6 +16,8 @@ from .evaluator.datasets import image_dataset as image_dataset
 from .evaluator.datasets import query_dataset as query_dataset
 from .explaining import explain as explain
 from .explaining.explanation import Explanation as Explanation
+from .explaining.repair import Repaired as Repaired
+from .explaining.repair import repair as repair
 from .methods.registry import method_names as method_names
 from .papers.table import PaperTable as PaperTable
 from .papers.table import paper_table as paper_table

@@ -27,6 +27,9 @@ MAX_FINDINGS = 100
 OTHER_GALLERY = "other-gallery"
 """The code whose value is the known gallery that was evidently ranked."""
 
+REPAIRED = "repaired"
+"""The code of a file that says that it was repaired: `cir score` takes it, a board does not."""
+
 _SHOWN = 80
 _MESSAGE = 600
 """Characters of a message at most: one that quotes a few shortened names stays far below."""

@@ -137,6 +137,10 @@ Backbone = Annotated[StrictStr, AfterValidator(_BACKBONE), BeforeValidator(_or_e
 OwnGallery = Annotated[StrictStr, AfterValidator(_gallery_name), BeforeValidator(_or_empty)]
 Reference = Annotated[Declared, BeforeValidator(_or_empty)]
 FieldName = Annotated[StrictStr, AfterValidator(_field_name)]
+Repairs = Annotated[
+    dict[Literal["references", "outsiders", "doubles"], Annotated[StrictInt, Field(ge=1)]],
+    Field(min_length=1),
+]
 
 
 class Method(BaseModel):
@@ -181,6 +185,9 @@ class Method(BaseModel):
     skipped_images: Annotated[StrictInt, Field(ge=1)] | None = None
     """How many images could not be read: those of the gallery have no score and rank last, or, where the
     method needed no encoder, behind the images that were put in another order; null where none."""
+    repaired: Repairs | None = None
+    """What `repair` took out of the lists, by kind how many images; null where nothing was: no board takes
+    such a file, and its scores' signatures say so."""
     notes: Notes = ""
     """Remarks, up to 2,000 characters; line breaks become blanks."""
 

@@ -39,7 +39,7 @@ from submissions.errors import SubmissionError
 from submissions.formats.content import MAX_BYTES
 from submissions.rank_file.benchmarks import Benchmarks, board_depth
 from submissions.rank_file.columns import Codes, Columns
-from submissions.rank_file.findings import RefusedError, ValidationReport, evident_gallery
+from submissions.rank_file.findings import REPAIRED, RefusedError, ValidationReport, evident_gallery
 from submissions.rank_file.model import CIRR_SERVER, RankFile
 from submissions.rank_file.texts import is_oracle
 from submissions.scoring.evidence import Evidence
@@ -140,9 +140,14 @@ def score_checked(
     """
     _refuse_withheld(checked, benchmarks)
     read = checked.rank_file
-    blocking = [finding for finding in checked.errors if not (allow_missing and finding.code in _FORGIVEN)]
+    errors = checked.errors
+    if any(finding.code == REPAIRED for finding in errors):
+        from submissions.scoring.repaired import unexcused
+
+        errors = unexcused(checked)
+    blocking = [finding for finding in errors if not (allow_missing and finding.code in _FORGIVEN)]
     if blocking or read is None:
-        forgivable = all(finding.code in _FORGIVEN for finding in checked.errors)
+        forgivable = all(finding.code in _FORGIVEN for finding in errors)
         hint = " --allow-missing counts what is missing as misses." if forgivable else ""
         raise RefusedError(f"{checked.file} cannot be scored.{hint}", checked)
     if isinstance(read, RankFile):
@@ -179,7 +184,7 @@ def _score_run(
     *,
     per_query: bool,
 ) -> ScoreReport:
-    metrics, left_out = _computable(rank_file, benchmark)
+    metrics, left_out = computable(rank_file, benchmark)
     wanted = parse_wanted(metrics, "multi_turn" if benchmark.multi_turn else "single_turn")
     if further:
         from submissions.scoring.further_metrics import check_further
@@ -205,12 +210,16 @@ def _score_run(
     )
 
 
-def _computable(rank_file: RankFile, benchmark: Benchmark) -> tuple[list[str], tuple[str, ...]]:
+def computable(rank_file: RankFile, benchmark: Benchmark) -> tuple[list[str], tuple[str, ...]]:
     """The board's metrics that the file holds rankings for, and the others."""
     has_all = bool(rank_file.rankings) or rank_file.format != CIRR_SERVER
     has_subset = rank_file.subset_rankings is not None
     wanted = benchmark.spec.metrics
     possible = [metric for metric in wanted if (has_subset if reads_subset(metric) else has_all)]
+    if rank_file.method.repaired:
+        from submissions.scoring.repaired import within_reach
+
+        possible = within_reach(possible, rank_file, benchmark)
     return possible, tuple(metric for metric in wanted if metric not in possible)
 
 
@@ -255,6 +264,9 @@ def report_of(
         subset_ranks=results.subset_ranks,
         sessions=sessions,
         rounds=rounds,
+        reach=None
+        if not method.repaired or results.list_lengths is None
+        else int(results.list_lengths.min()),
     )
     return ScoreReport(
         file=checked.file,

@@ -44,6 +44,7 @@ class Evidence:
         subset_ranks: rank of the target in its subset, shape (n,), or None.
         sessions: ids of a dialogue's sessions, which need not be all of the benchmark's queries; else None.
         rounds: what stands beside a dialogue's ranks: rounds, ends, user; else None.
+        reach: images of the shortest ranking, where lists were repaired; None: as deep as the board asks.
     """
 
     benchmark: Benchmark
@@ -54,6 +55,7 @@ class Evidence:
     subset_ranks: IntArray | None
     sessions: tuple[str, ...] | None = None
     rounds: Rounds | None = None
+    reach: int | None = None
 
     @property
     def query_ids(self) -> list[str]:
@@ -89,5 +91,6 @@ class Evidence:
             ranks, deepest = self.subset_ranks, SUBSET_DEPTH
         else:
             several = (list_lengths(self.benchmark.ids("positive_image_ids")) != 1).any()
-            ranks, deepest = (None if several else self.ranks), board_depth(self.benchmark).used
+            ranks = None if several else self.ranks
+            deepest = board_depth(self.benchmark).used if self.reach is None else self.reach
         return None if ranks is None or k > deepest else _OF_RANKS[name].per_query(ranks, k)

@@ -137,6 +137,8 @@ def check_further(
             _check_subset(each, rank_file)
         else:
             _check_depth(each, benchmark, rank_file)
+        if rank_file.method.repaired:
+            _check_reach(each, benchmark, rank_file)
         further.append(each)
     return tuple(further)
 
@@ -176,6 +178,16 @@ def _check_depth(each: Further, benchmark: Benchmark, rank_file: RankFile) -> No
             f"metric {each.name}: the board of {benchmark.id} cuts every ranking to {depth.used} images, "
             f"so that nothing is known beyond rank {depth.used}. "
             f"Fix: ask for a cutoff of at most {depth.used}."
+        )
+
+
+def _check_reach(each: Further, benchmark: Benchmark, rank_file: RankFile) -> None:
+    from submissions.scoring.repaired import within_reach
+
+    if not within_reach([each.printed], rank_file, benchmark):
+        raise CallError(
+            f"metric {each.name}: the repaired lists do not reach so deep. Fix: ask for a smaller cutoff; "
+            "cir repair  says which depth was left."
         )
 
 

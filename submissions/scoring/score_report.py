@@ -200,8 +200,13 @@ class ScoreReport:
 
     @property
     def submittable(self) -> bool:
-        """Whether a board takes this score: nothing was left out."""
-        return self.complete and self.missing == 0
+        """Whether a board takes this score: nothing was left out, and nothing repaired."""
+        return self.complete and self.missing == 0 and not self.repaired
+
+    @property
+    def repaired(self) -> tuple[str, ...]:
+        """What `repair` took out of the lists that were scored; of a suite's members in their order."""
+        return tuple(name for each in self.parts for name in each.signature.repaired)
 
     def signature_key(self, metric: str) -> str:
         """The comparability key of a metric; for a suite with the members' keys, joined."""
@@ -249,7 +254,14 @@ class ScoreReport:
             notes.append(
                 f"missing rankings, which count as misses: {self.missing:,}; this score cannot be submitted."
             )
-        if self.missing_metrics:
+        if self.repaired:
+            lost = ", ".join(self.missing_metrics)
+            cut = f"; beyond its lists, so not scored: {lost}" if lost else ""
+            notes.append(
+                f"repaired, {', '.join(dict.fromkeys(self.repaired))} taken out{cut}; this score cannot be "
+                "submitted. Fix: rank again without them, as deep as the board asks."
+            )
+        elif self.missing_metrics:
             names = ", ".join(self.missing_metrics)
             notes.append(
                 f"not in the file, so not scored: {names}; this score cannot be submitted. "
@@ -410,6 +422,7 @@ def signatures(
             reranking=method.reranking,
             dialogue=dialogue,
             ranked=ranked,
+            repaired=tuple(method.repaired or ()),
             missing_aspects=benchmark.missing_aspects,
             reference_held=reference_held,
             reference_declared=method.reference,

@@ -34,7 +34,10 @@ def suite_report(
     """
     declared = suite(suite_id)
     sizes = [run.n for run in runs]
-    metrics = declared.reduce([run.metrics for run in runs], sizes, metrics=declared.metrics)
+    # Members whose lists were repaired may lack some.
+    lost = tuple(name for name in declared.metrics if any(name in run.missing_metrics for run in runs))
+    shown = [name for name in declared.metrics if name not in lost]
+    metrics = declared.reduce([run.metrics for run in runs], sizes, metrics=shown) if shown else {}
     extra = declared.reduce([run.extra for run in runs], sizes)
     signatures = {
         name: signature_over(
@@ -55,6 +58,7 @@ def suite_report(
         n=sum(sizes),
         answered=sum(run.answered for run in runs),
         missing=sum(run.missing for run in runs),
+        missing_metrics=lost,
         warnings=tuple(warnings),
         per_query=rows if per_query else None,
         runs=tuple(runs),

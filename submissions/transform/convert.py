@@ -217,6 +217,11 @@ def _written(rank_file: RankFile, to: str, benchmark: BenchmarkLike, label: str)
             f"there are rankings of the subsets only; a {to} rank file also ranks the gallery. "
             'Fix: give the CIRR server\'s "recall" file as well.'
         )
+    if rank_file.method.repaired and to not in _WHOLE:
+        raise ConversionError(
+            f"a {to} file has no place to say that its lists were repaired. "
+            f"Fix: choose --to {', '.join(sorted(_WHOLE))}, or convert the file that it was made of."
+        )
     of_another: tuple[str, ...] = ()
     if to in servers.SERVERS:
         _check_served(rank_file, to, benchmark, label)

@@ -148,6 +148,10 @@ def check_rankings(
     alone = benchmark.ground_truth_withheld if part is None else part
     alone = alone and unchecked.format in (CIRR_SERVER, LISTS)
     check_content(unchecked, queries_of(benchmark, declared), findings, part=alone)
+    if method is not None and method.repaired:
+        from submissions.validation import whole_file
+
+        whole_file.note_repaired(method.repaired, findings)
     if unchecked.rankings is not None and not unchecked.rankings.unreadable:
         note_ranked_gallery(unchecked.rankings, benchmark, method, findings)
 

@@ -18,13 +18,14 @@ queries: no known list was ranked then.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from submissions.rank_file.findings import OTHER_GALLERY
+from cir_datasets.common.terminal import counted
+from submissions.rank_file.findings import OTHER_GALLERY, REPAIRED
 from submissions.rank_file.model import SECTIONS
 from submissions.rank_file.owners import image_ids, other_galleries, over_gallery
 
@@ -94,6 +95,12 @@ def note_reference(in_file: str, in_form: str, benchmark: Benchmark, findings: F
             value="kept",
             fix='write "reference": "removed" if it was left out, else rank the gallery without it',
         )
+
+
+def note_repaired(repairs: Mapping[Any, int], findings: Findings) -> None:
+    """Refuse lists that `repair` shortened: the method that is named did not rank them so."""
+    counts = ", ".join(counted(count, kind[:-1]) for kind, count in repairs.items())
+    findings.add(REPAIRED, f"{counts} taken out of its lists by  cir repair  , which moves scores.")
 
 
 def note_other_gallery(

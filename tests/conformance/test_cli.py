@@ -68,6 +68,7 @@ def test_the_commands_are_the_expected_ones() -> None:
         "score",
         "explain",
         "convert",
+        "repair",
         "compare",
         "table",
         "fuse",

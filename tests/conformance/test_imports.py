@@ -67,7 +67,7 @@ ORDER = {
         "training": "training of the heads and of the shapes encoder",
         "making": "encoders, language backends and Ray for the construction pipelines",
         # Where the two wings meet.
-        "explaining": "what any file says, valid or not, and its numbers under each reading",
+        "explaining": "what any file says, valid or not, its numbers by reading, what can be mended",
         "entries": "the rank files of the boards' baselines",
         "commands": "`cir run`, `cir validate`, `cir score` and the others",
         "intervals": "deprecated: `submissions.scoring.intervals`",

@@ -124,6 +124,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "challenge new": ("mine", "--from", "circo/val", "--ground-truth", "truth.jsonl", "--home", "boards"),
     "compare": ("run.json", "run.json"),
     "convert": ("run.json", "--to", "circo-server"),
+    "repair": ("run.json", "--out", "repaired.json"),
     "datasets browse": ("circo/val",),
     "datasets export": ("circo/val", *OUT),
     "datasets hash": ("circo/val", "--images", "."),

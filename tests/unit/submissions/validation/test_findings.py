@@ -142,6 +142,8 @@ CASES: list[Case] = [
     ("bad-metadata", "no name", cirr(lambda d: put(d, "method", {})), CIRR),
     ("bad-metadata", "an unknown field", cirr(lambda d: put(d, "method/zeroshot", True)), CIRR),
     ("bad-metadata", "an unknown key", cirr(lambda d: put(d, "scores", {})), CIRR),
+    ("bad-metadata", "a repair that is none", cirr(lambda d: put(d, "method/repaired", {"turns": 1})), CIRR),
+    ("repaired", "references", cirr(lambda d: put(d, "method/repaired", {"references": 1})), CIRR),
     ("deep-ranking", "more than the board uses", cirr(depth=60), CIRR),
     ("unpinned-data", "no hash", cirr(), worlds.cirr(pinned=False)),
     ("outside-overlay", "a query of the base in both parts", cirr(one_more), OVERLAID),

@@ -1,0 +1,205 @@
+"""`repair`: references, outsiders and doubles taken out of a file's lists, so that the rest can be scored.
+
+What is written says so (`Method.repaired`), and so does the signature of its scores; no board takes it. Lists
+are not filled up: what the method would have ranked next nobody knows.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cir_datasets.common.terminal import counted
+from cir_metrics.errors import CallError
+from submissions.errors import ConversionError
+from submissions.explaining.places import Places
+from submissions.formats import parse_file
+from submissions.rank_file.benchmarks import Benchmarks, image_family, queries
+from submissions.rank_file.columns import Columns
+from submissions.rank_file.findings import RefusedError
+from submissions.rank_file.model import NATIVE, SECTIONS, answer_of, runs_of, write_bytes
+from submissions.scoring import computable
+from submissions.scoring.repaired import unexcused
+from submissions.transform.convert import convert
+from submissions.validation import report_of, strange_places, validate
+
+if TYPE_CHECKING:
+    from cir_datasets.rows.benchmark import Benchmark
+    from submissions.formats.native import UncheckedFile
+    from submissions.rank_file.benchmarks import BenchmarkLike
+    from submissions.rank_file.findings import Finding
+
+_KINDS = ("references", "outsiders", "doubles")
+_DOUBLE = "duplicate-image"
+
+
+@dataclass(frozen=True)
+class RepairedRun:
+    """What was taken out of the lists that answer one benchmark, and what is left.
+
+    Args:
+        benchmark: its id.
+        taken: by kind (references, outsiders, doubles) how many images.
+        changed: lists that lost an image.
+        lists: all lists.
+        depth: images of the shortest list that is left.
+        metrics: the board's metrics that can still be computed.
+        lost: the others, because the lists do not reach so deep, or because the file never held such lists.
+    """
+
+    benchmark: str
+    taken: dict[str, int]
+    changed: int
+    lists: int
+    depth: int
+    metrics: tuple[str, ...]
+    lost: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Repaired:
+    """What `repair` did.
+
+    Args:
+        file: what was read.
+        path: what was written.
+        runs: one a benchmark; several of a bundle.
+        findings: what is still wrong with the file and refuses its score.
+    """
+
+    file: str
+    path: Path
+    runs: tuple[RepairedRun, ...]
+    findings: tuple[Finding, ...]
+
+    def text(self) -> str:
+        """What a terminal shows."""
+        lines = []
+        for run in self.runs:
+            counts = ", ".join(counted(run.taken[kind], kind[:-1]) for kind in _KINDS)
+            lines += [
+                f"{run.benchmark}: {counts} taken out, of {run.changed:,} of {counted(run.lists, 'list')}",
+                f"  depth left: {counted(run.depth, 'image')} in the shortest list",
+                f"  computable: {', '.join(run.metrics) or 'nothing'}",
+                *([f"  not computable: {', '.join(run.lost)}"] if run.lost else []),
+            ]
+        if any(sum(run.taken.values()) for run in self.runs):
+            lines.append(f"{self.path}: marked as repaired; no board takes it, cir score does")
+        else:
+            lines.append(f"{self.path}: as it was read; there was nothing to take out")
+        return "\n".join([*lines, *(finding.text(str(self.path)) for finding in self.findings)])
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as JSON values."""
+        runs, findings = list(map(asdict, self.runs)), [each.to_dict() for each in self.findings]
+        return {"file": self.file, "path": str(self.path), "runs": runs, "findings": findings}
+
+
+def repair(
+    path: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    *,
+    to: str = NATIVE,
+    benchmark: BenchmarkLike = None,
+    name: str | None = None,
+) -> Repaired:
+    """Take references, outsiders and doubles out of the lists of a rank file, and write what is left.
+
+    References go where the protocol, or the file's own `reference`, has them removed; outsiders are images
+    that are not in the gallery, or not in the query's own list or subset; of doubles the first place stays.
+
+    Args:
+        path: a rank file or bundle in any format.
+        out: where to write; a name in .gz is compressed. The input is never replaced.
+        to: `native`, `lines` or `parquet`, the formats that can say that a file was repaired.
+        benchmark: what the file answers; needed where its format does not say it.
+        name: the method's name in what is written; default: the file's own, or else the file's name.
+
+    Returns:
+        What was taken out, what depth is left, and which metrics can still be computed.
+
+    Raises:
+        RefusedError: the file cannot be read, or answers queries that the benchmark does not have.
+        ConversionError: the format cannot hold the mark, or holds one rank file and this is a bundle.
+        CallError: `out` is the input.
+        MissingFileError: no file has that name.
+
+    Example:
+        >>> import tempfile, submissions
+        >>> from importlib import resources
+        >>> entry = resources.files("submissions.entries") / "random.shapes-val.json.gz"
+        >>> repaired = repair(entry, Path(tempfile.mkdtemp()) / "out.json")
+        >>> repaired.runs[0].taken, repaired.runs[0].lost
+        ({'references': 0, 'outsiders': 0, 'doubles': 0}, ())
+    """
+    if Path(path).resolve() == Path(out).resolve():
+        raise CallError(f"{path} would be replaced. Fix: name another file with --out.")
+    benchmarks = Benchmarks(benchmark)
+    parsed = parse_file(path, benchmarks)
+    read = report_of(parsed)
+    if read.rank_file is None or any(finding.code != _DOUBLE for finding in read.errors):
+        raise RefusedError(f"{read.file} cannot be read, so that nothing of it can be repaired.", read)
+    found, counts = [], []
+    for unchecked, findings in parsed.files:
+        if unchecked is None:
+            continue
+        loaded = benchmarks.load(unchecked.spec.id)
+        known = {*loaded.query_ids, *loaded.left_out}
+        if any(not known.issuperset(getattr(unchecked, name) or ()) for name in SECTIONS):
+            refused = validate(path, benchmarks, part=True)
+            raise RefusedError(f"{read.file} answers queries that {loaded.id} does not have.", refused)
+        # The reader of TREC runs leaves doubles out itself.
+        doubles = sum(each.count for each in findings.listed() if each.code == _DOUBLE)
+        repaired, taken, changed = _cleaned(unchecked, loaded, doubles)
+        found.append(repaired.finished())
+        counts.append((taken, changed))
+    runs = [run for run in found if run is not None]
+    answer = answer_of(runs[0].benchmark if parsed.suite is None else parsed.suite.id, runs)
+    packed = str(out).lower().endswith(".gz")
+    made = convert([answer.to_json()], to, benchmark=benchmark, name=name, compress=packed)
+    if len(made) > 1:
+        raise ConversionError(f"{path} is a bundle, which only native files hold. Fix: choose --to {NATIVE}.")
+    written = write_bytes(made[0].content, out)
+    done = []
+    for run, (taken, changed) in zip(runs_of(answer), counts, strict=True):
+        kept, lost = computable(run, benchmarks.load(run.benchmark))
+        answers = [each for each in run.sections().values() if isinstance(each, Columns) and len(each)]
+        depth, lists = int(answers[0].lengths.min()), sum(len(each.lengths) for each in answers)
+        done.append(RepairedRun(run.benchmark, taken, changed, lists, depth, tuple(kept), lost))
+    left = unexcused(validate(answer, benchmarks, part=True, name=str(written)))
+    return Repaired(read.file, written, tuple(done), left)
+
+
+def _cleaned(
+    unchecked: UncheckedFile, benchmark: Benchmark, doubles: int
+) -> tuple[UncheckedFile, dict[str, int], int]:
+    """A rank file without what may not stand in its lists, what was taken out, and of how many lists."""
+    method = unchecked.method
+    if method is None:
+        return unchecked, dict.fromkeys(_KINDS, 0), 0
+    taken, changed = Counter(dict.fromkeys(_KINDS, 0)), 0
+    taken["doubles"] += doubles
+    kept: dict[str, Any] = {}
+    for asked in queries(benchmark, method.reference).asked:
+        answers: Columns | None = getattr(unchecked, asked.section)
+        if answers is None:
+            continue
+        places = Places(answers, benchmark, asked)
+        strange = strange_places(places.columns, asked, image_family(benchmark.spec))
+        reference = places.reference & bool(asked.removed)
+        outsider = ~reference & (False if strange is None else strange)
+        gone = reference | outsider | places.again
+        kinds = zip(_KINDS, (reference, outsider, gone & ~reference & ~outsider), strict=True)
+        taken.update({kind: int(marks.sum()) for kind, marks in kinds})
+        changed += len(np.unique(places.owners[gone]))
+        kept[asked.section] = places.without(gone)
+    total = Counter(method.repaired or {}) + taken
+    said: dict[str, Any] = {"repaired": {kind: total[kind] for kind in _KINDS if total[kind]} or None}
+    # What was declared kept is no longer there.
+    said |= {"reference": "removed"} if taken["references"] and method.reference == "kept" else {}
+    return replace(unchecked, method=method.model_copy(update=said), **kept), dict(taken), changed
