@@ -39,5 +39,5 @@ def explain_command(options: ExplainOptions) -> None:
         raise CallError("there is no file. Fix: cir explain FILE")
     explanation = options.call(explain)
     echo(as_text(explanation.to_dict()) if options.as_json else explanation.text())
-    if not explanation.rankings:
+    if not (explanation.rankings or explanation.report.ok):
         raise typer.Exit(1)

@@ -7,27 +7,35 @@ odd about it is counted, and the numbers are given for each way in which it may 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cir_datasets.prepared import is_here
+from cir_datasets.registry import benchmark_ids
+from cir_datasets.rows.benchmark import Benchmark
 from cir_metrics.sums import UNLISTED
 from submissions.explaining.explanation import Explanation, Rankings
 from submissions.explaining.near import near_rows
 from submissions.explaining.places import Places
-from submissions.explaining.readings import readings
-from submissions.formats import parse_file
+from submissions.explaining.readings import FileReading, of_suite, readings
+from submissions.formats import is_transcript, parse_file
 from submissions.formats.content import MAX_BYTES
+from submissions.formats.servers import SERVERS
 from submissions.rank_file.benchmarks import MAX_DEPTH, Benchmarks, queries
+from submissions.rank_file.columns import Columns
+from submissions.rank_file.model import FASHIONIQ, SECTIONS, TRANSCRIPT
 from submissions.rank_file.owners import held_by, known_list, owners_of_images, same_queries, sessions_of
 from submissions.validation import check_rankings, report_of
 
 if TYPE_CHECKING:
+    from submissions.formats import Parsed
+    from submissions.formats.content import Source
     from submissions.formats.native import UncheckedFile
     from submissions.rank_file.benchmarks import BenchmarkLike, FileLike
-    from submissions.rank_file.columns import Columns
     from submissions.rank_file.findings import Findings
 
 _RANGES = ((1, 1), (2, 5), (6, 10), (11, 50), (51, MAX_DEPTH))
@@ -59,35 +67,85 @@ def explain(
         >>> explain(make_rank_file("shapes/val", "random")).rankings[0].counts["reference_held"]
         0
     """
-    benchmarks = Benchmarks(benchmark)
-    benchmarks.infers = True
-    parsed = parse_file(file, benchmarks, max_bytes=max_bytes, name=name)
-    found: list[tuple[UncheckedFile, Findings, dict[str, int]]] = []
+    if isinstance(file, str | os.PathLike | bytes) and is_transcript(file):
+        return _of_transcript(file, benchmark, max_bytes, name)
+    benchmarks, parsed = _read(file, benchmark, max_bytes, name)
+    ids: dict[str, int] = {}
+    counted: list[Rankings] = []
     for unchecked, findings in parsed.files:
         if unchecked is not None:
-            found.append(_answering(unchecked, findings, benchmarks))
-    counted = [each for one in found for each in _counted(*one[:2], benchmarks)]
-    if parsed.suite is None and found:
-        parsed.benchmark = found[0][0].spec.id
-    ids: dict[str, int] = {}
-    for _, _, held in found:
-        ids.update(held)
-    own = {name for unchecked, _, _ in found for name in same_queries(unchecked.spec)}
+            answering, held = _answering(unchecked, findings, benchmarks)
+            ids |= held
+            counted += _counted(answering, findings, benchmarks)
+            parsed.benchmark = parsed.benchmark if parsed.suite else answering.spec.id
+    first = {part.benchmark: part.readings for part in counted if part.section == SECTIONS[0]}
+    suite, whole = parsed.suite, tuple[FileReading, ...]()
+    if suite is not None and list(first) == list(suite.benchmarks):
+        whole = tuple(of_suite(suite, list(first.values())))
+    numbers = [(part.readings, same_queries(benchmarks.spec(part.benchmark))) for part in counted]
     return Explanation(
         file=parsed.findings.file,
-        format=found[0][0].format if found else "",
+        format=next((unchecked.format for unchecked, _ in parsed.files if unchecked is not None), ""),
         benchmark=parsed.benchmark,
         asked=benchmarks.expected or "",
         ids=ids,
         report=report_of(parsed),
         rankings=tuple(counted),
-        near=near_rows([reading for each in counted for reading in each.readings], own),
+        readings=whole,
+        near=near_rows([*numbers, (whole, [parsed.benchmark or ""])]),
     )
+
+
+def _read(
+    file: FileLike, benchmark: BenchmarkLike, max_bytes: int, name: str | None
+) -> tuple[Benchmarks, Parsed]:
+    """A file as far as it can be read, by whichever benchmark reads it."""
+
+    def reading(by: BenchmarkLike) -> tuple[Benchmarks, Parsed]:
+        benchmarks = Benchmarks(by)
+        benchmarks.infers = True
+        return benchmarks, parse_file(file, benchmarks, max_bytes=max_bytes, name=name)
+
+    benchmarks, parsed = reading(benchmark)
+    if any(unchecked is not None for unchecked, _ in parsed.files):
+        return benchmarks, parsed
+    if benchmarks.suite is not None:  # One rank file where a bundle was asked for.
+        parsed.files += reading(None)[1].files
+    elif benchmark is None and any(each.code == "wrong-benchmark" for each in parsed.findings.listed()):
+        # FashionIQ's items have no ids: the benchmark whose items they are reads them.
+        for each in map(benchmarks.spec, benchmark_ids()):
+            if each.card.name in SERVERS[FASHIONIQ].datasets and is_here(each):
+                benchmarks, again = reading(each.id)
+                if again.files and again.files[0][0] is not None:
+                    return benchmarks, again
+    return benchmarks, parsed
+
+
+def _of_transcript(file: Source, benchmark: BenchmarkLike, max_bytes: int, name: str | None) -> Explanation:
+    """A dialogue by the lists of its rounds, as sessions over the same gallery."""
+    from submissions.multiround.sessions import rank_file_of, session_rows, sessions_spec
+    from submissions.transcripts.checking import check_transcript
+
+    checked = check_transcript(file, benchmark, max_bytes=max_bytes, name=name)
+    transcript, played, parts = checked.transcript, checked.benchmark, list[Rankings]()
+    if transcript is not None and played is not None:
+        rows = session_rows(transcript, played)
+        for row, rounds in zip(rows, transcript.sessions().values(), strict=True):
+            for turn, each in zip(row["turns"], rounds, strict=True):
+                if each.silent:  # Its list repeats the one before.
+                    turn["reference_image_id"] = None
+        sessions = Benchmark.from_rows(sessions_spec(played), rows, played.gallery)
+        columns = Columns.of_lists(rank_file_of(transcript, played).rankings, by_turn=True)
+        part = _rankings(Places(columns, sessions, queries(sessions).asked[0]), unknown=0)
+        parts = [replace(part, benchmark=played.id, protocol=played.reference_use)]
+    report, asked = checked.report, benchmark if isinstance(benchmark, str) else ""
+    ids = {} if report.benchmark is None else {report.benchmark: report.queries}
+    return Explanation(report.file, TRANSCRIPT, report.benchmark, asked, ids, report, tuple(parts))
 
 
 def _answering(
     unchecked: UncheckedFile, findings: Findings, benchmarks: Benchmarks
-) -> tuple[UncheckedFile, Findings, dict[str, int]]:
+) -> tuple[UncheckedFile, dict[str, int]]:
     """A file with the benchmark that has most of its queries, and how many which has."""
     answers = unchecked.rankings if unchecked.rankings is not None else unchecked.subset_rankings
     ids = [] if answers is None else answers.names
@@ -105,7 +163,7 @@ def _answering(
         )
         unchecked = replace(unchecked, spec=benchmarks.spec(owner))
     held = {unchecked.spec.id: max(known, held.get(unchecked.spec.id, 0)), **held}
-    return unchecked, findings, held
+    return unchecked, held
 
 
 def _counted(unchecked: UncheckedFile, findings: Findings, benchmarks: Benchmarks) -> Iterator[Rankings]:

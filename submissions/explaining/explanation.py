@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import textwrap
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from cir_datasets.common.terminal import aligned, counted, printable
+from cir_datasets.registry.schema import is_micro
 from submissions.scoring.score_report import shown_value
 
 if TYPE_CHECKING:
@@ -17,10 +19,9 @@ if TYPE_CHECKING:
 
 _WIDTH = 100
 _LABEL = 12
-_COLUMNS = 7
-"""Metrics of a table."""
-_LINES = 2
-"""Of what a published row claims of its protocol."""
+_PARTS = 2
+"""Rankings that are told in words; of more there is a table."""
+_TOLD = ("answered", "shortest", "doubled", "outside", "outside_first", "reference_held", "reference_first")
 
 
 @dataclass(frozen=True)
@@ -96,29 +97,34 @@ def _screen(explanation: Explanation) -> str:
     report, parts = explanation.report, explanation.rankings
     if not parts:
         return report.text()
-    codes = ", ".join(f"{each.code} {each.count:,}" for each in report.findings)
-    said = "valid" if report.ok else "refused"
-    lines = [f"{printable(explanation.file)}: a {explanation.format} file, {said}{codes and f': {codes}'}"]
+    found = Counter[str]()
+    for each in report.findings:
+        found[each.code] += each.count
+    said = [f"{code} {count:,}" for code, count in found.items()] or ["no finding"]
+    judged = f"{'valid' if report.ok else 'refused'}: {', '.join(said)}"
+    lines = [f"{printable(explanation.file)}: a {explanation.format} file, {judged}"]
     lines += _labelled("answers", _answers(explanation))
+    if len(parts) > _PARTS:
+        heads = ["", *(name.replace("_", " ") for name in _TOLD)]
+        rows = [[part.benchmark, *(f"{part.counts[name]:,}" for name in _TOLD)] for part in parts]
+        table = aligned([heads, *rows], right=range(1, len(heads)))
+        lines += [f"  {line}" for line in table.splitlines()]
     for part in parts:
         lines += [part.benchmark] if len(parts) > 1 else []
-        lines += _facts(part)
+        lines += _facts(part) if len(parts) <= _PARTS else []
         if part.withheld:
             lines += _labelled("numbers", f"none: the ground truth of {part.benchmark} is not public")
         lines += _numbers(part.readings)
     if explanation.readings:
         lines += ["", f"{explanation.benchmark}, mean over the members", *_numbers(explanation.readings)]
-    if explanation.near:
-        lines += ["", "Published rows that come near"]
+    if any(part.readings for part in parts):
+        lines += ["", "Published rows that come near" if explanation.near else "No published row comes near"]
     for row in explanation.near:
         values = ", ".join(f"{metric} {text}" for metric, text in row.values.items())
-        lines.append(
-            f"  {row.method}, {row.benchmark}: {values}; {row.difference:.2f} points from: {row.reading}"
-        )
-        claimed = textwrap.wrap(
-            f"{row.source}. {row.protocol}", _WIDTH - 4, max_lines=_LINES, placeholder=" ..."
-        )
-        lines += [f"    {line}" for line in claimed]
+        near = f"  {row.method}, {row.benchmark}: {values}; {row.difference:.2f} points from: {row.reading}"
+        lines += textwrap.wrap(near, _WIDTH, subsequent_indent="    ")
+        claimed = f"    {row.source}. {row.protocol}"
+        lines += textwrap.wrap(claimed, _WIDTH, subsequent_indent="    ", max_lines=2, placeholder=" ...")
     return "\n".join(lines)
 
 
@@ -129,11 +135,12 @@ def _labelled(label: str, text: str) -> list[str]:
 
 
 def _answers(explanation: Explanation) -> str:
-    ids = [f"{name} ({held:,} of its queries)" for name, held in explanation.ids.items()]
+    answered = {part.benchmark for part in explanation.rankings}
+    others = ", ".join(f"{name} ({held:,})" for name, held in explanation.ids.items() if name not in answered)
     asked = explanation.asked
     other = f", not {asked}, which it was taken for" if asked not in ("", explanation.benchmark) else ""
-    others = f"; also queries of {', '.join(ids[1:])}" if len(ids) > 1 else ""
-    return f"{explanation.benchmark}{other}, by its ids{others}"
+    others = f"; queries of the same ids: {others}" if others and len(answered) == 1 else ""
+    return f"{explanation.benchmark}{other}{others}"
 
 
 def _facts(part: Rankings) -> Iterator[str]:
@@ -168,7 +175,11 @@ def _places(ranks: str) -> str:
 
 
 def _numbers(readings: Sequence[FileReading]) -> list[str]:
-    names = list(dict.fromkeys(name for reading in readings for name in reading.values))[:_COLUMNS]
+    names = list(dict.fromkeys(name for reading in readings for name in reading.values if not is_micro(name)))
+    # The numbers of single turns come last, and means.
+    names.sort(key=lambda name: name.count("@"))
+    room = _WIDTH - 4 - max((len(reading.label) for reading in readings), default=0)
+    names = [name for place, name in enumerate(names) if sum(map(len, names[: place + 1])) + 2 * place < room]
     rows = [["in per cent", *names]]
     for reading in readings:
         cells = [shown_value(name, reading.values.get(name)).strip() for name in names]

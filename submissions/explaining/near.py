@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Collection, Iterator, Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING
 
 from cir_datasets.registry.published import published
 
 if TYPE_CHECKING:
+    from cir_datasets.registry.published import Reported
     from submissions.explaining.readings import FileReading
 
 WITHIN = 2.0
@@ -42,32 +44,25 @@ class NearRow:
     values: dict[str, str]
 
 
-def near_rows(readings: Sequence[FileReading], benchmarks: Collection[str]) -> tuple[NearRow, ...]:
+def near_rows(numbers: Iterable[tuple[Sequence[FileReading], Sequence[str]]]) -> tuple[NearRow, ...]:
     """The rows that come nearest, each once, the nearest first.
 
     Args:
-        readings: those of one file.
-        benchmarks: ids that its numbers may stand under: of the benchmark, or of those of the same queries.
+        numbers: readings, and the benchmarks or suites that their numbers may stand for.
     """
     found: dict[str, NearRow] = {}
-    for row_id, row in _within(readings, benchmarks):
-        if row_id not in found or row.difference < found[row_id].difference:
-            found[row_id] = row
-    return tuple(heapq.nsmallest(_ROWS, found.values(), key=lambda row: row.difference))
+    for readings, names in numbers:
+        for row, name, reading in product(published(), names, readings):
+            near = _near(row, name, reading)
+            if near is not None and (row.id not in found or near.difference < found[row.id].difference):
+                found[row.id] = near
+    return tuple(sorted(found.values(), key=lambda near: near.difference)[:_ROWS])
 
 
-def _within(readings: Sequence[FileReading], benchmarks: Collection[str]) -> Iterator[tuple[str, NearRow]]:
-    rows = [row for row in published() if any(name in benchmarks for name, _ in row.numbers)]
-    for reading in readings:
-        for row in rows:
-            for benchmark in benchmarks:
-                printed = {
-                    metric: number for (name, metric), number in row.numbers.items() if name == benchmark
-                }
-                shared = [metric for metric in reading.values if metric in printed]
-                off = [abs(100 * reading.values[each] - float(printed[each].value)) for each in shared]
-                if len(off) >= _SHARED and max(off) <= WITHIN:
-                    values = {metric: printed[metric].text for metric in shared}
-                    difference = round(sum(off) / len(off), 2)
-                    said = row.label, row.where, row.table.protocol, benchmark, reading.label
-                    yield row.id, NearRow(*said, difference, values)
+def _near(row: Reported, name: str, reading: FileReading) -> NearRow | None:
+    printed = {metric: row.values[name, metric] for metric in reading.values if (name, metric) in row.values}
+    off = [abs(100 * reading.values[metric] - float(text)) for metric, text in printed.items()]
+    if len(off) < _SHARED or max(off) > WITHIN:
+        return None
+    difference = round(math.fsum(off) / len(off), 2)
+    return NearRow(row.label, row.where, row.table.protocol, name, reading.label, difference, printed)

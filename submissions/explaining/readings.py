@@ -7,13 +7,14 @@ reads. Where some do not, and lists of the file did, a recall or mAP can only be
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cir_datasets.registry.schema import member_metric
 from cir_metrics.catalogue import parse_metric, reads_subset
 from cir_metrics.evaluation import evaluate_coded, parse_wanted
 from cir_metrics.sums import UNLISTED, exact_mean
@@ -24,6 +25,7 @@ from submissions.scoring import code_rankings
 from submissions.scoring.score_report import main_value
 
 if TYPE_CHECKING:
+    from cir_datasets.registry.suites import Suite
     from cir_metrics.sums import BoolArray
     from submissions.explaining.places import Places
 
@@ -59,7 +61,7 @@ class FileReading:
     def label(self) -> str:
         """The way in words."""
         said = [] if self.reference == "none" else [f"reference {self.reference}"]
-        said += [f"only images of {self.gallery}"] if self.gallery else []
+        said += [f"only {self.gallery}"] if self.gallery else []
         said += [f"doubles {self.doubles}"] if self.doubles else []
         said += ["missing queries as misses"] if self.misses else []
         return ", ".join(said) or "as it stands"
@@ -87,6 +89,27 @@ def readings(places: Places) -> Iterator[FileReading]:
     uses = [(kept, nothing), *([("removed", places.reference)] if places.reference.any() else [])]
     for (gallery, outside, size), (use, held) in list(product(galleries, uses))[len(twice) == 1 :]:
         yield reading(places.again | outside | held, size, use, gallery, twice[-1])
+
+
+def of_suite(suite: Suite, members: Sequence[Sequence[FileReading]]) -> Iterator[FileReading]:
+    """The suite's numbers under the readings that all of its members have, with each member's own list.
+
+    Args:
+        suite: its means.
+        members: of each member the readings, in the suite's order.
+    """
+    own = [[replace(each, gallery=each.gallery and "their own lists") for each in one] for one in members]
+    for runs in product(*own):
+        if len({run.label for run in runs}) == 1:
+            values = suite.reduce([run.values for run in runs], [run.queries for run in runs])
+            exact = set[str].intersection(*(set(run.metrics) for run in runs))
+            yield replace(
+                runs[0],
+                queries=sum(run.queries for run in runs),
+                depth=min(run.depth for run in runs),
+                metrics={name: value for name, value in values.items() if member_metric(name) in exact},
+                at_least={name: value for name, value in values.items() if member_metric(name) not in exact},
+            )
 
 
 def _galleries(places: Places) -> Iterator[tuple[str, BoolArray, int]]:

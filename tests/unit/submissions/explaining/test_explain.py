@@ -127,7 +127,7 @@ def test_outsiders_are_counted_and_taken_out(ranked: Lists) -> None:
     assert (counts["outside"], counts["outside_held"], counts["outside_first"]) == (1, 100, 100)
     found = by_label(explanation)
     assert found["reference kept"].metrics["recall@1"] == recall(lists, 1)
-    only = found["reference kept, only images of shapes/val"]
+    only = found["reference kept, only shapes/val"]
     assert only.metrics["recall@1"] == recall(ranked, 1)
 
 

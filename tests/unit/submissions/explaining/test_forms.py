@@ -1,0 +1,144 @@
+"""Other forms than the native one are explained, too: evaluators' files, bundles, sessions, dialogues."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from datasets_publishers import write_circo, write_cirr, write_fashioniq
+from shapes_dialogues import shapes_dialogue
+
+import cir_datasets
+import submissions
+from submissions.rank_file.model import Method, RankBundle, RankFile
+from submissions.transcripts.checking import check_transcript
+from submissions.transcripts.transcript import write_transcript
+
+pytestmark = pytest.mark.filterwarnings("ignore::cir_datasets.errors.UnpinnedDataWarning")
+
+CATEGORIES = ("dress", "shirt", "toptee")
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Small stand-ins for the publishers' files."""
+    monkeypatch.setenv("CIR_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("CIR_VERIFICATION_MODE", "no_checks")
+    for category in CATEGORIES:
+        write_fashioniq(tmp_path / "data", category, "val")
+    write_circo(tmp_path / "data", "val")
+    write_cirr(tmp_path / "data", "val")
+    return tmp_path / "data"
+
+
+def whole_lists(benchmark: str) -> dict[str, list[str]]:
+    """The gallery as it stands, for each query."""
+    loaded = cir_datasets.load(benchmark)
+    return {query: list(loaded.gallery or ()) for query in loaded.query_ids}
+
+
+def circo(lists: dict[str, list[str]]) -> Any:
+    return {query: list(map(int, ids)) for query, ids in lists.items()}
+
+
+def cirr_subset(lists: dict[str, list[str]]) -> Any:
+    first = {query: ids[:3] for query, ids in lists.items()}
+    return {"version": "rc2", "metric": "recall_subset", **first}
+
+
+def fashioniq_items(lists: dict[str, list[str]]) -> Any:
+    rows = cir_datasets.load("fashioniq/shirt_val").rows()
+    keys = {"candidate": "reference_image_id", "captions": "captions", "target": "target_image_id"}
+    named = [{said: row[key] for said, key in keys.items()} for row in rows]
+    return [{**item, "ranking": ids} for item, ids in zip(named, lists.values(), strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "form", "made"),
+    [
+        ("circo/val", "circo-server", circo),
+        ("cirr/val", "cirr-server", cirr_subset),
+        ("fashioniq/shirt_val", "fashioniq", fashioniq_items),
+    ],
+    ids=["circo", "cirr", "fashioniq"],
+)
+def test_files_that_name_no_benchmark_are_told_by_their_queries(
+    benchmark: str, form: str, made: Callable[[dict[str, list[str]]], Any], home: Path
+) -> None:
+    explanation = submissions.explain(json.dumps(made(whole_lists(benchmark))).encode())
+    (rankings,) = explanation.rankings
+    assert (explanation.benchmark, explanation.format) == (benchmark, form)
+    assert rankings.counts["answered"] == rankings.counts["queries"] == len(cir_datasets.load(benchmark))
+    assert rankings.counts["reference_held"] > 0
+    assert {reading.reference for reading in rankings.readings} == {"kept", "removed"}
+
+
+def test_a_suite_has_the_means_of_its_members_under_each_reading_and_over_the_union(home: Path) -> None:
+    members = [f"fashioniq/{category}_val" for category in CATEGORIES]
+    runs = [RankFile(name, 1, Method(name="m"), whole_lists(name)) for name in members]
+    explanation = submissions.explain(RankBundle("fashioniq/val", tuple(runs)))
+    assert explanation.benchmark == "fashioniq/val"
+    assert [part.benchmark for part in explanation.rankings] == members
+    score = submissions.score(RankBundle("fashioniq/val", tuple(runs)))
+    whole = {reading.label: reading for reading in explanation.readings}
+    assert whole["reference kept"].metrics.items() >= score.metrics.items()
+    # The last image of each stand-in belongs to no query.
+    assert {*whole} == {
+        "reference kept",
+        "reference removed",
+        "reference kept, only their own lists",
+        "reference removed, only their own lists",
+    }
+    for part in explanation.rankings:
+        galleries = {reading.gallery for reading in part.readings}
+        assert galleries == {"", f"{part.benchmark}_union"}
+    assert all(name in explanation.text() for name in (*members, "mean over the members"))
+
+
+def test_one_member_where_a_suite_was_asked_for_is_explained_alone(home: Path) -> None:
+    one = RankFile("fashioniq/shirt_val", 1, Method(name="m"), whole_lists("fashioniq/shirt_val"))
+    explanation = submissions.explain(json.dumps(one.to_dict()).encode(), "fashioniq/val")
+    assert (explanation.benchmark, explanation.asked) == ("fashioniq/shirt_val", "fashioniq/val")
+    assert "wrong-benchmark" in {finding.code for finding in explanation.report.errors}
+
+
+def test_sessions_are_explained_turn_by_turn() -> None:
+    benchmark = cir_datasets.load("shapes/multiturn_val")
+    lists: dict[str, list[list[str]]] = {}
+    held = 0
+    for number, row in enumerate(benchmark.rows()):
+        lists[row["session_id"]] = []
+        for turn in row["turns"]:
+            others = [each for each in (benchmark.gallery or ())[:40] if each != turn["reference_image_id"]]
+            kept = [turn["reference_image_id"]] if number % 2 else []
+            held += len(kept)
+            lists[row["session_id"]].append(
+                list(dict.fromkeys([*kept, *row["ground_truth_ids"][:1], *others]))[:10]
+            )
+    content = json.dumps(lists).encode()
+    explanation = submissions.explain(content, "shapes/multiturn_val")
+    (rankings,) = explanation.rankings
+    counts = rankings.counts
+    assert counts["reference_held"] == counts["reference_first"] == held
+    assert counts["lists"] == counts["references"] == sum(map(len, lists.values()))
+    kept, removed = rankings.readings
+    assert kept.metrics.items() >= submissions.score(content, "shapes/multiturn_val").metrics.items()
+    assert removed.at_least.keys() >= {"hits@10@turn1"}
+
+
+def test_a_dialogue_is_explained_by_the_lists_of_its_rounds(tmp_path: Path) -> None:
+    transcript = shapes_dialogue(sessions=12)
+    path = write_transcript(transcript, tmp_path / "run.jsonl")
+    explanation = submissions.explain(path)
+    (rankings,) = explanation.rankings
+    assert (explanation.benchmark, explanation.format) == ("shapes/val", "cir-transcript")
+    assert rankings.counts["lists"] == len(transcript.rounds)
+    assert rankings.counts["answered"] == 12
+    assert rankings.counts["reference_held"] == 0
+    (reading,) = rankings.readings
+    score = check_transcript(path).score(allow_missing=True)
+    assert reading.values["hits@10@turn1"] == score.metrics["hits@10@turn1"]
