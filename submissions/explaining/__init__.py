@@ -116,7 +116,7 @@ def _read(
         for each in map(benchmarks.spec, benchmark_ids()):
             if each.card.name in SERVERS[FASHIONIQ].datasets and is_here(each):
                 benchmarks, again = reading(each.id)
-                if again.files and again.files[0][0] is not None:
+                if any(unchecked and unchecked.format == FASHIONIQ for unchecked, _ in again.files):
                     return benchmarks, again
     return benchmarks, parsed
 
@@ -187,7 +187,7 @@ def _rankings(places: Places, *, unknown: int) -> Rankings:
     ranges = {f"{first}-{last}": (references >= first) & (references <= last) for first, last in _RANGES}
     counts = {
         "queries": len(benchmark),
-        "answered": np.count_nonzero(columns.turns),
+        "answered": np.count_nonzero(columns.turns if benchmark.multi_turn else columns.lengths),
         "unknown": unknown,
         "lists": len(lengths),
         "shortest": lengths.min(initial=lengths.max(initial=0)),
@@ -201,6 +201,7 @@ def _rankings(places: Places, *, unknown: int) -> Rankings:
         "outside_first": np.count_nonzero(outside == 1),
         "images": len(images),
         "outside": len(strangers),
+        "gallery": len(benchmark.gallery or ()),
         "listed": listed,
     }
     return Rankings(
@@ -212,5 +213,5 @@ def _rankings(places: Places, *, unknown: int) -> Rankings:
         {name: int(found.sum()) for name, found in ranges.items() if found.any()},
         owners_of_images(strangers, benchmark.spec) if strangers else "",
         listed_in,
-        tuple(readings(places)),
+        tuple(reading for reading in readings(places) if reading.values),
     )

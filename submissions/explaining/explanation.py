@@ -21,6 +21,12 @@ _WIDTH = 100
 _LABEL = 12
 _PARTS = 2
 """Rankings that are told in words; of more there is a table."""
+_PROTOCOLS = {
+    "removed": "ranks without it",
+    "kept": "keeps it",
+    "outside": "has it outside the images that are ranked",
+    "none": "has none",
+}
 _TOLD = ("answered", "shortest", "doubled", "outside", "outside_first", "reference_held", "reference_first")
 
 
@@ -39,7 +45,8 @@ class Rankings:
             the board, rank an image twice (`doubled`), have a reference (`references`), hold it
             (`reference_held`), begin with it (`reference_first`), hold an image that the query does not rank
             (`outside_held`), begin with one (`outside_first`). Of images, those that are ranked (`images`),
-            of these those from outside (`outside`), and those of the list `listed_in` (`listed`).
+            of these those from outside (`outside`), those of the benchmark's own list (`gallery`, 0 where it
+            is not here), and those of the list `listed_in` (`listed`).
         reference_ranks: by range of ranks, such as `2-5`, how many references stand there.
         outside_of: what is known of the images from outside.
         listed_in: the smallest known list that has all images; empty where none has.
@@ -117,6 +124,8 @@ def _screen(explanation: Explanation) -> str:
         lines += _numbers(part.readings)
     if explanation.readings:
         lines += ["", f"{explanation.benchmark}, mean over the members", *_numbers(explanation.readings)]
+    if any(reading.at_least for part in parts for reading in part.readings):
+        lines += ["  >= the least that it can be: lists of the file end before it"]
     if any(part.readings for part in parts):
         lines += ["", "Published rows that come near" if explanation.near else "No published row comes near"]
     for row in explanation.near:
@@ -145,7 +154,7 @@ def _answers(explanation: Explanation) -> str:
 
 def _facts(part: Rankings) -> Iterator[str]:
     n, what = part.counts, "subsets" if part.section.startswith("subset") else "lists"
-    depth = f"{n['longest']}" if n["shortest"] == n["longest"] else f"{n['shortest']} to {n['longest']}"
+    depth = f"{n['longest']:,}" if n["shortest"] == n["longest"] else f"{n['shortest']:,} to {n['longest']:,}"
     odd = [f"{n['queries'] - n['answered']:,} queries missing"] if n["answered"] < n["queries"] else []
     odd += [f"{counted(n['unknown'], 'query', 'queries')} that it does not have"] if n["unknown"] else []
     odd += [f"{n['short']:,} shorter than the board reads"] if n["short"] else []
@@ -155,6 +164,7 @@ def _facts(part: Rankings) -> Iterator[str]:
         what, f"{n['lists']:,} of {depth} images, for {n['answered']:,} of {n['queries']:,}; {said}"
     )
     where = f"all in the list of {part.listed_in} ({n['listed']:,})" if part.listed_in else ""
+    where = where if n["gallery"] else f"the list of {part.benchmark} is not on this machine"
     if n["outside"]:
         where = (
             f"{n['outside']:,} from outside the list of {part.benchmark}, in {n['outside_held']:,} lists, "
@@ -162,9 +172,7 @@ def _facts(part: Rankings) -> Iterator[str]:
         )
     yield from _labelled("images", f"{n['images']:,} different{where and f', {where}'}")
     ranks = ", ".join(f"{_places(name)} in {count:,}" for name, count in part.reference_ranks.items())
-    protocol = {"removed": "ranks without it", "kept": "keeps it"}.get(
-        part.protocol, f"has it {part.protocol}"
-    )
+    protocol = _PROTOCOLS[part.protocol]
     held = f"in {n['reference_held']:,} of {n['references']:,} lists{ranks and f': {ranks}'}"
     yield from _labelled("reference", f"{held}. {part.benchmark} {protocol}.")
 

@@ -38,7 +38,7 @@ class FileReading:
     """The numbers of a file as if it had been made in one way.
 
     Args:
-        reference: `kept`, as it stands; `removed`, taken out of every list; `none` where queries have none.
+        reference: `kept`, as it stands; `removed`, taken out of every list; `none` where no list holds it.
         gallery: the benchmark whose list alone is ranked; empty: all that the file ranks.
         doubles: `kept`, or `removed` where an image is ranked twice; empty where none is.
         misses: whether queries without a ranking are counted, as misses.
@@ -80,13 +80,13 @@ def readings(places: Places) -> Iterator[FileReading]:
         return
     reading = _Numbers(places, names, second=second)
     nothing, size = np.zeros_like(places.again), len(places.benchmark.gallery or ())
-    kept = "kept" if (places.references >= -1).any() else "none"
+    kept = "kept" if places.reference.any() else "none"
     twice = ("kept", "removed") if places.again.any() else ("",)
     yield reading(nothing, size, kept, "", twice[0])
     if not reading.answered.all():
         yield reading(nothing, size, kept, "", twice[0], misses=True)
     galleries = [("", nothing, size), *(() if second else _galleries(places))]
-    uses = [(kept, nothing), *([("removed", places.reference)] if places.reference.any() else [])]
+    uses = [(kept, nothing), *([("removed", places.reference)] if kept == "kept" else [])]
     for (gallery, outside, size), (use, held) in list(product(galleries, uses))[len(twice) == 1 :]:
         yield reading(places.again | outside | held, size, use, gallery, twice[-1])
 

@@ -170,7 +170,7 @@ def known_list(ids: Collection[str], spec: BenchmarkSpec) -> tuple[str, int]:
     """
     wanted = frozenset(ids)
     known = {each.id: image_ids(each) for each in (spec, *other_galleries(spec))}
-    sizes = {name: len(listed) for name, listed in known.items() if listed and wanted <= listed}
+    sizes = {name: len(listed) for name, listed in known.items() if wanted and wanted <= listed}
     smallest = min(sizes, key=sizes.__getitem__, default="")
     return smallest, sizes.get(smallest, 0)
 
