@@ -21,12 +21,11 @@ from cir_metrics.catalogue import METRICS
 
 _FUNCTION = "evaluation_module_factory"
 _MARK = "_knows_cir_metrics"
-_FOLDER = Path(__file__).resolve().parent
 
 
 def module_folder(name: str) -> Path:
     """The folder of an evaluate module, which `evaluate.load` also takes as a path."""
-    return _FOLDER / name
+    return Path(__file__).resolve().parent / name
 
 
 def wrap(_evaluate: ModuleType) -> None:

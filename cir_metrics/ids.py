@@ -73,8 +73,7 @@ def as_list(value: Any) -> list[Any]:
     """
     if is_frame(value):
         return [_without_tail(row) for row in value.to_numpy(dtype=object).tolist()]
-    listed = getattr(value, "tolist", None)
-    return list(listed() if callable(listed) else value)
+    return list(value.tolist() if hasattr(value, "tolist") else value)
 
 
 def is_missing(value: Any) -> bool:

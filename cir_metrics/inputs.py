@@ -100,11 +100,10 @@ def check_reference(value: object, where: str, fields: Sequence[str]) -> Referen
         )
     is_row = not _ROW_MARKS.isdisjoint(value) or (QUERY in value and _PLAIN.isdisjoint(value))
     given = _pick(value) if is_row else value
-    names: dict[str, str] = {}
     if not is_row:
         _refuse_unknown(value, where)
-    else:
-        names = {**_ROW_FIELDS, **(_SESSION_FIELDS if "ground_truth_ids" in value else {})}
+    of_session = _SESSION_FIELDS if "ground_truth_ids" in value else {}
+    names = {**_ROW_FIELDS, **of_session} if is_row else {}
     checked: Reference = {}
     for field in fields:
         name = names.get(field, field)
@@ -185,12 +184,7 @@ class Inputs:
             if odd[1]:
                 raise InputError(said)
             warnings.warn(said, stacklevel=3)
-        respelled: list[Any] = [
-            [_respelled(turn, changed, f"{name}[{n}][{number}]") for number, turn in enumerate(answer)]
-            if by_turn
-            else _respelled(answer, changed, f"{name}[{n}]")
-            for n, answer in enumerate(column)
-        ]
+        respelled = [_respelled(answer, changed, f"{name}[{n}]") for n, answer in enumerate(column)]
         return replace(self, columns={**self.columns, name: respelled})
 
     def once(self, before: Mapping[str, int] | None = None, first: int = 0) -> tuple[Inputs, dict[str, int]]:
@@ -289,8 +283,10 @@ def check_ranking(
     return ranking
 
 
-def _respelled(ranking: list[str], changed: Mapping[str, str], where: str) -> list[str]:
-    """A ranking in other spellings, in which no image stands twice."""
+def _respelled(ranking: list[Any], changed: Mapping[str, str], where: str) -> list[Any]:
+    """A ranking, or one a turn, in other spellings; in none of them an image stands twice."""
+    if ranking and not isinstance(ranking[0], str):
+        return [_respelled(turn, changed, f"{where}[{number}]") for number, turn in enumerate(ranking)]
     if changed.keys().isdisjoint(ranking):
         return ranking
     return check_ids([changed.get(each, each) for each in ranking], where, what="ranking")

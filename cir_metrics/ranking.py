@@ -203,10 +203,9 @@ class TargetColumns(Generic[RowsT]):
 
     def shaped(self, ranks: IntArray) -> RowsT:
         """A rank for each target, in the form in which the targets were given."""
-        several = isinstance(self.form, list)
-        return cast(
-            RowsT, np.split(ranks, self.starts[1:]) if several else ranks.reshape(np.shape(self.form))
-        )
+        if isinstance(self.form, list):
+            return cast(RowsT, np.split(ranks, self.starts[1:]))
+        return cast(RowsT, ranks.reshape(np.shape(self.form)))
 
     def best(self, scores: Scores) -> tuple[Scores, IntArray]:
         """The best score of each query's targets, and how many of them have it.

@@ -9,7 +9,7 @@ sign make a total difference at least as large as the one that was found (Smucke
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -268,3 +268,39 @@ def _changes(n: int, draws: int, seed: int, key: str) -> Iterator[tuple[int, Flo
         rows = min(size, draws - start)
         raw = bits.random_raw(rows * words).astype("<u8").view(np.uint8)
         yield start, np.unpackbits(raw).reshape(rows, words * _WORD)[:, :n].astype(np.float64)
+
+
+def kendall_tau(first: Sequence[float] | FloatArray, second: Sequence[float] | FloatArray) -> float | None:
+    """Kendall's tau-b of two lists of values: how far they put the same things in the same order.
+
+    tau_b = (C - D) / sqrt((P - T_1) (P - T_2)) over the P = n (n - 1) / 2 pairs, of which C stand in the same
+    order in both, D in the opposite one, and T_1, T_2 are tied in the one or in the other (Kendall,
+    Biometrika 1945). Pairs are counted in whole numbers.
+
+    Args:
+        first: values, shape (n,).
+        second: of the same things in the same order.
+
+    Returns:
+        From -1 to 1; None where all values of one of the two are the same.
+
+    Raises:
+        InputError: the lists have different lengths.
+
+    Example:
+        >>> kendall_tau([1, 2, 3, 4], [1, 2, 4, 3])
+        0.6666666666666666
+        >>> kendall_tau([1, 2], [3, 3]) is None
+        True
+    """
+    one, other = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    if one.shape != other.shape or one.ndim != 1:
+        raise InputError(
+            f"values have the shapes {one.shape} and {other.shape}. Fix: pass two lists of the same length."
+        )
+    totals = np.zeros(3)
+    for place in range(len(one) - 1):
+        order, beside = np.sign(one[place + 1 :] - one[place]), np.sign(other[place + 1 :] - other[place])
+        totals += np.sum([order * beside, np.abs(order), np.abs(beside)], axis=1)
+    agreeing, *untied = totals.tolist()
+    return agreeing / math.sqrt(math.prod(untied)) if all(untied) else None

@@ -7,11 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cir_metrics.module import (  # From: cir-benchmarks
-    InputError,
-    RankingMetric,
-    check_session,
-)
+from cir_metrics.module import InputError, RankingMetric, check_session  # From: cir-benchmarks
 
 
 class MeanRank(RankingMetric):

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from cir_datasets.common.terminal import Cell, Table
-from cir_metrics.errors import CallError, InputError
+from cir_metrics.errors import CallError
 from cir_metrics.resampling import ALPHA, DRAWS, SEED
+from cir_metrics.significance import kendall_tau
 from submissions.comparison.comparing import compare
 from submissions.comparison.result import Comparison, count_cells
 from submissions.errors import ComparisonError
@@ -22,7 +20,6 @@ from submissions.scoring.score_report import ScoreReport, rounds_of, value_cells
 from submissions.transcripts.checking import check_transcript
 
 if TYPE_CHECKING:
-    from cir_metrics.sums import FloatArray
     from submissions.formats.content import Source
     from submissions.rank_file.benchmarks import BenchmarkLike
 
@@ -163,42 +160,3 @@ def _agreement_table(agreement: Mapping[str, Any]) -> Table:
     columns = ("round", "both", "first only", "second only", "neither", "tau-b")
     title = f"Agreement of {agreement['first']} (first) and {agreement['second']} (second)"
     return Table(title, columns, rows, (note,))
-
-
-def kendall_tau(first: Sequence[float] | FloatArray, second: Sequence[float] | FloatArray) -> float | None:
-    """Kendall's tau-b of two lists of values: how far they put the same things in the same order.
-
-    tau_b = (C - D) / sqrt((P - T_1) (P - T_2)) over the P = n (n - 1) / 2 pairs, of which C stand in the same
-    order in both, D in the opposite one, and T_1, T_2 are tied in the one or in the other (Kendall,
-    Biometrika 1945). Pairs are counted in whole numbers.
-
-    Args:
-        first: values, shape (n,).
-        second: of the same things in the same order.
-
-    Returns:
-        From -1 to 1; None where all values of one of the two are the same.
-
-    Raises:
-        InputError: the lists have different lengths.
-
-    Example:
-        >>> kendall_tau([1, 2, 3, 4], [1, 2, 4, 3])
-        0.6666666666666666
-        >>> kendall_tau([1, 2], [3, 3]) is None
-        True
-    """
-    one, other = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
-    if one.shape != other.shape or one.ndim != 1:
-        raise InputError(
-            f"values have the shapes {one.shape} and {other.shape}. Fix: pass two lists of the same length."
-        )
-    agreeing = untied_first = untied_second = 0
-    for place in range(len(one) - 1):
-        signs = np.sign(one[place + 1 :] - one[place]), np.sign(other[place + 1 :] - other[place])
-        agreeing += int((signs[0] * signs[1]).sum())
-        untied_first += int(np.count_nonzero(signs[0]))
-        untied_second += int(np.count_nonzero(signs[1]))
-    if not untied_first or not untied_second:
-        return None
-    return agreeing / math.sqrt(untied_first * untied_second)

@@ -11,8 +11,9 @@ import scipy.stats
 import transcript_twins as twins
 from shapes_dialogues import shapes_dialogue
 
+from cir_metrics.significance import kendall_tau
 from submissions.errors import ComparisonError
-from submissions.transcripts.comparing import compare_transcripts, kendall_tau
+from submissions.transcripts.comparing import compare_transcripts
 from submissions.transcripts.settings import RoundSettings
 from submissions.transcripts.transcript import Transcript, write_transcript
 
