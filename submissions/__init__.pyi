@@ -4,6 +4,7 @@ from . import language as language
 from . import methods as methods
 from . import report as report
 from . import retrieval as retrieval
+from .comparison.beside import beside as beside
 from .comparison.comparing import compare as compare
 from .comparison.result import Comparison as Comparison
 from .errors import ComparisonError as ComparisonError

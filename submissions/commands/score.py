@@ -39,6 +39,11 @@ class ScoreOptions(Resamples, PrintsTables):
     intervals: bool = option(
         False, "Also give 95 % bootstrap intervals over queries or sessions, never turns."
     )
+    beside: tuple[str, str] | None = option(
+        None,
+        "Also split queries by what solves them: a rank file of the text alone, then one of the image alone.",
+        metavar="TEXT IMAGE",
+    )
     per_query: Path | None = option(
         None, "Also write one JSON object a query (fractions) to this .jsonl file."
     )
@@ -68,6 +73,7 @@ def score_command(options: ScoreOptions) -> None:
     Example:
         cir score run.json --json
         cir score run.json --metric recall@20 --format latex --plot run.svg
+        cir score ours.json --beside text_only.json image_only.json
         cir score average.jsonl latest.jsonl --intervals --plot rounds.svg
     """
     from submissions.rank_file.findings import RefusedError
@@ -84,6 +90,8 @@ def score_command(options: ScoreOptions) -> None:
         from submissions.report.selection import selected
 
         reports = [selected(report, options.metrics) for report in reports]
+    if options.beside is not None:
+        reports = [_split(options, *reports)]
     for each in scores:
         for note in each.notes():
             echo(note, err=True)
@@ -105,8 +113,10 @@ def _scored(options: ScoreOptions) -> list[ScoreReport]:
     from submissions.formats import are_transcripts
     from submissions.scoring import score
 
-    rows = options.per_query is not None
-    if not are_transcripts(options.files):
+    rows, transcripts = options.per_query is not None, are_transcripts(options.files)
+    if transcripts and options.beside is not None:
+        raise CallError("transcripts are not split by modality. Fix: drop --beside.")
+    if not transcripts:
         if len(options.files) > 1:
             raise CallError("several rank files are put side by side by cir compare. Fix: call that.")
         (file,) = options.files
@@ -121,6 +131,17 @@ def _scored(options: ScoreOptions) -> list[ScoreReport]:
             f"the transcripts were played on {' and '.join(played)}. Fix: put those of one side by side."
         )
     return scores
+
+
+def _split(options: ScoreOptions, report: Report) -> Report:
+    """The report with its hits by the modality that finds them alone."""
+    from submissions.comparison.beside import beside
+    from submissions.scoring import score
+
+    asked = options.benchmark or report.score.benchmark
+    text, image = (score(file, asked, metrics=options.metrics or ()) for file in options.beside or ())
+    split: Report = options.call(beside, report=report, text=text, image=image)
+    return split
 
 
 def _intervals(options: ScoreOptions, score: ScoreReport) -> Intervals | None:
