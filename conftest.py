@@ -29,6 +29,9 @@ for _name, _examples, _same in (
     )
 settings.load_profile("quick")
 
+collect_ignore = ["submissions/evaluator/lightning.py"]
+"""No doctest is in it, and the library that it imports takes four seconds."""
+
 # A shell's jobs in the background ignore Ctrl-C, and so would what is started here.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)

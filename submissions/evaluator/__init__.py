@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from cir_datasets.registry.suites import find_suite
 from submissions.errors import MethodError
 from submissions.evaluator.member import MemberRanker, Similarity
+from submissions.evaluator.processes import of_each
 from submissions.rank_file.benchmarks import Benchmarks
 from submissions.rank_file.findings import ValidationReport
 from submissions.rank_file.model import Method, RankBundle, RankFile, answer_of, runs_of, write
@@ -171,7 +172,7 @@ class Evaluator:
         self._values = None
 
     def compute(self, *, step: int | None = None) -> dict[str, float]:
-        """The numbers of what was given since the last reset.
+        """The numbers of what all processes were given since the last reset; each of them has to call this.
 
         Args:
             step: what `best` calls this evaluation; None: the number of evaluations so far.
@@ -183,7 +184,8 @@ class Evaluator:
         Raises:
             MethodError: queries or images are missing, and `partial` is False; a row is not finite.
         """
-        if self._values is not None:
+        # One process may have been given more since then, and would wait for the others.
+        if all(of_each(self._values is not None)) and self._values is not None:
             return dict(self._values)
         own_ones = self._members.values()
         answers = [own.answer() for own in own_ones]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import forked
+import pytest
 
 BEGIN = """
 import json, sys
@@ -74,3 +75,69 @@ def test_rows_of_all_processes_are_joined_in_any_type_and_number(tmp_path: Path)
     assert (nothing, alone, ranks) == ([None, None], [None, 2], [0, 1, 2])
     assert unnamed.startswith("queries came without ids from several processes")
     assert shapes == "queries: rows of different shapes by process: (1,), (2,), (3,)"
+
+
+EVALUATE = """
+import warnings
+import cir_datasets, submissions
+shapes = cir_datasets.load("shapes/val")
+torch.manual_seed(0)
+kinds = {"queries": shapes.query_ids, "images": shapes.gallery}
+NAMED = {"queries": "query_ids", "images": "image_ids"}
+vectors = {name: torch.randn(len(ids), 8) for name, ids in kinds.items()}
+
+def give(evaluator, name, drop_last=False):
+    # As DistributedSampler deals them out; what it repeats is computed again.
+    ids, own = list(kinds[name]), vectors[name]
+    each = (len(ids) - 1) // count if drop_last else -(-len(ids) // count)
+    rows = [(me + count * n) % len(ids) for n in range(each)]
+    for start in range(0, each, 700):
+        part = rows[start : start + 700]
+        again = torch.tensor([[me + count * n >= len(ids)] for n in range(start, start + len(part))])
+        batch = torch.where(again, own[part] * (1 + 1e-6), own[part])
+        evaluator.update(**{name: batch, NAMED[name]: [ids[n] for n in part]})
+
+def error(evaluator):
+    try:
+        evaluator.compute()
+    except submissions.SubmissionError as error:
+        return str(error)
+    except ValueError as error:
+        return str(error)
+
+evaluator = submissions.Evaluator(shapes)
+said = [error(evaluator)]
+give(evaluator, "queries")
+if me == count - 1:
+    evaluator.update(images=vectors["images"], image_ids=shapes.gallery)
+said.append(evaluator.compute())
+if me == 0:
+    evaluator.update(images=vectors["images"][:1], image_ids=shapes.gallery[:1])
+said.append(evaluator.compute() == said[1])
+for partial in (False, True):
+    evaluator = submissions.Evaluator(shapes, partial=partial)
+    give(evaluator, "queries", drop_last=True)
+    give(evaluator, "images")
+    if partial:
+        warnings.simplefilter("ignore")
+        said.append([evaluator.compute(), evaluator.notes])
+    else:
+        said.append(error(evaluator))
+"""
+
+
+@pytest.mark.slow
+def test_an_evaluator_says_the_same_on_one_two_and_three_processes(tmp_path: Path) -> None:
+    (alone,) = on_each(tmp_path, 1, EVALUATE)
+    assert "nothing was given" in alone[0]
+    assert len(alone[1]) > 10
+    for count, gone in ((2, 2), (3, 3)):
+        each = on_each(tmp_path, count, EVALUATE)
+        assert all(said == each[0] for said in each)
+        *same, refused, (partly, notes) = each[0]
+        assert same == alone[:3]
+        missing = f"queries: {gone} of 300 of shapes/val are missing, 'shapes_val_00{300 - gone}'"
+        assert refused.startswith(missing)
+        assert "drop_last=False" in refused
+        assert notes[0].startswith(missing)
+        assert partly.keys() == alone[1].keys()
