@@ -245,7 +245,8 @@ def _own_gallery_fault(spec: BenchmarkSpec, row: Row) -> str | None:
     if spec.config.reference == "removed":
         ranked.discard(row["reference_image_id"])
     if len(ranked) < _LEAST_RANKED:
-        return f"its {GALLERY} must name {_LEAST_RANKED} images or more to rank, not {own}"
+        beside = " beside the reference" if len(ranked) < len(own or ()) else ""
+        return f"its {GALLERY} must name {_LEAST_RANKED} images or more to rank{beside}, not {own}"
     for role in ("positive", "negative"):
         for image_id in row[f"{role}_image_ids"]:
             if image_id not in ranked:

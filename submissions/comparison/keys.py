@@ -46,6 +46,14 @@ def check_comparable(reports: Sequence[ScoreReport], *, apart_by: Collection[str
     """
     first = reports[0]
     metrics = [name for name in first.signatures if all(name in report.signatures for report in reports)]
+    if not metrics:
+        apart = (each for each in reports[1:] if first.signatures.keys().isdisjoint(each.signatures))
+        other = next(apart, reports[-1])
+        asked = [_asked(next(iter(report.signatures.values()))) for report in (first, other)]
+        lines = [f"benchmark: {asked[0]} against {asked[1]}"] if asked[0] != asked[1] else []
+        missing = "hand in files with the rankings that the same metrics need"
+        fix = _FIXES["benchmark"] if lines else missing
+        raise _refused(first, other, "they were scored by no metric in common.", lines, fix)
     for other in reports[1:]:
         for metric in metrics:
             lines = key_differences(first.signatures[metric], other.signatures[metric])
@@ -53,12 +61,6 @@ def check_comparable(reports: Sequence[ScoreReport], *, apart_by: Collection[str
             lines = [line for line in lines if not _of_two_dialogues(line) and _part(line) not in apart_by]
             if lines:
                 raise _refused(first, other, f"the keys of {metric} differ.", lines, _fix(lines[0]))
-        if not metrics:
-            asked = [_asked(next(iter(report.signatures.values()))) for report in (first, other)]
-            lines = [f"benchmark: {asked[0]} against {asked[1]}"] if asked[0] != asked[1] else []
-            missing = "hand in files with the rankings that the same metrics need"
-            fix = _FIXES["benchmark"] if lines else missing
-            raise _refused(first, other, "they were scored by no metric in common.", lines, fix)
 
 
 def samples_in_order(reports: Sequence[ScoreReport]) -> list[Sample]:

@@ -273,8 +273,8 @@ def _scores(comparison: Comparison) -> Table:
     how = "; no method is tested against another."
     if tests > 0:
         how = (
-            " not significantly worse than its first, each method tested once, Holm's correction over these "
-            f"{counted(tests, 'test')} alone."
+            " not significantly worse than its first, each method tested once, Holm's correction over "
+            f"{'this' if tests == 1 else 'these'} {counted(tests, 'test')} alone."
         )
     letters_are = (
         "A raised letter names a method that is significantly worse by that metric: two-sided paired "

@@ -390,7 +390,9 @@ def whole_benchmark(benchmark_id: str, benchmarks: Benchmarks) -> Benchmark:
 
 
 def _is_item(value: Any) -> bool:
-    return isinstance(value, dict) and (_REFERENCE in value or _RANKING in value)
+    # A ranking with the id of its query is a line of JSON Lines.
+    ranked = isinstance(value, dict) and _RANKING in value and "query_id" not in value
+    return ranked or (isinstance(value, dict) and _REFERENCE in value)
 
 
 def _parse_fashioniq(document: list[Any], context: ReaderContext) -> UncheckedFile | None:

@@ -222,9 +222,13 @@ def _kind_of(files: Sequence[FileLike | ScoreReport], benchmark: BenchmarkLike) 
             answered = parse_file(first, Benchmarks(None)).benchmark
     found = None if answered is None else layout_of(answered)
     if found is None:
-        said = "no file says what the table is for"
-        said = said if answered is None else f"papers print no table of {answered}"
-        raise CallError(f"{said}. Fix: name it, --for {' or '.join(layout_names())}.")
+        if answered is not None:
+            raise CallError(
+                f"papers print no table of {answered}. "
+                "Fix: cir compare --format latex shows methods side by side, cir score one of them."
+            )
+        names = " or ".join(layout_names())
+        raise CallError(f"no file says what the table is for. Fix: name it, --for {names}.")
     return found
 
 

@@ -74,6 +74,7 @@ def check(content: bytes, benchmark: Any) -> None:
         assert len(finding.examples) <= 5
         assert finding.message
         assert finding.fix
+        assert "Fix: " not in finding.message
     assert report.ok is not any(finding.severity == "error" for finding in report.findings)
     text = report.text()
     assert all(character.isprintable() or character == "\n" for character in text)

@@ -181,7 +181,7 @@ def test_chance_is_that_of_each_list() -> None:
     ("change", "fault"),
     [
         ({"gallery_image_ids": ["im0003", "im0002"]}, "positive 'im0001' is not in its gallery_image_ids"),
-        ({"gallery_image_ids": ["im0000", "im0001"]}, "must name 2 images or more to rank"),
+        ({"gallery_image_ids": ["im0000", "im0001"]}, "2 images or more to rank beside the reference"),
         ({"gallery_image_ids": ["im0001", "im0001", "im0002"]}, "'im0001' twice"),
         ({"gallery_image_ids": ["im0001", "im0002", "im9999"]}, "'im9999' is not in the gallery"),
     ],

@@ -328,6 +328,12 @@ def test_what_does_not_compare_is_refused_with_what_differs(
     assert (isinstance(caught.value, ValueError), caught.value.exit_code) == (True, 1)
 
 
+def test_the_file_of_another_benchmark_is_named_behind_one_that_compares() -> None:
+    with pytest.raises(ComparisonError) as caught:
+        submissions.compare([*REPORTS[:2], on_circled()])
+    says(caught, f"{REPORTS[0].file} and sessions.json ... no metric in common ... {SAME_BENCHMARK}")
+
+
 def test_files_that_skipped_the_same_checks_compare() -> None:
     assert submissions.compare([skipping(), skipping("ours.json")], draws=50).n == compare_worlds.QUERIES
 

@@ -305,6 +305,7 @@ REFUSED: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
     (both, {"kind": "fashionqi"}, UnknownNameError, "no table for 'fashionqi' ... Did you mean 'fashioniq'?"),
     (lambda *_: [b'{"format":'], {}, RefusedError, "malformed ... Fix: "),
     (of_two_protocols, {"kind": "shapes"}, ComparisonError, "shapes/val and shapes/multiturn_val ... Fix:"),
+    (both, {"kind": None, "benchmark": "genecis/focus_object"}, CallError, "no table ... Fix: cir"),
     (lambda *_: [], {}, CallError, "needs a list of rank files ... Fix: name the files"),
     (both, {"published": ["TRIG"]}, UnknownNameError, "'TRIG' ... 'TIRG'? ... --for fashioniq --published"),
     (both, {"published": ["LamRA-Ret"]}, UnknownNameError, "are of mmeb/cirr, mmeb/fashioniq ... Fix: leave"),

@@ -87,6 +87,7 @@ CASES: list[Case] = [
     ("repeated-key", "a query twice", cirr().replace(b'"100":', b'"101": [], "100":', 1), CIRR),
     ("repeated-query", "a line twice", TWICE, CIRR),
     ("wrong-format", "a list", b"[]", CIRR),
+    ("wrong-format", "lines in a list", b'[{"query_id": "100", "ranking": ["im1"]}]', CIRR),
     ("wrong-format", "null", b"null", CIRR),
     ("wrong-format", "a number", b"12", CIRR),
     ("wrong-format", "a string", b'"rank file"', CIRR),
@@ -97,6 +98,9 @@ CASES: list[Case] = [
     ("wrong-format", "unknown metric", server("map", {}), CIRR),
     ("wrong-benchmark", "another", cirr(lambda d: put(d, "benchmark", "cirr/test1")), CIRR),
     ("wrong-benchmark", "unknown", cirr(lambda d: put(d, "benchmark", "cir/val")), None),
+    ("wrong-benchmark", "one of several", cirr(lambda d: put(d, "benchmark", "cirr")), None),
+    ("wrong-benchmark", "a suite", cirr(lambda d: put(d, "benchmark", "fashioniq/val")), None),
+    ("wrong-benchmark", "with a fix of its own", cirr(lambda d: put(d, "benchmark", "cirr Fix: {x}")), None),
     ("wrong-benchmark", "missing", cirr(lambda d: drop(d, "benchmark")), CIRR),
     ("wrong-benchmark", "CIRR's format for CIRCO", b'{"version": "rc2", "metric": "recall"}', worlds.circo()),
     ("wrong-benchmark", "a server's file alone", b'{"0": [1]}', None),
@@ -233,6 +237,8 @@ def test_a_malformed_file_gives_exactly_its_code(
     assert report.ok is (finding.severity == "warning")
     assert finding.message.endswith((".", "?"))
     assert finding.fix
+    assert "Fix: " not in finding.fix
+    assert "Fix: " not in finding.message.replace("cirr Fix: {x}", "")
     assert "Traceback" not in report.text()
     json.dumps(report.to_dict(), allow_nan=False).encode()
 
