@@ -11,13 +11,14 @@ import contextlib
 import functools
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cir_metrics.gallery import pair_scores
+from cir_metrics.gallery import pair_scores, threads_of_blas
 from cir_metrics.sums import FloatArray, IntArray
 from cir_metrics.ties import Ties
 from submissions.rank_file.benchmarks import SUBSET_DEPTH
@@ -95,11 +96,24 @@ class Products:
         if not on_processor(queries):
             # The same sums of the same terms in another order: two copies of an image tie here, too.
             return _numpy((queries[rows].double() * self._images[columns].double()).sum(1))
+        # Views: numpy picks rows in a tenth of the time that torch takes for so few.
+        questions, images = _numpy(queries), _numpy(self._images)
         values = np.empty(len(rows), dtype=np.float64)
-        for start in range(0, len(rows), _PAIRS):
-            part = slice(start, start + _PAIRS)
-            values[part] = pair_scores(_numpy(queries[rows[part]]), _numpy(self._images[columns[part]]))
+
+        def score(share: range) -> None:
+            for start in share:
+                part = slice(start, start + _PAIRS)
+                values[part] = pair_scores(questions[rows[part]], images[columns[part]])
+
+        starts, threads = range(0, len(rows), _PAIRS), threads_of_blas()
+        list(_pool().map(score, (starts[thread::threads] for thread in range(threads))))
         return values
+
+
+@functools.cache
+def _pool() -> ThreadPoolExecutor:
+    """Threads for pairs, kept: a pool costs more to start than a block's pairs."""
+    return ThreadPoolExecutor(threads_of_blas())
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,8 +240,9 @@ def exact_products() -> Iterator[None]:
 
 def _lengths(vectors: Any) -> FloatArray:
     """Euclidean length of each row, a little rounded up."""
-    if isinstance(vectors, np.ndarray):
-        found = np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64))
+    if on_processor(vectors):
+        own = _numpy(vectors)
+        found = np.sqrt(np.einsum("ij,ij->i", own, own)).astype(np.float64)
     else:
         found = _numpy((vectors * vectors).sum(1).sqrt()).astype(np.float64)
     longer: FloatArray = found * (1 + vectors.shape[1] * 2.0**-23)

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from submissions.methods.composing import Vectors
     from submissions.rank_file.model import Method, RankBundle, RankFile
 
-_CELLS = 4_000_000
-"""Numbers that are checked and scaled at once."""
+_CELLS = 250_000
+"""Numbers that are checked and scaled at once: they fit in a processor's cache."""
 
 
 def rank_file_from_embeddings(

@@ -1,0 +1,194 @@
+"""What else an evaluator takes: scores, rankings, several vectors, an own similarity; the best step."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from own_answers import BENCHMARK, IMAGES, KEYS, SESSIONS, TURNS, best_first, small_suite
+from says import refusal
+
+import cir_datasets
+import submissions
+from cir_datasets.rows.benchmark import SUBSET, AskedRanking
+from submissions.errors import MethodError
+
+DRAWN = np.random.default_rng(3)
+SCORES = DRAWN.integers(0, 9, (len(KEYS), len(IMAGES))).astype(np.float32)
+SCORES[1, 5:40] = -np.inf
+SCORES[2] = 4
+SECOND = AskedRanking(SUBSET, removes_reference=True, on_board=True)
+KEPT = small_suite()["fashioniq/dress_val"]
+
+
+@pytest.mark.parametrize("kind", ["numpy", "float32", "bfloat16"])
+def test_scores_are_ranked_as_a_rank_file_ranks_them(kind: str) -> None:
+    torch = pytest.importorskip("torch")
+    scores: Any = SCORES if kind == "numpy" else torch.from_numpy(SCORES.copy()).to(getattr(torch, kind))
+    answer = submissions.rank_file_from_scores(
+        BENCHMARK, SCORES, method="Evaluator", query_ids=KEYS, image_ids=IMAGES
+    )
+    evaluator = submissions.Evaluator(BENCHMARK)
+    columns = np.arange(len(IMAGES))[::-1].copy()
+    for rows in ([4, 0, 5], [1, 2, 3]):
+        part = scores[rows][:, columns]
+        evaluator.update(
+            scores=part,
+            query_ids=[KEYS[row] for row in rows],
+            image_ids=[IMAGES[column] for column in columns],
+        )
+    values = evaluator.compute()
+    assert evaluator.best().rankings.to_json() == answer.to_json()
+    assert values == submissions.Evaluator(BENCHMARK)(scores=SCORES)
+    given = SCORES.copy()
+    submissions.Evaluator(BENCHMARK)(scores=given)
+    np.testing.assert_array_equal(given, SCORES)
+
+
+def test_scores_of_sessions_and_of_references_that_are_masked() -> None:
+    draws = np.random.default_rng(4)
+    scores = draws.standard_normal((len(TURNS), len(SESSIONS.gallery or ())))
+    answer = submissions.rank_file_from_scores(SESSIONS, scores, method="Evaluator", by_position=True)
+    evaluator = submissions.Evaluator(SESSIONS)
+    evaluator(scores=scores)
+    assert evaluator.best().rankings.to_json() == answer.to_json()
+    images = list(KEPT.gallery or ())
+    for masked in (False, True):
+        scores = draws.standard_normal((len(KEPT), len(images)))
+        if masked:
+            for row, reference in zip(scores, KEPT.column("reference_image_id"), strict=True):
+                row[images.index(reference)] = -np.inf
+        answer = submissions.rank_file_from_scores(KEPT, scores, method="Evaluator", by_position=True)
+        evaluator = submissions.Evaluator(KEPT)
+        evaluator(scores=scores)
+        assert evaluator.best().rankings.to_json() == answer.to_json()
+
+
+def test_rankings_are_taken_as_a_rank_file_takes_them() -> None:
+    lists = {
+        query: best_first(dict(zip(IMAGES, row, strict=True)), query)
+        for query, row in zip(KEYS, SCORES, strict=True)
+    }
+    answer = submissions.rank_file_from_lists(BENCHMARK, lists, method="Evaluator")
+    evaluator = submissions.Evaluator(BENCHMARK)
+    evaluator(ranked_ids=[lists[query] for query in KEYS], query_ids=KEYS)
+    assert evaluator.best().rankings.to_json() == answer.to_json()
+    subsets = {row["query_id"]: SECOND.images(row)[::-1] for row in BENCHMARK.rows()}
+    short = {
+        query: [image for image in images if image != BENCHMARK.rows()[row]["reference_image_id"]][:50]
+        for row, (query, images) in enumerate(lists.items())
+    }
+    answer = submissions.rank_file_from_lists(BENCHMARK, short, subsets, method="Evaluator")
+    evaluator(ranked_ids=list(short.values()), query_ids=KEYS, subset_ids=list(subsets.values()))
+    assert submissions.Evaluator(BENCHMARK)(
+        ranked_ids=list(short.values()), subset_ids=list(subsets.values())
+    ) == {
+        f"{BENCHMARK.id}/{name}": value
+        for name, value in submissions.score(answer, BENCHMARK).metrics.items()
+    }
+
+
+@pytest.mark.parametrize("holder", ["numpy", "torch"])
+@pytest.mark.parametrize("over", ["max", "mean"])
+def test_several_vectors_are_compared_pair_by_pair(over: Any, holder: str) -> None:
+    draws = np.random.default_rng(6)
+    queries, images = draws.standard_normal((len(KEYS), 2, 5)), draws.standard_normal((len(IMAGES), 3, 5))
+    images[9] = images[4]
+    near = (each / np.linalg.norm(each, axis=2, keepdims=True) for each in (queries, images))
+    pairs = np.einsum("qad,ibd->qiab", *near)
+    scores = pairs.max((2, 3)) if over == "max" else pairs.mean((2, 3))
+    if holder == "torch":
+        torch = pytest.importorskip("torch")
+        queries, images = torch.from_numpy(queries), torch.from_numpy(images)
+    evaluator = submissions.Evaluator(BENCHMARK, over_vectors=over, block_size=5)
+    evaluator(queries=queries, images=images)
+    found = evaluator.best().rankings
+    for row, own in zip(BENCHMARK.rows(), scores.round(6), strict=True):
+        key, of = row["query_id"], dict(zip(IMAGES, own.tolist(), strict=True))
+        assert (
+            found.subset_rankings[key]
+            == best_first({image: of[image] for image in SECOND.images(row)}, key)[:3]
+        )
+        del of[row["reference_image_id"]]
+        assert found.rankings[key] == best_first(of, key)[:50]
+
+
+def test_a_similarity_of_ones_own_is_called_block_by_block() -> None:
+    torch = pytest.importorskip("torch")
+    shapes = []
+
+    def distance(queries: Any, images: Any) -> Any:
+        shapes.append((tuple(queries.shape), tuple(images.shape)))
+        return -torch.cdist(queries, images).half()
+
+    draws = torch.Generator().manual_seed(0)
+    queries, images = torch.randn(len(KEYS), 4, generator=draws), torch.randn(len(IMAGES), 4, generator=draws)
+    evaluator = submissions.Evaluator(BENCHMARK, similarity=distance, block_size=4)
+    evaluator(queries=queries, images=images)
+    assert shapes == [((4, 4), (60, 4)), ((2, 4), (60, 4))]
+    scores = distance(queries, images)
+    answer = submissions.rank_file_from_scores(BENCHMARK, scores, method="Evaluator", by_position=True)
+    assert evaluator.best().rankings.to_json() == answer.to_json()
+
+
+def test_the_best_step_is_kept_and_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = small_suite()
+    monkeypatch.setattr(cir_datasets, "load", lambda benchmark_id, **_: own[benchmark_id])
+    evaluator = submissions.Evaluator("fashioniq/val", metrics=["recall@10", "recall@1"])
+    seen = []
+    for step in range(10, 15):
+        draws = np.random.default_rng(step)
+        for name, benchmark in own.items():
+            member = name.partition("/")[2]
+            evaluator.update(
+                queries=draws.standard_normal((4, 3)), query_ids=benchmark.query_ids, member=member
+            )
+            evaluator.update(
+                images=draws.standard_normal((80, 3)), image_ids=benchmark.gallery, member=member
+            )
+        seen.append(evaluator.compute(step=step))
+        evaluator.reset()
+    assert set(seen[0]) == {
+        f"fashioniq/val/{member}{name}"
+        for member in ("", "dress/", "shirt/", "toptee/")
+        for name in ("recall@10", "recall@1")
+    } | {f"fashioniq/val/{name}" for name in ("main", "recall@10@micro", "recall@1@micro")}
+    for metric in ("recall@10", "dress/recall@1", "fashioniq/val/main"):
+        best = evaluator.best(metric)
+        values = [each[best.metric] for each in seen]
+        assert best.value == max(values)
+        assert best.step == 10 + values.index(best.value)
+    file = evaluator.write(
+        tmp_path / "best.json", method={"name": "Mine", "notes": "Ours."}, metric="recall@10"
+    )
+    report = submissions.score(file, own)
+    assert report.metrics["recall@10"] == evaluator.best("recall@10").value
+    assert report.runs[0].signature.reference_declared == "kept"
+    for run in json.loads(file.read_text())["runs"]:
+        assert run["method"]["notes"].startswith("Ours. ")
+        assert run["method"]["notes"].count("papers report") == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"scores": SCORES[:, :-1]}, "scores: shape (6, 59); there are 60 images"),
+        ({"scores": np.full_like(SCORES, np.nan)}, "scores holds NaN"),
+        ({"scores": SCORES, "query_ids": ["x", *KEYS[1:]]}, "query_ids[0] is 'x'"),
+        ({"scores": SCORES, "queries": SCORES}, "update takes"),
+        ({"queries": SCORES, "query_ids": KEYS[1:]}, "query_ids: 5 ids for 6 rows"),
+        ({"queries": SCORES[0]}, "queries: shape (60,)"),
+        ({"queries": "vectors.npy"}, "queries: of type str"),
+        ({"queries": SCORES + 1}, "images: nothing was given"),
+        ({"queries": np.ones((6, 3)), "images": np.ones((60, 4))}, "3 dimensions, images 4"),
+        ({"queries": np.zeros((6, 3)), "images": np.ones((60, 3))}, "queries[0] is all zeros"),
+        ({"ranked_ids": [IMAGES], "query_ids": KEYS[:1]}, "ranked_ids: 5 of 6"),
+        ({"scores": SCORES, "member": "dress"}, "member='dress'"),
+    ],
+)
+def test_what_does_not_fit_is_refused(change: dict[str, Any], text: str) -> None:
+    with refusal(text, MethodError):
+        submissions.Evaluator(BENCHMARK)(**change)
