@@ -67,9 +67,9 @@ SMALL = "small"
 PEERS = {"pytrec": "pytrec_eval", "ranx": "ranx", "torch_loop": "torch", "python_loop": "torch"}
 LOOPS = ("torch_loop", "python_loop")
 BOUNDS = {
-    "torch loop / score": at_least(25),
+    "torch loop / score": at_least(30),
     "torch loop / evaluate": at_least(25),
-    "score / orjson": at_most(3),
+    "score / orjson": at_most(2),
     "evaluate / orjson": at_most(3),
     "pytrec_eval / ours, mAP of parsed lists": at_least(1.5),
     "ranx / ours, mAP of parsed lists": at_least(5),

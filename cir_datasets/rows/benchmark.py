@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cir_datasets.common.terminal import counted, counted_rows
-from cir_datasets.rows import StoredRows, distinct, id_array, list_lengths, numbers
+from cir_datasets.rows import StoredRows, distinct, flattened, id_array, list_lengths, numbers
 from cir_metrics.catalogue import reads_subset
 from cir_metrics.errors import CallError
 
@@ -311,12 +311,19 @@ class Benchmark:
         return self.column("ground_truth_ids" if self.multi_turn else "positive_image_ids")
 
     @functools.cached_property
+    def num_positives(self) -> NDArray[np.int64]:
+        """How many positives each row has, shape (n_rows,)."""
+        name = "ground_truth_ids" if self.multi_turn else "positive_image_ids"
+        places = self.places(name)
+        return list_lengths(self.table.column(name) if places is None else places)
+
+    @functools.cached_property
     def missing_aspects(self) -> tuple[str, ...]:
         """The aspects that the card names and no query has; empty where queries have no aspects at all."""
         names = self.spec.card.report.aspect_names
         if not names or self.multi_turn:
             return ()
-        held = {aspect for aspects in self.column("aspects") for aspect in aspects or ()}
+        held = set(distinct(flattened(self.table.column("aspects"))[1])[1].to_pylist())
         return tuple(name for name in names if held and name not in held)
 
     @functools.cached_property
@@ -356,7 +363,11 @@ class Benchmark:
             references = numbers(pc.index_in(self.references, value_set=lists.images), null=-1)
             held = lists.holds(np.arange(len(references)), references).any()
             return self.spec.config.reference if held else "outside"
-        if self.gallery is None or pc.any(pc.is_in(self.references, id_array(self.gallery))).as_py():
+        if self.gallery is None:
+            return self.spec.config.reference
+        # Where one is in the gallery, nearly always the first is: then the others are not looked up.
+        gallery, given = id_array(self.gallery), self.references.drop_null()
+        if pc.index(gallery, given[0]).as_py() >= 0 or pc.any(pc.is_in(given, gallery)).as_py():
             return self.spec.config.reference
         return "outside"
 

@@ -21,6 +21,8 @@ import zlib
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from cir_metrics.errors import CopiedError
 from submissions.rank_file.findings import Findings
 from submissions.rank_file.model import (
@@ -358,9 +360,16 @@ def means_rank_file(content: bytes) -> bool:
     return kind != JSON or (said is not None and said[1] in (RANK_FILE.encode(), BUNDLE.encode()))
 
 
+def count_of(content: bytes, mark: bytes) -> int:
+    """How often a byte stands in a content: `bytes.count` looks at them one by one, which takes longer."""
+    looked_at = np.frombuffer(content, dtype=np.uint8)
+    parts = (looked_at[start : start + _CHUNK] for start in range(0, len(content), _CHUNK))
+    return sum(int(np.count_nonzero(part == ord(mark))) for part in parts)
+
+
 def is_whole(content: bytes, strings: int) -> bool:
     """Whether a text without escapes has so many strings: then no key of it was lost to a later one."""
-    return content.count(b'"') == 2 * strings
+    return count_of(content, b'"') == 2 * strings
 
 
 def strings_in(value: Any, depth: int = 1) -> int:

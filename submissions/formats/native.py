@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from cir_datasets.errors import OverlayError
-from cir_datasets.rows import numbers
+from cir_datasets.rows import id_array, numbers
 from cir_metrics.errors import UnknownNameError, did_you_mean
-from submissions.formats.content import Budget, is_whole, strings_in
+from submissions.formats.content import Budget, count_of, is_whole, strings_in
 from submissions.rank_file.benchmarks import Spelling, image_family
 from submissions.rank_file.columns import Columns, Gathering
 from submissions.rank_file.findings import MAX_EXAMPLES, Findings, json_type, shown
@@ -119,8 +119,8 @@ def parse_json(content: bytes, findings: Findings, budget: Budget | None = None)
         if not odd_files.is_utf8(content, findings):
             return None
     if budget is not None:
-        lists = content.count(b"[") + content.count(b"{")
-        values = lists + content.count(b",")
+        lists = count_of(content, b"[") + count_of(content, b"{")
+        values = lists + count_of(content, b",")
         budget.spend("lists", lists)
         budget.spend("values", values)
         plain = _plain(content, budget)
@@ -227,8 +227,10 @@ def read_rankings(
         raw = {}
     if budget is not None:
         budget.check("lists", len(raw), where=f'"{section}": ')
-        budget.check("id", max((len(query) for query in raw if isinstance(query, str)), default=0))
-    spelling = Spelling(image_family(spec), frozenset(context.benchmarks.gallery(spec) or ()))
+        named = raw.names if isinstance(raw, Columns) else [each for each in raw if isinstance(each, str)]
+        budget.check("id", max(map(len, named), default=0))
+    gallery = context.benchmarks.gallery(spec)
+    spelling = Spelling(image_family(spec), gallery or ())
     try:
         columns = raw if isinstance(raw, Columns) else Columns.of_lists(raw, by_turn=by_turn)
     except (TypeError, ValueError):
@@ -239,7 +241,7 @@ def read_rankings(
         columns = CarefulRankings(section, by_turn, spelling, context.findings).columns(raw)
     if budget is not None:
         check_images(columns, budget)
-    changed = spelling.changes(columns.image_ids)
+    changed = spelling.changes(columns.image_ids if gallery is None else columns.outside(id_array(gallery)))
     return columns.respelled([changed.get(each, each) for each in columns.image_ids]) if changed else columns
 
 

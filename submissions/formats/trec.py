@@ -76,7 +76,7 @@ def parse(content: bytes, context: ReaderContext) -> UncheckedFile | None:
     spec = asked_benchmark(context, AskedForm(TREC, "a TREC run", (), "cirr/val"), ids=lines.query_names)
     if spec is None:
         return None
-    columns = lines.columns(Spelling(image_family(spec), frozenset(context.benchmarks.gallery(spec) or ())))
+    columns = lines.columns(Spelling(image_family(spec), context.benchmarks.gallery(spec) or ()))
     name = None if lines.tag is None else lines.tag.decode("utf-8", errors="replace")
     return unchecked_run(columns, spec, context, named_method(name or context.label), TREC)
 

@@ -6,12 +6,15 @@ an id is, `cir_metrics.ids` says; here stands what is known of each data set's i
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from cir_datasets.rows.benchmark import OwnLists, first_ranking, second_ranking
 from cir_metrics.catalogue import METRICS, parse_metric
@@ -19,6 +22,8 @@ from cir_metrics.errors import CallError, CirError
 from submissions.rank_file.model import SECTIONS
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from cir_datasets.registry import BenchmarkSpec
     from cir_datasets.registry.suites import Suite
     from cir_datasets.rows.benchmark import Benchmark
@@ -151,19 +156,24 @@ class Spelling:
 
     Args:
         family: of `image_family`. COCO's ids are 12 digits, whether the gallery is known or not.
-        known: the gallery's ids; empty where they are not known.
+        gallery: the gallery's ids; empty where they are not known.
 
     Example:
         >>> Spelling("circo").all([355099, "528417", "unlabeled2017/000000534704.jpg", True])
         ['000000355099', '000000528417', '000000534704', True]
         >>> Spelling("cirr").all(["dev-0-0-img0.png"])
         ['dev-0-0-img0']
-        >>> Spelling("mine", frozenset(["a/7.jpg"])).all(["x/a/7.jpg"])
+        >>> Spelling("mine", ["a/7.jpg"]).all(["x/a/7.jpg"])
         ['a/7.jpg']
     """
 
     family: str
-    known: Set[str] = frozenset()
+    gallery: Collection[str] = ()
+
+    @functools.cached_property
+    def known(self) -> frozenset[str]:
+        """The gallery as a set; where every id is one of it, nobody asks."""
+        return frozenset(self.gallery)
 
     def changes(self, ids: Iterable[Any]) -> dict[Any, str]:
         """By id another spelling that is used from then on."""
@@ -245,6 +255,34 @@ def board_depth(benchmark: Benchmark, *, removes: bool = False) -> Depth:
     return Depth(used, min(used, len(benchmark.gallery) - (benchmark.excludes_reference or removes)))
 
 
+class References:
+    """The reference of each ranking that is asked for.
+
+    Args:
+        turns: by query or session id how many rankings it wants.
+        array: the references one after the other, null or empty where there is none, an Arrow array.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> references = References({"s1": 2, "s2": 1}, pa.array(["a", None, "b"]))
+        >>> references.of("s1"), references.of("s1", turn=2), references.starts(["s2", "s3"]).tolist()
+        ('a', None, [2, -1])
+    """
+
+    def __init__(self, turns: Mapping[str, int], array: pa.Array) -> None:
+        """See the class."""
+        self.array = array
+        self._starts = dict(zip(turns, accumulate(turns.values(), initial=0), strict=False))
+
+    def starts(self, names: Iterable[str]) -> NDArray[np.int64]:
+        """Where the references of queries or sessions start; -1 for one that is not asked."""
+        return np.array([self._starts.get(name, -1) for name in names], dtype=np.int64)
+
+    def of(self, name: str, turn: int = 1) -> str | None:
+        """The reference of a query, or of a session's turn, from 1."""
+        return self.array[self._starts[name] + turn - 1].as_py() or None
+
+
 @dataclass(frozen=True)
 class AskedLists:
     """One of the rankings that a benchmark asks of each query or turn: what its lists have to be.
@@ -254,8 +292,8 @@ class AskedLists:
         depth: their lengths.
         gallery_ids: what may stand in them, or None where that is not available, or `own` says all of it.
         own: the images that each query ranks, where these differ from query to query; else None.
-        removed: by query id the reference of each turn that may not stand in them.
-        references: by query id the reference that a list of the query's own may leave out.
+        references: the reference of each turn, or None where it does not matter whether they hold it.
+        removes: whether it may not stand in them; else a list of the query's own may leave it out.
         needed: whether the board needs them.
         whole: whether the query's own list is short, and may be ranked to its end without a finding.
         readers: who reads how many images of them, in messages.
@@ -266,8 +304,8 @@ class AskedLists:
     depth: Depth
     gallery_ids: Sequence[str] | None = None
     own: OwnLists | None = None
-    removed: Mapping[str, Sequence[str | None]] = dataclasses.field(default_factory=dict)
-    references: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    references: References | None = None
+    removes: bool = False
     needed: bool = True
     whole: bool = False
     readers: str = "; the board's metrics use"
@@ -291,7 +329,7 @@ class AskedLists:
             return self.lengths[query][(turn or 1) - 1]
         if self.own is None:
             return self.depth.required
-        reference = self.references.get(query)
+        reference = None if self.references is None else self.references.of(query)
         left_out = (
             reference is not None and reference not in ranked and not self.own.lacking(query, [reference])
         )
@@ -327,25 +365,18 @@ def queries(benchmark: Benchmark, declared: str = "") -> Queries:
     ids, removes = benchmark.query_ids, benchmark.excludes_reference or declared == "removed"
     first, second = first_ranking(benchmark.spec), second_ranking(benchmark.spec)
     first_section, second_section = SECTIONS
-    if benchmark.multi_turn:
-        counts, turns = (
-            benchmark.column("num_turns"),
-            benchmark.column("turns") if removes else [[]] * len(ids),
-        )
-        references = {
-            i: [turn["reference_image_id"] for turn in each] for i, each in zip(ids, turns, strict=True)
-        }
-    else:
-        counts = [1] * len(ids)
-        references = {i: [each] for i, each in zip(ids, benchmark.column("reference_image_id"), strict=True)}
+    counts = benchmark.column("num_turns") if benchmark.multi_turn else [1] * len(ids)
+    num_turns = dict(zip(ids, counts, strict=True))
+    own = benchmark.own_lists(first) if first.column else None
+    references = References(num_turns, benchmark.references) if removes or own or second else None
     asked = [
         AskedLists(
             first_section,
             board_depth(benchmark, removes=removes),
             benchmark.gallery,
-            own=benchmark.own_lists(first) if first.column else None,
-            removed=references if removes else {},
-            references={query: each for query, [each] in references.items()} if first.column else {},
+            own=own,
+            references=references if removes or own else None,
+            removes=removes,
         )
     ]
     if second is not None:
@@ -354,7 +385,8 @@ def queries(benchmark: Benchmark, declared: str = "") -> Queries:
                 second_section,
                 Depth(SUBSET_DEPTH, SUBSET_DEPTH),
                 own=benchmark.own_lists(second),
-                removed=references,
+                references=references,
+                removes=True,
                 needed=second.on_board,
                 whole=True,
                 readers=" in the subset ranking; Recall_subset uses",
@@ -363,7 +395,7 @@ def queries(benchmark: Benchmark, declared: str = "") -> Queries:
     return Queries(
         benchmark=benchmark.id,
         title=benchmark.spec.card.short_title,
-        num_turns=dict(zip(ids, counts, strict=True)),
+        num_turns=num_turns,
         multi_turn=benchmark.multi_turn,
         asked=tuple(asked),
     )

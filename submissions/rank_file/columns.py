@@ -63,6 +63,7 @@ class Columns(Mapping[str, Any]):
         self.images, self.turn_offsets = images, turn_offsets
         self.unreadable = frozenset(unreadable)
         self._looked_up: tuple[pa.Array, Codes] | None = None
+        self._coded: tuple[pa.Array, Codes] | None = None
 
     @classmethod
     def of_lists(cls, answers: Mapping[Any, Any], *, by_turn: bool) -> Columns:
@@ -190,16 +191,31 @@ class Columns(Mapping[str, Any]):
             self._looked_up = gallery, numbers(found, null=-1)
         return self._looked_up[1]
 
+    def outside(self, gallery: pa.Array) -> list[str]:
+        """Those of `images` that a gallery has not.
+
+        Args:
+            gallery: as in `in_gallery`.
+        """
+        found: list[str] = self.images.take(
+            int32_array(np.flatnonzero(self.in_gallery(gallery) < 0))
+        ).to_pylist()
+        return found
+
     def codes_of(self, ids: pa.Array) -> Codes:
         """Where each of some ids stands in `images`, -1 for a null and for one that no ranking holds.
+
+        The last answer is kept.
 
         Args:
             ids: texts, shape (n,).
         """
         import pyarrow.compute as pc
 
-        found: Codes = numbers(pc.index_in(ids.cast(self.images.type), value_set=self.images), null=-1)
-        return found
+        if self._coded is None or self._coded[0] is not ids:
+            found = pc.index_in(ids.cast(self.images.type), value_set=self.images)
+            self._coded = ids, numbers(found, null=-1)
+        return self._coded[1]
 
     def holding(self, wanted: Codes) -> NDArray[np.bool_]:
         """Which rankings hold the one image that is wanted of each, wherever it stands.

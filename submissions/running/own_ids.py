@@ -320,7 +320,7 @@ def own_gallery(given: Sequence[str] | None, benchmark: Benchmark, names: Names)
             lacks what the benchmark's queries need.
     """
     gallery = benchmark.gallery
-    spelling = Spelling(image_family(benchmark.spec), frozenset(gallery or ()))
+    spelling = Spelling(image_family(benchmark.spec), gallery or ())
     images = _ids(given, "image_ids", "column", names, spelling.all)
     if gallery is None:
         _check_form(images, benchmark, names)

@@ -7,13 +7,23 @@ that both are checked and not believed. What a method ranked and what a user sai
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from cir_datasets.rows import id_array
 from cir_metrics.errors import CirError
 from submissions.errors import MethodError
 from submissions.formats.content import MAX_BYTES
 from submissions.formats.native import UncheckedFile
-from submissions.rank_file.benchmarks import AskedLists, Benchmarks, Depth, Queries, Spelling, image_family
+from submissions.rank_file.benchmarks import (
+    AskedLists,
+    Benchmarks,
+    Depth,
+    Queries,
+    References,
+    Spelling,
+    image_family,
+)
 from submissions.rank_file.columns import Columns
 from submissions.rank_file.findings import Findings, ValidationReport, shown
 from submissions.rank_file.model import RankFile
@@ -73,7 +83,7 @@ def check_transcript(
         report = ValidationReport.of(label, findings.listed())
         return CheckedTranscript(report, None if read is None else read.transcript)
     findings.benchmark = loaded.id
-    spelling = Spelling(image_family(loaded.spec), frozenset(loaded.gallery or ()))
+    spelling = Spelling(image_family(loaded.spec), loaded.gallery or ())
     transcript = read.transcript.respelled(spelling)
     try:
         openings, limit = _openings(transcript, loaded)
@@ -203,21 +213,22 @@ class _Checks:
 
     def queries(self, sessions: Mapping[str, Sequence[Round]]) -> Queries:
         """What the lists of these rounds have to be; that of a silent user's repeats the one before."""
+        num_turns = {session: len(rounds) for session, rounds in sessions.items()}
+        played = chain.from_iterable(sessions.values())
+        references = ["" if each.silent else self._removed(each) or "" for each in played]
         asked = AskedLists(
             "rankings",
             Depth(DEPTH, DEPTH),
             self._benchmark.gallery,
-            removed={
-                session: [None if each.silent else self._removed(each) for each in rounds]
-                for session, rounds in sessions.items()
-            },
+            references=References(num_turns, id_array(references)),
+            removes=True,
             readers="; a transcript keeps",
             lengths={session: list(map(self._length, rounds)) for session, rounds in sessions.items()},
         )
         return Queries(
             benchmark=self._benchmark.id,
             title=self._benchmark.spec.card.short_title,
-            num_turns={session: len(rounds) for session, rounds in sessions.items()},
+            num_turns=num_turns,
             multi_turn=True,
             asked=(asked,),
         )

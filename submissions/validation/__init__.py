@@ -15,12 +15,10 @@ ground truth knows has to say it in `oracle`.
 from __future__ import annotations
 
 import functools
-import operator
 import os
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -225,13 +223,13 @@ def suspects(columns: Columns, asked: AskedLists, queries: Queries, family: str)
     """
     wanted = np.array([queries.num_turns.get(name, 0) for name in columns.names], dtype=np.int64)
     suspect = columns.turns != wanted
+    owners = np.repeat(np.arange(len(columns.names)), columns.turns)
     wrong = (
         _odd_lengths(columns, asked)
         | _with_duplicates(columns)
         | _with_strangers(columns, asked, family)
-        | _with_references(columns, asked)
+        | _with_references(columns, asked, owners, wanted)
     )
-    owners = np.repeat(np.arange(len(columns.names)), columns.turns)
     suspect[owners[wrong]] = True
     places = np.flatnonzero(suspect & (wanted > 0)).tolist()
     return {columns.names[place] for place in places} - columns.unreadable
@@ -311,16 +309,25 @@ def strange_places(columns: Columns, asked: AskedLists, family: str) -> NDArray[
     return strange
 
 
-def _with_references(columns: Columns, asked: AskedLists) -> NDArray[np.bool_]:
-    """Rankings that hold the reference of their turn, where it is to be removed."""
-    if not asked.removed:
-        return np.zeros(len(columns.lengths), dtype=np.bool_)
+def _with_references(
+    columns: Columns, asked: AskedLists, owners: NDArray[np.int64], wanted: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Rankings that hold the reference of their turn, where it is to be removed.
+
+    Args:
+        columns: the answers.
+        asked: what they have to be.
+        owners: whose each ranking is, shape (n_rankings,).
+        wanted: how many rankings are asked of each name, shape (n_names,).
+    """
+    if asked.references is None or not asked.removes:
+        return np.zeros(len(owners), dtype=np.bool_)
+    starts = asked.references.starts(columns.names)
+    turns = np.arange(len(owners)) - (np.cumsum(columns.turns) - columns.turns)[owners]
+    places = np.where(turns < wanted[owners], starts[owners] + turns, -1)
     # An id is never empty, so that the empty text is found nowhere.
-    wanted: list[str] = []
-    for name, turns in zip(columns.names, columns.turns.tolist(), strict=True):
-        references = [each or "" for each in asked.removed.get(name, ())][:turns]
-        wanted += references + [""] * (turns - len(references))
-    return columns.holding(columns.codes_of(id_array(wanted)))
+    codes = np.append(columns.codes_of(asked.references.array), np.int32(-1))
+    return columns.holding(codes[places])
 
 
 def note_ranked_gallery(
@@ -339,8 +346,8 @@ def note_ranked_gallery(
     if benchmark.per_query or used >= size or places < _PLACES or _declared(method, benchmark):
         return
     lists = len(columns.lengths)
-    turns = benchmark.column("num_turns") if benchmark.multi_turn else repeat(1)
-    excused = lists + max(lists, sum(map(operator.mul, map(len, benchmark.positives), turns)))
+    turns = np.array(benchmark.column("num_turns")) if benchmark.multi_turn else 1
+    excused = lists + max(lists, int((benchmark.num_positives * turns).sum()))
     free = used - int(np.searchsorted(np.cumsum(np.sort(counts[counts > 0])), excused, side="right"))
     # Any list that holds what was ranked leaves out less: where even this much says nothing, no card is read.
     if places - excused < _PLACES or _chance(size, used, free) >= _BOUND:

@@ -189,14 +189,13 @@ class _Faults:
             strange = {image for image in present if not well_formed(self.family, image)}
             why = "is not a COCO id (12 digits)."
             self._images("unknown-image", query, turn, ids, strange, lambda _: why, cause="form")
-        removed = asked.removed.get(query)
-        reference = None if removed is None else removed[(turn or 1) - 1]
+        reference = asked.references.of(query, turn or 1) if asked.references and asked.removes else None
         if reference is not None and reference in present:
             place = ids.index(reference) + 1
             self._reference(query, turn, reference, place)
         if asked.own is not None:
             # A removed reference was said, and so were images of no query.
-            strange = asked.own.lacking(query, ids) - set(asked.removed.get(query, ()))
+            strange = asked.own.lacking(query, ids) - {reference}
             strange = strange if gallery is None else strange & gallery
             why = self._not_listed(asked.own.length(query))
             self._images(self.not_listed, query, None, ids, strange, lambda _: why)
