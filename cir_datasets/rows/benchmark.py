@@ -311,13 +311,6 @@ class Benchmark:
         return self.column("ground_truth_ids" if self.multi_turn else "positive_image_ids")
 
     @functools.cached_property
-    def num_positives(self) -> NDArray[np.int64]:
-        """How many positives each row has, shape (n_rows,)."""
-        name = "ground_truth_ids" if self.multi_turn else "positive_image_ids"
-        places = self.places(name)
-        return list_lengths(self.table.column(name) if places is None else places)
-
-    @functools.cached_property
     def missing_aspects(self) -> tuple[str, ...]:
         """The aspects that the card names and no query has; empty where queries have no aspects at all."""
         names = self.spec.card.report.aspect_names
@@ -363,11 +356,9 @@ class Benchmark:
             references = numbers(pc.index_in(self.references, value_set=lists.images), null=-1)
             held = lists.holds(np.arange(len(references)), references).any()
             return self.spec.config.reference if held else "outside"
-        if self.gallery is None:
-            return self.spec.config.reference
-        # Where one is in the gallery, nearly always the first is: then the others are not looked up.
-        gallery, given = id_array(self.gallery), self.references.drop_null()
-        if pc.index(gallery, given[0]).as_py() >= 0 or pc.any(pc.is_in(given, gallery)).as_py():
+        known, given = id_array(self.gallery or []), self.references.drop_null()
+        first = pc.index(known, given[0]).as_py()  # Nearly always it is there: no other is looked up then.
+        if self.gallery is None or first >= 0 or pc.any(pc.is_in(given, known)).as_py():
             return self.spec.config.reference
         return "outside"
 

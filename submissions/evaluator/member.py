@@ -259,7 +259,7 @@ class MemberRanker:
         )
 
     def _spelled(self, ids: list[str]) -> list[str]:
-        return Spelling(image_family(self.benchmark.spec), frozenset(self.benchmark.gallery or ())).all(ids)
+        return Spelling(image_family(self.benchmark.spec), self.benchmark.gallery or ()).all(ids)
 
     def _order_notes(self, *given: EpochRows) -> list[str]:
         named = [held.argument for held in given if held.by_position]

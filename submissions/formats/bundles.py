@@ -87,7 +87,7 @@ def _is_sound(document: Mapping[str, Any], findings: Findings) -> bool:
     """Whether a document names a suite and holds a list of objects; noted."""
     if "format_version" in document and not native.is_version(document, findings):
         return False
-    native.note_unknown_keys(document, _KEYS, findings)
+    native.note_unknown(document, _KEYS, findings)
     suite, runs = document.get("suite"), document.get("runs")
     if "suite" not in document:
         findings.add("wrong-benchmark", 'the key "suite" is missing; a bundle answers a suite.')

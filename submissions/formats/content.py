@@ -26,12 +26,10 @@ import numpy as np
 from cir_metrics.errors import CopiedError
 from submissions.rank_file.findings import Findings
 from submissions.rank_file.model import (
-    BUNDLE,
     JSON_RUN,
     LINES,
     LINES_FILE,
     PARQUET,
-    RANK_FILE,
     TRANSCRIPT,
     TREC,
 )
@@ -215,6 +213,18 @@ queries, which is the most for a file of 1,000 bytes; no more are read.
         if amount > self.limit(name):
             raise self.over(name, where=where)
 
+    def spend_text(self, content: bytes, values: str = "values") -> int:
+        """Note the lists and the values of a JSON text, by its marks alone; how many values there are.
+
+        Raises:
+            OverBudgetError: that is more than the file may hold.
+        """
+        lists = count_of(content, b"[") + count_of(content, b"{")
+        found = lists + count_of(content, b",")
+        self.spend("lists", lists)
+        self.spend(values, found)
+        return found
+
     def over(self, name: str, *, where: str = "") -> OverBudgetError:
         """The error of a file that holds too much of one thing."""
         found = LIMITS[name]
@@ -337,27 +347,6 @@ def means_transcript(head: bytes, footer: bytes) -> bool:
     if said is not None:
         return said[1] == TRANSCRIPT.encode()
     return _ROUND.match(head) is not None and all(key in head for key in _ROUND_KEYS)
-
-
-def means_rank_file(content: bytes) -> bool:
-    """Whether a content says that it is a rank file, in one of the formats that say so.
-
-    Args:
-        content: all of it, not packed.
-
-    Example:
-        >>> means_rank_file(b'{"format": "cir-rank-file", "format_version": 1}')
-        True
-        >>> means_rank_file(b'{"format": "cir-transcript", "version": 1}')
-        False
-    """
-    if means_transcript(content, content):
-        return False
-    kind = kind_of(content)
-    if kind == PARQUET:
-        return _QUERY_COLUMN in content[-FOOTER:]
-    said = _FORMAT.search(content[:LOOKED_AT])
-    return kind != JSON or (said is not None and said[1] in (RANK_FILE.encode(), BUNDLE.encode()))
 
 
 def count_of(content: bytes, mark: bytes) -> int:

@@ -46,9 +46,7 @@ def parse(content: bytes, context: ReaderContext) -> UncheckedFile | None:
     from submissions.formats.servers import AskedForm, asked_benchmark
 
     findings, budget = context.findings, context.budget
-    lists = content.count(b"{") + content.count(b"[")
-    budget.spend("lists", lists)
-    budget.spend("scores", lists + content.count(b","))
+    budget.spend_text(content, "scores")
     if not odd_files.is_utf8(content, findings):
         return None
     run = _plain(content, budget)
@@ -61,7 +59,7 @@ def parse(content: bytes, context: ReaderContext) -> UncheckedFile | None:
     spec = asked_benchmark(context, form, ids=run.qids)
     if spec is None:
         return None
-    spelling = Spelling(image_family(spec), frozenset(context.benchmarks.gallery(spec) or ()))
+    spelling = Spelling(image_family(spec), context.benchmarks.gallery(spec) or ())
     method = trec.named_method(run.method or context.label)
     return trec.unchecked_run(run.columns(spelling), spec, context, method, JSON_RUN)
 

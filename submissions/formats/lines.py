@@ -47,11 +47,8 @@ def parse(content: bytes, context: ReaderContext) -> UncheckedFile | None:
         What could be read, or None where a line cannot be read.
     """
     budget = context.budget
-    lists = content.count(b"[") + content.count(b"{")
-    values = lists + content.count(b",")
     budget.spend("lines", content.count(b"\n"))
-    budget.spend("lists", lists)
-    budget.spend("values", values)
+    values = budget.spend_text(content)
     document = _plain(content, budget)
     if document is None:
         budget.spend("odd_bytes", len(content))

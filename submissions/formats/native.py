@@ -11,12 +11,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import orjson
 
 from cir_datasets.errors import OverlayError
-from cir_datasets.rows import id_array, numbers
+from cir_datasets.rows import id_array, int32_array, numbers
 from cir_metrics.errors import UnknownNameError, did_you_mean
-from submissions.formats.content import Budget, count_of, is_whole, strings_in
+from submissions.formats.content import Budget, is_whole, strings_in
 from submissions.rank_file.benchmarks import Spelling, image_family
 from submissions.rank_file.columns import Columns, Gathering
 from submissions.rank_file.findings import MAX_EXAMPLES, Findings, json_type, shown
@@ -119,10 +120,7 @@ def parse_json(content: bytes, findings: Findings, budget: Budget | None = None)
         if not odd_files.is_utf8(content, findings):
             return None
     if budget is not None:
-        lists = count_of(content, b"[") + count_of(content, b"{")
-        values = lists + count_of(content, b",")
-        budget.spend("lists", lists)
-        budget.spend("values", values)
+        values = budget.spend_text(content)
         plain = _plain(content, budget)
         if plain is not None:
             return plain
@@ -229,8 +227,8 @@ def read_rankings(
         budget.check("lists", len(raw), where=f'"{section}": ')
         named = raw.names if isinstance(raw, Columns) else [each for each in raw if isinstance(each, str)]
         budget.check("id", max(map(len, named), default=0))
-    gallery = context.benchmarks.gallery(spec)
-    spelling = Spelling(image_family(spec), gallery or ())
+    gallery = context.benchmarks.gallery(spec) or []
+    spelling = Spelling(image_family(spec), gallery)
     try:
         columns = raw if isinstance(raw, Columns) else Columns.of_lists(raw, by_turn=by_turn)
     except (TypeError, ValueError):
@@ -241,7 +239,8 @@ def read_rankings(
         columns = CarefulRankings(section, by_turn, spelling, context.findings).columns(raw)
     if budget is not None:
         check_images(columns, budget)
-    changed = spelling.changes(columns.image_ids if gallery is None else columns.outside(id_array(gallery)))
+    outside = np.flatnonzero(columns.in_gallery(id_array(gallery)) < 0)
+    changed = spelling.changes(columns.images.take(int32_array(outside)).to_pylist())
     return columns.respelled([changed.get(each, each) for each in columns.image_ids]) if changed else columns
 
 
@@ -276,7 +275,7 @@ def parse(document: Mapping[str, Any], context: ReaderContext) -> UncheckedFile 
         return None
     if not is_version(document, findings):
         return None
-    note_unknown_keys(document, _KEYS, findings)
+    note_unknown(document, _KEYS, findings)
     spec = read_benchmark(document, context)
     if spec is None and (inferred := context.benchmarks.inferred(document.get("rankings"))):
         spec = context.benchmarks.spec(inferred)
@@ -323,7 +322,7 @@ def _method(document: Mapping[str, Any], context: ReaderContext) -> Method | Non
         findings.add("bad-metadata", message, fix=_METHOD_FIX)
         return None
     fields = Method.model_fields
-    _note_unknown(raw, fields, "method.{}: there is no such field.", "method", findings)
+    note_unknown(raw, fields, findings, "method.{}: there is no such field.", "method")
     try:
         method = Method.model_validate({key: value for key, value in raw.items() if key in fields})
     except ValidationError as error:
@@ -366,13 +365,11 @@ def is_version(document: Mapping[str, Any], findings: Findings) -> bool:
     return _version(document, "format_version", FORMAT_VERSION, what, (fix, fix), findings) is not None
 
 
-def note_unknown_keys(document: Mapping[str, Any], keys: Iterable[str], findings: Findings) -> None:
-    """Note keys of the top level that do not exist."""
-    _note_unknown(document, keys, 'the top level has no key "{}".', "keys", findings)
+_NO_KEY = 'the top level has no key "{}".'
 
 
-def _note_unknown(
-    given: Iterable[str], names: Iterable[str], words: str, cause: str, findings: Findings
+def note_unknown(
+    given: Iterable[str], names: Iterable[str], findings: Findings, words: str = _NO_KEY, cause: str = "keys"
 ) -> None:
     """Note names that do not exist: a hostile file has a hundred thousand, so that five are looked at."""
     unknown, cause = [name for name in given if name not in names], f"{cause}, unknown"

@@ -191,24 +191,11 @@ class Columns(Mapping[str, Any]):
             self._looked_up = gallery, numbers(found, null=-1)
         return self._looked_up[1]
 
-    def outside(self, gallery: pa.Array) -> list[str]:
-        """Those of `images` that a gallery has not.
-
-        Args:
-            gallery: as in `in_gallery`.
-        """
-        found: list[str] = self.images.take(
-            int32_array(np.flatnonzero(self.in_gallery(gallery) < 0))
-        ).to_pylist()
-        return found
-
     def codes_of(self, ids: pa.Array) -> Codes:
         """Where each of some ids stands in `images`, -1 for a null and for one that no ranking holds.
 
-        The last answer is kept.
-
         Args:
-            ids: texts, shape (n,).
+            ids: texts, shape (n,); the answer to the last is kept.
         """
         import pyarrow.compute as pc
 

@@ -13,11 +13,22 @@ from pydantic import BaseModel, ValidationError
 
 from cir_metrics.errors import CirError
 from submissions.formats import unpacked
-from submissions.formats.content import MAX_BYTES, Budget, OverBudgetError, Source, means_rank_file
+from submissions.formats.content import (
+    FOOTER,
+    JSON,
+    LOOKED_AT,
+    MAX_BYTES,
+    Budget,
+    OverBudgetError,
+    Source,
+    kind_of,
+    means_transcript,
+)
+from submissions.formats.lines import QUERY
 from submissions.formats.native import parse_json
 from submissions.formats.parquet import is_text, read_table
 from submissions.rank_file.findings import Findings, json_type, shown
-from submissions.rank_file.model import PARQUET
+from submissions.rank_file.model import BUNDLE, PARQUET, RANK_FILE
 from submissions.transcripts.transcript import (
     FORMAT,
     Round,
@@ -31,6 +42,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _HEAD = 2**16
+_FORMAT = re.compile(rb'"format"\s*:\s*"([^"]{1,80})"')
 _HEADER = f'start with the line  {{{{"format": "{FORMAT}", "version": 1, "benchmark": ...}}}}'
 _COLUMNS = f"write the columns {', '.join(Round.model_fields)}, as cir multiround does"
 _AGAIN = "play the dialogues with  cir multiround  or  cir play  , which write it"
@@ -98,7 +110,7 @@ def parse_transcript(file: Source, findings: Findings, *, max_bytes: int = MAX_B
     if not held.content or held.content.isspace():
         findings.add("malformed", "the file is empty.", fix=_AGAIN)
         return None
-    if means_rank_file(held.content):
+    if _means_rank_file(held.content):
         findings.add("wrong-kind", "it is a rank file, not a transcript of dialogues.", fix=_OF_RANK_FILES)
         return None
     reader = _TranscriptReader(findings, held.budget)
@@ -109,6 +121,17 @@ def parse_transcript(file: Source, findings: Findings, *, max_bytes: int = MAX_B
     except OverBudgetError as error:
         findings.add("too-large", str(error), fix=error.fix, cause="budget", depth=50)
     return None
+
+
+def _means_rank_file(content: bytes) -> bool:
+    """Whether a content says that it is a rank file, in one of the formats that say so."""
+    if means_transcript(content, content):
+        return False
+    kind = kind_of(content)
+    if kind == PARQUET:
+        return QUERY.encode() in content[-FOOTER:]
+    said = _FORMAT.search(content[:LOOKED_AT])
+    return kind != JSON or (said is not None and said[1] in (RANK_FILE.encode(), BUNDLE.encode()))
 
 
 class _TranscriptReader:

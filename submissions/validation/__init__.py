@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cir_datasets.rows import id_array
+from cir_datasets.rows import id_array, list_lengths
 from submissions.formats import Parsed, parse_file
 from submissions.formats.content import MAX_BYTES
 from submissions.formats.native import UncheckedFile
@@ -347,7 +347,10 @@ def note_ranked_gallery(
         return
     lists = len(columns.lengths)
     turns = np.array(benchmark.column("num_turns")) if benchmark.multi_turn else 1
-    excused = lists + max(lists, int((benchmark.num_positives * turns).sum()))
+    name = "ground_truth_ids" if benchmark.multi_turn else "positive_image_ids"
+    targets = benchmark.places(name)
+    num_targets = list_lengths(benchmark.table.column(name) if targets is None else targets)
+    excused = lists + max(lists, int((num_targets * turns).sum()))
     free = used - int(np.searchsorted(np.cumsum(np.sort(counts[counts > 0])), excused, side="right"))
     # Any list that holds what was ranked leaves out less: where even this much says nothing, no card is read.
     if places - excused < _PLACES or _chance(size, used, free) >= _BOUND:
