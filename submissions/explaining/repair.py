@@ -191,7 +191,7 @@ def _cleaned(
             continue
         places = Places(answers, benchmark, asked)
         strange = strange_places(places.columns, asked, image_family(benchmark.spec))
-        reference = places.reference & bool(asked.removed)
+        reference = places.reference & asked.removes
         outsider = ~reference & (False if strange is None else strange)
         gone = reference | outsider | places.again
         kinds = zip(_KINDS, (reference, outsider, gone & ~reference & ~outsider), strict=True)

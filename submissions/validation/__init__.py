@@ -312,14 +312,7 @@ def strange_places(columns: Columns, asked: AskedLists, family: str) -> NDArray[
 def _with_references(
     columns: Columns, asked: AskedLists, owners: NDArray[np.int64], wanted: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Rankings that hold the reference of their turn, where it is to be removed.
-
-    Args:
-        columns: the answers.
-        asked: what they have to be.
-        owners: whose each ranking is, shape (n_rankings,).
-        wanted: how many rankings are asked of each name, shape (n_names,).
-    """
+    """Rankings that hold the reference of their turn, where it is to be removed."""
     if asked.references is None or not asked.removes:
         return np.zeros(len(owners), dtype=np.bool_)
     starts = asked.references.starts(columns.names)
