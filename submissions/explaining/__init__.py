@@ -16,6 +16,7 @@ import numpy as np
 
 from cir_datasets.prepared import is_here
 from cir_datasets.registry import benchmark_ids
+from cir_datasets.registry.suites import suite, suite_ids
 from cir_datasets.rows.benchmark import Benchmark
 from cir_metrics.sums import UNLISTED
 from submissions.explaining.explanation import Explanation, Rankings
@@ -32,6 +33,7 @@ from submissions.rank_file.owners import held_by, known_list, owners_of_images, 
 from submissions.validation import check_rankings, report_of
 
 if TYPE_CHECKING:
+    from cir_datasets.registry import BenchmarkSpec
     from submissions.formats import Parsed
     from submissions.formats.content import Source
     from submissions.formats.native import UncheckedFile
@@ -79,10 +81,10 @@ def explain(
             counted += _counted(answering, findings, benchmarks)
             parsed.benchmark = parsed.benchmark if parsed.suite else answering.spec.id
     first = {part.benchmark: part.readings for part in counted if part.section == SECTIONS[0]}
-    suite, whole = parsed.suite, tuple[FileReading, ...]()
-    if suite is not None and list(first) == list(suite.benchmarks):
-        whole = tuple(of_suite(suite, list(first.values())))
-    numbers = [(part.readings, same_queries(benchmarks.spec(part.benchmark))) for part in counted]
+    whole: tuple[FileReading, ...] = ()
+    if parsed.suite is not None and list(first) == list(parsed.suite.benchmarks):
+        whole = tuple(of_suite(parsed.suite, list(first.values())))
+    numbers = [(part.readings, _printed_for(benchmarks.spec(part.benchmark))) for part in counted]
     return Explanation(
         file=parsed.findings.file,
         format=next((unchecked.format for unchecked, _ in parsed.files if unchecked is not None), ""),
@@ -94,6 +96,14 @@ def explain(
         readings=whole,
         near=near_rows([*numbers, (whole, [parsed.benchmark or ""])]),
     )
+
+
+def _printed_for(spec: BenchmarkSpec) -> list[str]:
+    """The benchmarks whose published rows are looked at: of the same queries, or of another split."""
+    members = {member for name in suite_ids() for member in suite(name).benchmarks}
+    splits = [f"{spec.card.name}/{name}" for name in spec.card.configs]
+    # Members of a suite are its categories, and no splits of one thing.
+    return [*dict.fromkeys([*same_queries(spec), *([] if members & {*splits} else splits)])]
 
 
 def _read(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from datasets_publishers import write_circo, write_cirr, write_fashioniq
+from datasets_publishers import write_circo, write_cirr, write_fashioniq, write_template
 from shapes_dialogues import shapes_dialogue
 
 import cir_datasets
@@ -32,6 +32,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         write_fashioniq(tmp_path / "data", category, "val")
     write_circo(tmp_path / "data", "val")
     write_cirr(tmp_path / "data", "val")
+    write_template(tmp_path / "data", "zerosight")
     return tmp_path / "data"
 
 
@@ -63,8 +64,9 @@ def fashioniq_items(lists: dict[str, list[str]]) -> Any:
         ("circo/val", "circo-server", circo),
         ("cirr/val", "cirr-server", cirr_subset),
         ("fashioniq/shirt_val", "fashioniq", fashioniq_items),
+        ("zerosight/test", "zerosight", dict),
     ],
-    ids=["circo", "cirr", "fashioniq"],
+    ids=["circo", "cirr", "fashioniq", "zerosight"],
 )
 def test_files_that_name_no_benchmark_are_told_by_their_queries(
     benchmark: str, form: str, made: Callable[[dict[str, list[str]]], Any], home: Path

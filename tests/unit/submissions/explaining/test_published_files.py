@@ -54,3 +54,13 @@ def test_pic2word_on_cirr_scores_as_a_plain_loop_does_with_the_reference_and_wit
         for reading in rankings.readings
     }
     assert found == {"kept": [15.21, 44.53, 58.10, 81.56], "removed": [21.12, 47.07, 59.53, 81.56]}
+
+
+def test_rows_of_the_split_that_papers_print_stand_beside_a_file_for_another() -> None:
+    near = submissions.explain(FILES / "pic2word_on_cirr.val.json").near
+    assert near
+    for row in near:
+        assert (row.benchmark, row.reading) == ("cirr/test1", "reference kept")
+        assert row.difference <= 2
+        assert row.source
+        assert row.protocol
