@@ -17,6 +17,8 @@ from .evaluator.datasets import image_dataset as image_dataset
 from .evaluator.datasets import query_dataset as query_dataset
 from .explaining import explain as explain
 from .explaining.explanation import Explanation as Explanation
+from .explaining.numbers import ExplainedNumbers as ExplainedNumbers
+from .explaining.numbers import explain_numbers as explain_numbers
 from .explaining.repair import Repaired as Repaired
 from .explaining.repair import repair as repair
 from .methods.registry import method_names as method_names

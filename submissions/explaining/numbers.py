@@ -1,0 +1,254 @@
+"""`explain_numbers`: what a row of a table says of its protocol, by rules that are data (`numbers.yaml`).
+
+Every verdict is one of three: the numbers fit a protocol, do not fit it, or it cannot be told. Numbers
+that fit prove nothing: another protocol may give the same.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import textwrap
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from typing import Any
+
+from cir_datasets.common.yaml import own_yaml
+from cir_datasets.registry import members_of, spec
+from cir_metrics.catalogue import parse_metric
+from cir_metrics.errors import CallError
+from cir_metrics.sums import exact_mean
+
+UNTOLD = "cannot be told"
+_SPELLINGS = {
+    r"r|recall": "recall",
+    r"rs|r_?s|r_?sub(set)?|recall_?s(ub(set)?)?": "recall_subset",
+    r"map": "map",
+}
+"""Patterns of what tables call a metric, by its printed name."""
+_DEVIATIONS = 4
+"""Standard deviations of a mean over the queries that a random order may be off."""
+_ABOVE_CHANCE = 3
+"""How many times chance a number is at least where its ratio to another says something."""
+_PRINTED = 0.00005
+"""Half of the last digit of a printed percentage, as a fraction."""
+_WIDTH = 100
+_NONE = ("", "-", ".", "..", "...")
+
+Values = dict[str, float]
+
+
+@dataclass(frozen=True)
+class ProtocolVerdict:
+    """What the numbers say of one protocol.
+
+    Args:
+        rule: the rule's name.
+        protocol: in words.
+        verdict: `fits`, `does not fit` or `cannot be told`.
+        why: what was measured.
+        evidence: what the rule rests on.
+    """
+
+    rule: str
+    protocol: str
+    verdict: str
+    why: str
+    evidence: str
+
+
+@dataclass(frozen=True)
+class ExplainedNumbers:
+    """What a row of a table says.
+
+    Args:
+        benchmark: id of the benchmark or suite.
+        read_as: `percent` or `fractions`.
+        values: fractions by printed metric.
+        verdicts: one a protocol.
+    """
+
+    benchmark: str
+    read_as: str
+    values: dict[str, float]
+    verdicts: tuple[ProtocolVerdict, ...]
+
+    def text(self) -> str:
+        """What a terminal shows."""
+        numbers = ", ".join(f"{name} {100 * value:.2f}" for name, value in self.values.items())
+        lines = [f"{self.benchmark}, read as {self.read_as}; in per cent: {numbers}", ""]
+        width = max(len(each.verdict) for each in self.verdicts)
+        lines += [f"{each.verdict:<{width}}  {each.protocol}: {each.why}" for each in self.verdicts]
+        rules = dict.fromkeys((each.rule, each.evidence) for each in self.verdicts if each.verdict != UNTOLD)
+        lines += ["", *(textwrap.fill(f"{rule}: {evidence}", _WIDTH) for rule, evidence in rules)]
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as JSON values."""
+        return asdict(self)
+
+
+def explain_numbers(values: str | Mapping[str, float | str], benchmark: str) -> ExplainedNumbers:
+    """Say of each protocol whether a row's numbers fit it.
+
+    Args:
+        values: by metric a number, or a text such as `R@1=0.8,R@5=-,R@10=39.8`. Metrics are R@K, Rs@K and
+            mAP@K in the spellings of tables. A number above 1, or a `%` behind one, makes all percentages.
+        benchmark: id of the benchmark or suite that the table is of.
+
+    Returns:
+        A verdict a protocol, with what was measured and what the rule rests on.
+
+    Raises:
+        CallError: a metric or number cannot be read, or all may be fractions as well as percentages.
+        UnknownNameError: there is no such benchmark or suite.
+
+    Example:
+        >>> found = explain_numbers("R@1=0.8,R@10=39.8", "cirr/val")
+        >>> [(each.protocol, each.verdict) for each in found.verdicts if each.rule == "reference"]
+        [('the reference stays in the gallery', 'fits'), ('the reference is taken out', 'does not fit')]
+    """
+    chances = _Chances(benchmark)
+    written = dict(_pairs(values)) if isinstance(values, str) else dict(values)
+    read: dict[str, float] = {}
+    percent = False
+    for name, value in written.items():
+        text = str(value).strip()
+        if text in _NONE:
+            continue
+        number, percent = text.removesuffix("%").strip(), percent or text.endswith("%")
+        if not re.fullmatch(r"\d+(\.\d*)?|\.\d+|\d(\.\d+)?e-\d+", number) or float(number) > 100:
+            raise CallError(f"{name}={text}: not a number from 0 to 100. Fix: write it as 39.8 or as 0.398.")
+        read[_metric(str(name))] = float(number)
+    if not read:
+        raise CallError("there is no number. Fix: write, for example, R@1=0.8,R@10=39.8")
+    percent = percent or max(read.values()) > 1
+    if not percent and all(_near_chance(name, value, chances) for name, value in read.items()):
+        raise CallError(
+            "the numbers may be fractions, or percentages near chance. Fix: write a % behind one of them, or "
+            "percentages above 1."
+        )
+    if percent:
+        read = {name: value / 100 for name, value in read.items()}
+    verdicts = []
+    for rule in own_yaml("submissions", "explaining/numbers.yaml"):
+        if rule.get("only", benchmark.partition("/")[0]) != benchmark.partition("/")[0]:
+            continue
+        state, why = _MEASURES[rule["measure"]](read, rule, chances)
+        for said in rule["protocols"]:
+            verdict = said.get(state, UNTOLD)
+            verdicts.append(ProtocolVerdict(rule["rule"], said["protocol"], verdict, why, rule["evidence"]))
+    return ExplainedNumbers(benchmark, "percent" if percent else "fractions", read, tuple(verdicts))
+
+
+def _pairs(text: str) -> list[tuple[str, str]]:
+    found = [part.partition("=") for part in text.split(",") if part.strip()]
+    wrong = next((name for name, sign, _ in found if not sign), None)
+    if wrong is not None:
+        raise CallError(f"{wrong.strip()!r} has no number. Fix: write METRIC=NUMBER, such as R@10=39.8")
+    return [(name.strip(), value) for name, _, value in found]
+
+
+def _metric(name: str) -> str:
+    """The printed name of a metric as a table spells it."""
+    family, _, cutoff = name.strip().casefold().replace("mean ", "").partition("@")
+    printed = next((own for known, own in _SPELLINGS.items() if re.fullmatch(known, family.strip())), None)
+    if printed is None or not re.fullmatch(r"[1-9]\d{0,3}", cutoff.strip()):
+        raise CallError(f"no rule reads {name!r}. Fix: use R@K, Rs@K (Recall_subset) or mAP@K.")
+    return f"{printed}@{int(cutoff)}"
+
+
+class _Chances:
+    """Recalls of a random order by the sizes on the cards; of a suite their means."""
+
+    def __init__(self, benchmark: str) -> None:
+        self.configs = [(spec(member), spec(member).config) for member in members_of(benchmark)]
+
+    def of(self, metric: str) -> tuple[float, float] | None:
+        """What is expected, and its standard deviation; None where a size is not known, or of a mAP."""
+        name, k = parse_metric(metric)
+        sizes = []
+        for each, config in self.configs:
+            size = config.gallery and config.gallery - (config.reference == "removed")
+            if name != "recall_at_k" or each.card.gallery == "per_query":
+                size = config.subset and name == "recall_subset" and config.subset - 1
+            sizes.append((size or 0, config.queries or 0))
+        if k is None or not all(size and queries for size, queries in sizes):
+            return None
+        shares = [min(k / size, 1) for size, _ in sizes]
+        variances = [share * (1 - share) / queries for share, (_, queries) in zip(shares, sizes, strict=True)]
+        return exact_mean(shares), math.sqrt(math.fsum(variances)) / len(sizes)
+
+
+def _near_chance(metric: str, value: float, chances: _Chances) -> bool:
+    """Whether a number may be a percentage of a random order; one without known chance may."""
+    chance = chances.of(metric)
+    return chance is None or 0.5 <= value / 100 / chance[0] <= 2
+
+
+Measured = tuple[str, str]
+"""The state, a key of the rule's protocols, and what was measured."""
+
+
+def _ratio(values: Values, rule: Mapping[str, Any], chances: _Chances) -> Measured:
+    one, other = rule["of"]
+    if one not in values or not values.get(other):
+        return "", f"needs {one} and {other}"
+    chance = chances.of(other)
+    if chance is not None and values[other] < _ABOVE_CHANCE * chance[0]:
+        return "", f"{other} is less than {_ABOVE_CHANCE} times chance, where ratios say nothing"
+    ratio = values[one] / values[other]
+    state = "below" if ratio < rule["limit"] else "above"
+    return state, f"{one} is {ratio:.3f} of {other}, {state} {rule['limit']}"
+
+
+def _chance(values: Values, rule: Mapping[str, Any], chances: _Chances) -> Measured:
+    states, said = set(), []
+    for metric, value in values.items():
+        chance = chances.of(metric) if metric.startswith(f"{rule['of']}@") else None
+        if chance is not None:
+            margin = _DEVIATIONS * chance[1] + _PRINTED
+            near = abs(value - chance[0]) <= margin
+            states.add("at" if near else "below" if value < chance[0] else "above")
+            said.append(f"{metric} {100 * value:.2f} against {100 * chance[0]:.2f}")
+    if not states:
+        return "", f"needs a {rule['of']}, and the sizes of the benchmark"
+    return next(each for each in ("below", "above", "at") if each in states), "; ".join(said)
+
+
+def _order(values: Values, rule: Mapping[str, Any], chances: _Chances) -> Measured:
+    pairs = 0
+    for family in rule["of"]:
+        listed = sorted(
+            (int(name.partition("@")[2]), name) for name in values if name.startswith(f"{family}@")
+        )
+        for (_, one), (_, other) in pairwise(listed):
+            if values[one] > values[other]:
+                return "violated", f"{one} is above {other}"
+            pairs += 1
+    return ("kept", "none falls with K") if pairs else ("", "needs two recalls")
+
+
+def _within(values: Values, rule: Mapping[str, Any], chances: _Chances) -> Measured:
+    outer, inner = rule["of"]
+    both = [k for k in range(1, 6) if {f"{outer}@{k}", f"{inner}@{k}"} <= values.keys()]
+    for k in both:
+        if values[f"{outer}@{k}"] > values[f"{inner}@{k}"] + _PRINTED:
+            return "violated", f"{outer}@{k} is above {inner}@{k}, whose lists hold fewer rivals"
+    return (
+        ("kept", f"no {outer} is above its {inner}") if both else ("", f"needs {outer} and {inner} at one K")
+    )
+
+
+def _nothing(*_: object) -> Measured:
+    return "", "recalls over these are too alike"
+
+
+_MEASURES: dict[str, Callable[[Values, Mapping[str, Any], _Chances], Measured]] = {
+    "ratio": _ratio,
+    "chance": _chance,
+    "order": _order,
+    "within": _within,
+    "nothing": _nothing,
+}
