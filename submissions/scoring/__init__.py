@@ -147,7 +147,7 @@ def score_checked(
         errors = unexcused(checked)
     blocking = [finding for finding in errors if not (allow_missing and finding.code in _FORGIVEN)]
     if blocking or read is None:
-        forgivable = all(finding.code in _FORGIVEN for finding in errors)
+        forgivable = read is not None and all(finding.code in _FORGIVEN for finding in errors)
         hint = " --allow-missing counts what is missing as misses." if forgivable else ""
         raise RefusedError(f"{checked.file} cannot be scored.{hint}", checked)
     if isinstance(read, RankFile):

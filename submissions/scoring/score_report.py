@@ -265,7 +265,8 @@ class ScoreReport:
             names = ", ".join(self.missing_metrics)
             notes.append(
                 f"not in the file, so not scored: {names}; this score cannot be submitted. "
-                'Fix: join the CIRR server\'s two files with "cir convert RECALL SUBSET --to native".'
+                "Fix: join the CIRR server's two files with \"cir convert RECALL SUBSET --benchmark "
+                f'{self.benchmark} --to native", plain lists with "cir rank --lists --subset-lists".'
             )
         return notes
 

@@ -163,7 +163,8 @@ def _fuse_runs(
         label = labels[[bool(run.rankings) for run in runs].index(False)]
         raise FusionError(
             f"{label} ranks the subsets only. "
-            "Fix: join the CIRR server's two files with  cir convert RECALL SUBSET --to native"
+            "Fix: join the CIRR server's two files with  "
+            f"cir convert RECALL SUBSET --benchmark {benchmark.id} --to native"
         )
     _check_same_queries(labels, [run.rankings for run in runs], "")
     subsets = [run.subset_rankings for run in runs if run.subset_rankings is not None]

@@ -9,6 +9,7 @@ import submissions_worlds as worlds
 
 import cir_datasets
 import submissions
+from submissions import RefusedError
 from submissions.formats import servers
 
 CIRR, CIRCLED = worlds.cirr("val"), worlds.circled()
@@ -44,6 +45,9 @@ def test_sessions_are_lists_of_lists_or_a_list_a_turn() -> None:
     (finding,) = submissions.validate(json.dumps(by_turn).encode(), CIRCLED).errors
     assert (finding.code, finding.query) == ("missing-turn", "s1")
     assert 'no key "s1#2"' in finding.message
+    with pytest.raises(RefusedError) as caught:
+        submissions.score(json.dumps(by_turn).encode(), CIRCLED)
+    assert "--allow-missing" not in str(caught.value)  # which would be refused as well: nothing was read
     by_turn["s1"] = by_session["s1"]
     (finding,) = submissions.validate(json.dumps(by_turn).encode(), CIRCLED).errors
     assert finding.code == "bad-type"

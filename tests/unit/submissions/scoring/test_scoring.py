@@ -176,6 +176,7 @@ def test_one_of_cirrs_two_files_is_scored_for_what_it_names() -> None:
     assert (report.main, report.complete, report.submittable) == (None, False, False)
     assert json.loads(json.dumps(report.to_dict()))["complete"] is False
     assert "not in the file, so not scored: recall_subset@1" in report.notes()[0]
+    assert "convert RECALL SUBSET --benchmark cirr/val --to native" in report.notes()[0]
 
     subset = {"version": "rc2", "metric": "recall_subset", **document["subset_rankings"]}
     report = score(subset, CIRR)
