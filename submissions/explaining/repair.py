@@ -49,7 +49,8 @@ class RepairedRun:
         lists: all lists.
         depth: images of the shortest list that is left.
         metrics: the board's metrics that can still be computed.
-        lost: the others, because the lists do not reach so deep, or because the file never held such lists.
+        lost: the others, because the lists do not reach so deep, the file never held such lists, or the
+            ground truth is withheld.
     """
 
     benchmark: str
@@ -89,7 +90,7 @@ class Repaired:
                 *([f"  not computable: {', '.join(run.lost)}"] if run.lost else []),
             ]
         if any(sum(run.taken.values()) for run in self.runs):
-            lines.append(f"{self.path}: marked as repaired; no board takes it, cir score does")
+            lines.append(f"{self.path}: marked as repaired, so that no board takes it")
         else:
             lines.append(f"{self.path}: as it was read; there was nothing to take out")
         return "\n".join([*lines, *(finding.text(str(self.path)) for finding in self.findings)])
@@ -167,11 +168,13 @@ def repair(
     written = write_bytes(made[0].content, out)
     done = []
     for run, (taken, changed) in zip(runs_of(answer), counts, strict=True):
-        kept, lost = computable(run, benchmarks.load(run.benchmark))
+        loaded = benchmarks.load(run.benchmark)
+        withheld = loaded.ground_truth_withheld
+        kept, lost = ([], loaded.spec.metrics) if withheld else computable(run, loaded)
         answers = [each for each in run.sections().values() if isinstance(each, Columns) and len(each)]
         depth, lists = int(answers[0].lengths.min()), sum(len(each.lengths) for each in answers)
         done.append(RepairedRun(run.benchmark, taken, changed, lists, depth, tuple(kept), lost))
-    left = unexcused(validate(answer, benchmarks, part=True, name=str(written)))
+    left = unexcused(validate(written, benchmarks))
     return Repaired(read.file, written, tuple(done), left)
 
 

@@ -182,6 +182,28 @@ def test_a_member_of_a_bundle_is_repaired_alone(tmp_path: Path) -> None:
         repair(written(document, tmp_path), tmp_path / "no", to="lines", benchmark=by_id)
 
 
+def test_where_the_truth_is_withheld_nothing_is_computable(tmp_path: Path) -> None:
+    hidden = worlds.cirr("test1")
+    document = json.loads(worlds.as_bytes(worlds.cirr_document(hidden)))
+    ranking = next(iter(document["rankings"].values()))
+    ranking.append(ranking[0])
+    done, found = mended(document, tmp_path, benchmark=hidden)
+    assert found["method"]["repaired"] == {"doubles": 1}
+    assert (done.runs[0].metrics, done.runs[0].lost) == ((), hidden.spec.metrics)
+
+
+def test_a_server_file_alone_is_said_to_lack_its_subsets(tmp_path: Path) -> None:
+    benchmark = worlds.cirr()
+    lists = json.loads(worlds.as_bytes(worlds.cirr_document(benchmark)))["rankings"]
+    path = written({"version": "rc2", "metric": "recall"} | lists, tmp_path)
+    done = repair(path, tmp_path / "out.json", benchmark=benchmark)
+    assert [finding.code for finding in done.findings] == ["missing-subset"]
+    next(iter(lists.values())).append("not-a-picture")
+    path = written({"version": "rc2", "metric": "recall"} | lists, tmp_path)
+    assert repair(path, tmp_path / "out.json", benchmark=benchmark).findings == ()
+    assert submissions.score(tmp_path / "out.json", benchmark).missing_metrics
+
+
 def test_what_cannot_be_read_is_not_repaired(tmp_path: Path) -> None:
     document = copy.deepcopy(RUN)
     document["rankings"]["shapes_val_00000"] = "val-000001"
