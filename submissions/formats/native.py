@@ -34,6 +34,7 @@ _RANKING_BYTES = 2**22
 """A longer ranking is not plainly one: 1,000 images have paths of 4,000 bytes then."""
 _HEADER_BYTES = 2**16
 
+_NO_KEY = 'the top level has no key "{}".'
 _KEYS = ("format", "format_version", "benchmark", "benchmark_version", "method", *SECTIONS)
 
 
@@ -310,15 +311,14 @@ def _method(document: Mapping[str, Any], context: ReaderContext) -> Method | Non
     """The method of a header, completed by the form where it names none; None with `bad-metadata`."""
     from pydantic import ValidationError
 
-    findings, raw = context.findings, document.get("method", {} if context.form else None)
-    if "name" in context.form and isinstance(raw, dict) and not raw.get("name"):
+    findings, named = context.findings, "name" in context.form
+    raw = document.get("method", {} if named else None)
+    if named and isinstance(raw, dict) and not raw.get("name"):
         raw = completed(raw, context.form)
-    elif "method" not in document:
-        message = 'the key "method" is missing; a board must say who answers.'
-        findings.add("bad-metadata", message, fix=_METHOD_FIX)
-        return None
     if not isinstance(raw, dict):
         message = f'"method" is {json_type(raw)}; it must be an object with a name.'
+        if "method" not in document:
+            message = 'the key "method" is missing; a board must say who answers.'
         findings.add("bad-metadata", message, fix=_METHOD_FIX)
         return None
     fields = Method.model_fields
@@ -363,9 +363,6 @@ def is_version(document: Mapping[str, Any], findings: Findings) -> bool:
     """Whether a document is of this version of the format, with a finding where it is not."""
     fix, what = f'write "format_version": {FORMAT_VERSION} and what it means', "the format read here"
     return _version(document, "format_version", FORMAT_VERSION, what, (fix, fix), findings) is not None
-
-
-_NO_KEY = 'the top level has no key "{}".'
 
 
 def note_unknown(

@@ -33,6 +33,7 @@ from submissions.rank_file.model import (
     CIRR_SERVER,
     FASHIONIQ,
     LISTS,
+    TURN,
     ZEROSIGHT,
     compact,
     turn_key,
@@ -87,8 +88,6 @@ CIRR_VERSION, CIRR_BYTES = "rc2", 5_000_000
 """What the CIRR server takes: the release, and bytes at most."""
 
 _REFERENCE, _CAPTIONS, _TARGET, _RANKING = "candidate", "captions", "target", "ranking"
-_MARK = turn_key("", 0)[:-1]
-"""Between a session and the number of its turn."""
 _DIGITS = 3
 """Of a turn's number at most."""
 _SHOWN = 4
@@ -296,12 +295,10 @@ def _parse_lists(
     document: Mapping[str, Any], context: ReaderContext, form: AskedForm
 ) -> UncheckedFile | None:
     spec = asked_benchmark(context, form)
+    answers: Mapping[str, Any] | None = document
     if spec is not None and form is _LISTS and spec.kind == "multi_turn" and any(map(_is_turn, document)):
-        joined = _by_session(document, context.findings)
-        if joined is None:
-            return None
-        document = joined
-    return None if spec is None else _unchecked(form, spec, document, context)
+        answers = _by_session(document, context.findings)
+    return None if spec is None or answers is None else _unchecked(form, spec, answers, context)
 
 
 def _holds_lists(document: Mapping[str, Any]) -> bool:
@@ -320,7 +317,7 @@ def _by_session(document: Mapping[str, Any], findings: Findings) -> Mapping[str,
             message = f"the key {shown(key)} names no turn of a session, where others do."
             findings.add("bad-type", message, query=key, fix="write SESSION#TURN everywhere, turns from 1")
             return None
-        session, _, number = key.rpartition(_MARK)
+        session, _, number = key.rpartition(TURN)
         sessions.setdefault(session, {})[int(number)] = ranking
     for session, turns in sessions.items():
         gone = next((number for number in range(1, len(turns) + 1) if number not in turns), None)
@@ -331,7 +328,7 @@ def _by_session(document: Mapping[str, Any], findings: Findings) -> Mapping[str,
 
 
 def _is_turn(key: object) -> bool:
-    session, mark, number = key.rpartition(_MARK) if isinstance(key, str) else ("", "", "")
+    session, mark, number = key.rpartition(TURN) if isinstance(key, str) else ("", "", "")
     return bool(session and mark) and number.isascii() and number.isdecimal() and len(number) <= _DIGITS
 
 
@@ -342,7 +339,7 @@ def _benchmark_of(document: Mapping[str, Any], benchmarks: Benchmarks, findings:
     """
     from cir_datasets.registry import benchmark_ids
 
-    sessions = {key.rpartition(_MARK)[0] if _is_turn(key) else key for key in document}
+    sessions = {key.rpartition(TURN)[0] if _is_turn(key) else key for key in document}
     counts = {len(document), len(sessions)}
     fit, unread = [], []
     for name in benchmark_ids():

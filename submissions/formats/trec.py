@@ -23,7 +23,7 @@ from submissions.formats.native import ReaderContext, UncheckedFile, read_rankin
 from submissions.rank_file.benchmarks import Spelling, image_family
 from submissions.rank_file.columns import Codes, Columns
 from submissions.rank_file.findings import MAX_EXAMPLES, Findings, shown
-from submissions.rank_file.model import TREC
+from submissions.rank_file.model import TREC, TURN, turn_key
 
 if TYPE_CHECKING:
     from cir_datasets.registry import BenchmarkSpec
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     Places = NDArray[np.int64]
 
 COLUMNS = 6
-TURN = "#"
-"""Between a session and the number of its turn."""
 SUBSET = "#subset"
 """Behind a query whose subset is ranked."""
 
@@ -138,7 +136,7 @@ def rankings_by_qid(rank_file: RankFile) -> Iterator[tuple[str, list[str]]]:
     """
     for query, answer in rank_file.rankings.items():
         if answer and not isinstance(answer[0], str):
-            yield from ((f"{query}{TURN}{turn}", ids) for turn, ids in enumerate(answer, start=1))
+            yield from ((turn_key(query, turn), ids) for turn, ids in enumerate(answer, start=1))
         elif query.endswith(SUBSET):
             raise unwritable(query, f"a run takes the ending {SUBSET} for a subset's ranking")
         else:
@@ -364,7 +362,7 @@ def _by_session(columns: Columns, findings: Findings, budget: Budget) -> Columns
         return None
     budget.spend("lists", sum(sessions.values()))
     # A turn that is left out has an empty ranking.
-    qids = [f"{session}{TURN}{turn}" for session, last in sessions.items() for turn in range(1, last + 1)]
+    qids = [turn_key(session, turn) for session, last in sessions.items() for turn in range(1, last + 1)]
     ends = np.cumsum([0, *sessions.values()])
     return columns.picked(qids, called=list(sessions), turn_offsets=ends)
 

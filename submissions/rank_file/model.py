@@ -400,6 +400,10 @@ def write_bytes(content: bytes, path: str | os.PathLike[str]) -> Path:
     return target
 
 
+TURN = "#"
+"""Between a session and the number of its turn."""
+
+
 def turn_key(session_id: str, turn: int) -> str:
     """What a turn is called where a query has its id: in messages, and where ties are broken.
 
@@ -411,4 +415,4 @@ def turn_key(session_id: str, turn: int) -> str:
         >>> turn_key("cirr_val_0000", 2)
         'cirr_val_0000#2'
     """
-    return f"{session_id}#{turn}"
+    return f"{session_id}{TURN}{turn}"

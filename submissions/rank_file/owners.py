@@ -14,13 +14,11 @@ from cir_datasets.prepared import last_prepared
 from cir_datasets.rows import read_table
 from cir_metrics.errors import CirError
 from cir_metrics.ids import spellings
-from submissions.rank_file.model import turn_key
+from submissions.rank_file.model import TURN
 
 if TYPE_CHECKING:
     from cir_datasets.registry import BenchmarkSpec
 
-_MARK = turn_key("", 0)[:-1]
-"""Between a session and the number of its turn."""
 _MANY = 30_000
 """Queries of a benchmark that are not read for a hint: it would cost more than the file itself."""
 
@@ -75,7 +73,7 @@ def held_by(
 
 def sessions_of(ids: Iterable[str]) -> set[str]:
     """Ids of queries or sessions, those of turns without the turn."""
-    return {each.rpartition(_MARK)[0] or each for each in ids}
+    return {each.rpartition(TURN)[0] or each for each in ids}
 
 
 def near_miss(given: str, known: Iterable[str]) -> str | None:
