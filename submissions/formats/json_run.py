@@ -17,7 +17,7 @@ import orjson
 
 from cir_datasets.rows import id_array
 from submissions.formats import odd_files, trec
-from submissions.formats.content import Budget, is_whole, kind_of, strings_in
+from submissions.formats.content import Budget, is_whole, kind_of
 from submissions.rank_file.benchmarks import Spelling, image_family
 from submissions.rank_file.columns import Columns
 from submissions.rank_file.findings import Findings, json_type, shown
@@ -94,12 +94,12 @@ class _ScoredRun:
     def __init__(self, method: str, budget: Budget) -> None:
         self.method, self.budget = method, budget
         self.qids: list[str] = []
-        self._images: dict[str, int] = {}
+        self.images: dict[str, int] = {}
         self._lengths, self._codes, self._scores = array("q"), array("i"), array("d")
         self._bytes = 0
 
     def take(self, qid: str, scores: Mapping[str, float]) -> None:
-        images = self._images
+        images = self.images
         self.budget.check("ids", len(scores))
         fresh = [image for image in scores if image not in images]
         self._bytes += sum(map(len, fresh))
@@ -115,9 +115,9 @@ class _ScoredRun:
         """By qid its images, the best first."""
         lengths, scores = np.array(self._lengths), np.frombuffer(self._scores)
         codes, offsets = np.frombuffer(self._codes, dtype=np.int32), np.concatenate([[0], np.cumsum(lengths)])
-        columns = Columns(self.qids, codes, offsets, id_array(list(self._images)))
-        if changed := spelling.changes(list(self._images)):
-            columns = columns.respelled([changed.get(image, image) for image in self._images])
+        columns = Columns(self.qids, codes, offsets, id_array(list(self.images)))
+        if changed := spelling.changes(list(self.images)):
+            columns = columns.respelled([changed.get(image, image) for image in self.images])
         owners = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
         best = trec.best_first(scores, owners, columns.codes, self.qids, columns.image_ids)
         return Columns(self.qids, columns.codes[best], offsets, columns.images)
@@ -130,24 +130,16 @@ def _plain(content: bytes, budget: Budget) -> _ScoredRun | None:
 
     if b"\\" in content or not content.isascii():
         return None
-    objects, scored = Decoder(dict[str, Raw]), Decoder(dict[str, float])
+    scored = Decoder(dict[str, float])
+    run, strings = _ScoredRun("", budget), 0
     try:
-        parts, strings, method = objects.decode(content), 0, ""
-        if _META in parts:
-            meta = orjson.loads(memoryview(parts.pop(_META)))
-            (subset,) = parts.values()
-            (split,) = objects.decode(subset).values()
-            parts, strings, method = objects.decode(split), strings_in(meta) + 3, str(meta["model_name"])
-        run = _ScoredRun(method, budget)
-        for qid, raw in parts.items():
+        for qid, raw in Decoder(dict[str, Raw]).decode(content).items():
             scores = scored.decode(raw)
-            if not (qid and all(scores)):
-                return None
             run.take(qid, scores)
             strings += 1 + len(scores)
-    except (MsgspecError, RecursionError, LookupError, TypeError, ValueError):
+    except (MsgspecError, RecursionError):
         return None  # Something is odd: what, is said by those who look closer.
-    return run if is_whole(content, strings) else None
+    return run if is_whole(content, strings) and "" not in run.images else None
 
 
 def _careful(content: bytes, findings: Findings, budget: Budget) -> _ScoredRun | None:
@@ -157,15 +149,13 @@ def _careful(content: bytes, findings: Findings, budget: Budget) -> _ScoredRun |
         return None
     method = ""
     if _META in document:
-        meta = document.pop(_META)
-        method = str(meta.get("model_name") or "") if isinstance(meta, Mapping) else ""
-        splits = [each for each in document.values() if isinstance(each, Mapping)]
-        runs = [run for each in splits for run in each.values() if isinstance(run, Mapping)]
-        if len(runs) != 1 or len(splits) != len(document):
+        meta, splits = document.pop(_META), list(document.values())
+        runs = [run for each in splits if isinstance(each, dict) for run in each.values()]
+        if len(splits) != 1 or len(runs) != 1 or not isinstance(runs[0], dict):
             what = f"it holds the predictions of {len(runs)} splits; one is read."
             findings.add("wrong-format", what, fix=_ONE_RUN)
             return None
-        (document,) = runs
+        document, method = runs[0], str(meta.get("model_name") or "") if isinstance(meta, dict) else ""
     run = _ScoredRun(method, budget)
     for qid, scores in document.items():
         if not isinstance(scores, Mapping):
