@@ -110,17 +110,18 @@ def explain_numbers(values: str | Mapping[str, float | str], benchmark: str) -> 
         [('the reference stays in the gallery', 'fits'), ('the reference is taken out', 'does not fit')]
     """
     chances = _Chances(benchmark)
-    written = dict(_pairs(values)) if isinstance(values, str) else dict(values)
     read: dict[str, float] = {}
     percent = False
-    for name, value in written.items():
-        text = str(value).strip()
+    for name, value in _pairs(values) if isinstance(values, str) else values.items():
+        metric, text = _metric(str(name)), str(value).strip()
+        if metric in read:
+            raise CallError(f"{name}={text}: {metric} is there already. Fix: leave one of them out.")
         if text in _NONE:
             continue
         number, percent = text.removesuffix("%").strip(), percent or text.endswith("%")
         if not re.fullmatch(r"\d+(\.\d*)?|\.\d+|\d(\.\d+)?e-\d+", number) or float(number) > 100:
             raise CallError(f"{name}={text}: not a number from 0 to 100. Fix: write it as 39.8 or as 0.398.")
-        read[_metric(str(name))] = float(number)
+        read[metric] = float(number)
     if not read:
         raise CallError("there is no number. Fix: write, for example, R@1=0.8,R@10=39.8")
     percent = percent or max(read.values()) > 1

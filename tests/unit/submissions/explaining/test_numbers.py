@@ -84,6 +84,7 @@ def test_what_was_read_is_said(values: object, read_as: str, value: float) -> No
         ("R=39.8", "cirr/val", "'R'"),
         ("nDCG@10=39.8", "cirr/val", "nDCG@10"),
         ("R@10=-", "cirr/val", "no number"),
+        ("R@10=39.8,Recall@10=41", "cirr/val", "recall@10 is there already"),
     ],
 )
 def test_what_cannot_be_read_is_refused(values: str, benchmark: str, what: str) -> None:
