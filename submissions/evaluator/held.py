@@ -31,6 +31,8 @@ class EpochRows:
         self._batches: list[Any] = []
         self._ids: list[str] | None = None
         self._count = 0
+        self.scored = False
+        """Whether scores were ranked here, so that what became of references is known."""
         self.by_position = False
         """Whether the rows of `whole` came without ids, in the benchmark's order."""
 

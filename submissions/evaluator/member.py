@@ -71,6 +71,9 @@ class MemberRanker:
         self._keys = list(self._turns)
         self._depth = board_depth(benchmark).used
         self._places: TurnPlaces | None = None
+        self._whole: list[
+            str
+        ] = []  # The images that `_places` is of, as they were given, where none is missing.
         self.reset()
 
     def reset(self) -> None:
@@ -79,7 +82,6 @@ class MemberRanker:
         self.images = EpochRows("images", self._names)
         self.lists = EpochRows("ranked_ids", self._names)
         self.second = EpochRows("subset_ids", self._names)
-        self._scored = False
 
     @property
     def held(self) -> tuple[EpochRows, EpochRows, EpochRows, EpochRows]:
@@ -107,15 +109,18 @@ class MemberRanker:
         keys, queries = self.queries.whole(self._keys)
         ids, images = self.images.whole(list(self.benchmark.gallery or ()))
         notes = self._order_notes(self.queries, self.images)
-        ids = self._spelled(ids)
-        left_out = [
-            *self._missing(keys, self._keys, "queries"),
-            *self._missing(ids, self.benchmark.gallery, "images"),
-        ]
-        if not left_out:
-            own_gallery(ids, self.benchmark, self._names)
+        left_out, given = self._missing(keys, self._keys, "queries"), ids
+        if self._places is not None and given == self._whole:
+            ids, gone = self._places.ids, []  # As in the epoch before.
+        else:
+            ids = self._spelled(given)
+            gone = self._missing(ids, self.benchmark.gallery, "images")
+            if not gone:
+                own_gallery(ids, self.benchmark, self._names)
+        left_out += gone
         benchmark = self._part(keys, ids) if left_out else self.benchmark
         places = self._placed(ids, benchmark)
+        self._whole = [] if gone else given
         numbers = as_numbers(keys, self._keys)
         with exact_products():
             first, second = ranked(self._blocks(queries, images, keys, ids), places, numbers, self._depth)
@@ -174,6 +179,7 @@ class MemberRanker:
         """Where all turns' images stand among those given; kept until other images are."""
         if self._places is not None and self._places.ids == ids:
             return self._places
+        self._whole = []
         gallery = Candidates(benchmark, ids)
         first, second = first_ranking(benchmark.spec), second_on_board(benchmark.spec)
         self._places = TurnPlaces(
@@ -233,7 +239,7 @@ class MemberRanker:
         self.lists.add(_named(first, ids), query_ids)
         if second is not None:
             self.second.add(_named(second, ids), query_ids)
-        self._scored = True
+        self.lists.scored = True
 
     def _of_lists(self) -> tuple[Benchmark, RankFile, list[str]]:
         keys, lists = self.lists.whole(self._keys)
@@ -243,7 +249,7 @@ class MemberRanker:
         if any(of_each(len(self.second))):
             given["subset_lists"] = dict(zip(*self.second.whole(self._keys), strict=True))
         name: str | Method = "Evaluator"
-        if any(of_each(self._scored)) and self._holds_references(keys, lists):
+        if any(of_each(self.lists.scored)) and self._holds_references(keys, lists):
             name = self.method("Evaluator", None)
         answer = ranked_by_lists(benchmark, given, self._names, method=name, k=None)
         return benchmark, answer, [*self._order_notes(self.lists), *left_out]

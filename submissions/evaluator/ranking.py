@@ -68,11 +68,18 @@ class Products:
         """See the class."""
         self._images, self.each, self.dimensions = images, each, int(images.shape[1])
         self._longest = float(_lengths(images).max())
+        self._held: Any = None  # One block's scores: each is done with before the next is made.
 
     def block(self, queries: Any, each: int = 1) -> Block:
         """The scores of some queries, shape (queries * each, dimensions)."""
         rows, columns = len(queries) // each, len(self._images) // self.each
-        scores = queries @ self._images.T
+        if self._held is None or len(self._held) < len(queries):
+            shape = (len(queries), len(self._images))
+            whole = isinstance(queries, np.ndarray)
+            self._held = np.empty(shape, queries.dtype) if whole else queries.new_empty(shape)
+        scores = self._held[: len(queries)]
+        multiply = np.matmul if isinstance(queries, np.ndarray) else sys.modules["torch"].mm
+        multiply(queries, self._images.T, out=scores)
         if each > 1 or self.each > 1:
             shaped = scores.reshape(rows, each, columns, self.each)
             scores = shaped.max(3).max(1) if isinstance(scores, np.ndarray) else shaped.amax((1, 3))

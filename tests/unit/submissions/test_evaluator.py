@@ -94,6 +94,13 @@ def test_batches_come_in_any_order_and_repeats_count_once() -> None:
     for rows in ([3, 1], [0, 2, 4], [5, 3]):
         evaluator.update(queries=QUERIES[rows], query_ids=[KEYS[row] for row in rows])
     assert evaluator.compute() == expected
+    turned = {"images": VECTORS[::-1], "image_ids": IMAGES[::-1]}
+    for kept in (turned, {"scores": np.ones((6, 60)), "image_ids": IMAGES}, turned, turned):
+        # Another list between two epochs changes nothing of them.
+        given = {"queries": QUERIES} if "images" in kept else {}
+        values = evaluator(**kept, **given, query_ids=KEYS)
+        assert (values == expected) == ("images" in kept)
+    assert evaluator.compute() == expected
     assert evaluator.notes == ()
     assert evaluator.compute() == expected
     assert evaluator.best().step == 1
