@@ -127,7 +127,7 @@ def _arrays(
     from cir_datasets.rows.benchmark import second_ranking
     from cir_datasets.rows.right import right_answers
     from submissions.rank_file.benchmarks import board_depth
-    from submissions.scoring import as_columns
+    from submissions.rank_file.model import as_columns
 
     benchmark, names = evidence.benchmark, evidence.query_ids
     columns = as_columns(rank_file.rankings, by_turn=benchmark.multi_turn or rounds is not None)

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import orjson
 from pydantic import (
@@ -31,6 +31,9 @@ from cir_datasets.common.terminal import counted
 from cir_metrics.catalogue import Declared
 from submissions.errors import SubmissionError
 from submissions.rank_file import texts
+
+if TYPE_CHECKING:
+    from submissions.rank_file.columns import Columns
 
 RANK_FILE = "cir-rank-file"
 """What a native rank file says under "format"."""
@@ -398,6 +401,24 @@ def write_bytes(content: bytes, path: str | os.PathLike[str]) -> Path:
     except OSError as error:
         raise SubmissionError(f"{target}: cannot be written: {error.strerror or error}.") from error
     return target
+
+
+def as_columns(rankings: Mapping[str, Any], *, by_turn: bool = False) -> Columns:
+    """Rankings as columns, whatever they are held in.
+
+    Raises:
+        SubmissionError: an id is not text.
+    """
+    from submissions.rank_file.columns import Columns
+
+    if isinstance(rankings, Columns):
+        return rankings
+    try:
+        return Columns.of_lists(rankings, by_turn=by_turn)
+    except (TypeError, ValueError) as error:
+        raise SubmissionError(
+            f"the rankings hold what is not text: {error}. Fix: use strings as ids."
+        ) from error
 
 
 TURN = "#"

@@ -35,12 +35,11 @@ from cir_metrics.evaluation import (
     parse_wanted,
 )
 from cir_metrics.sums import UNLISTED
-from submissions.errors import SubmissionError
 from submissions.formats.content import MAX_BYTES
 from submissions.rank_file.benchmarks import Benchmarks, board_depth
 from submissions.rank_file.columns import Codes, Columns
 from submissions.rank_file.findings import REPAIRED, RefusedError, ValidationReport, evident_gallery
-from submissions.rank_file.model import CIRR_SERVER, RankFile
+from submissions.rank_file.model import CIRR_SERVER, RankFile, as_columns
 from submissions.rank_file.texts import is_oracle
 from submissions.scoring.evidence import Evidence
 from submissions.scoring.score_report import ScoreReport, main_value, signatures
@@ -389,22 +388,6 @@ def _references_held(
     wanted = np.full(len(columns.lengths), -1, dtype=np.int32)
     wanted[rankings[answered]] = columns.codes_of(references)[answered]
     return int(columns.holding(wanted).sum()), len(answered)
-
-
-def as_columns(rankings: Mapping[str, Any], *, by_turn: bool = False) -> Columns:
-    """Rankings as columns, whatever they are held in.
-
-    Raises:
-        SubmissionError: an id is not text.
-    """
-    if isinstance(rankings, Columns):
-        return rankings
-    try:
-        return Columns.of_lists(rankings, by_turn=by_turn)
-    except (TypeError, ValueError) as error:
-        raise SubmissionError(
-            f"the rankings hold what is not text: {error}. Fix: use strings as ids."
-        ) from error
 
 
 def _positions(columns: Columns, benchmark: Benchmark) -> NDArray[np.int64]:
