@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from cir_datasets.registry.suites import find_suite
+from cir_datasets.rows.benchmark import second_on_board
+from cir_metrics.catalogue import METRICS
 from submissions.errors import MethodError
 from submissions.evaluator.member import MemberRanker, Similarity
 from submissions.evaluator.processes import of_each
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
 _KINDS = {"vectors": "queries= and images=", "scores": "scores=", "ranked_ids": "ranked_ids="}
 """What a batch may hold, one of these."""
 
+_ARGUMENTS = {"lists": "ranked_ids", "subset_lists": "subset_ids"}
+"""What `rank_file_from_lists` calls these arguments, and what `update` does."""
+
 
 @dataclass(frozen=True)
 class Best:
@@ -39,7 +44,7 @@ class Best:
         step: the step's number.
         rankings: the rank file or bundle of that step.
         notes: what a reader of its numbers must know.
-        whole: whether all queries and images were there.
+        whole: whether all queries, images and second rankings were there.
     """
 
     metric: str
@@ -97,25 +102,24 @@ class Evaluator:
             raise MethodError(f"similarity={similarity!r}. Fix: pass 'cosine', 'dot' or a function.")
         if over_vectors not in ("max", "mean"):
             raise MethodError(f"over_vectors={over_vectors!r}. Fix: pass 'max' or 'mean'.")
+        self._further = () if metrics is None else parse_further(metric_names(metrics))
+        self._names = None if metrics is None else [entry.name for entry in self._further]
+        ranks_second = metrics is None or any(METRICS[entry.module].reads_subset for entry in self._further)
         self._suite = find_suite(benchmark) if isinstance(benchmark, str) else None
         asked = (benchmark,) if self._suite is None else self._suite.benchmarks
-        names = [Names(member=_short(self._suite, str(each))) if self._suite else Names() for each in asked]
-        self._members = {
-            loaded.id: MemberRanker(
+        self._members: dict[str, MemberRanker] = {}
+        for name in asked:
+            loaded = _loaded(name, data_dir)
+            self._members[loaded.id] = MemberRanker(
                 loaded,
-                own,
+                Names(options=_ARGUMENTS, member=_short(self._suite, loaded.id) if self._suite else ""),
                 similarity=similarity,
                 over_vectors=over_vectors,
                 partial=partial,
                 block_size=block_size,
+                ranks_second=ranks_second,
             )
-            for own, loaded in zip(names, (_loaded(each, data_dir) for each in asked), strict=True)
-        }
         self.id: str = next(iter(self._members)) if self._suite is None else self._suite.id
-        self._names = (
-            None if metrics is None else [each.name for each in parse_further(metric_names(metrics))]
-        )
-        self._further = () if metrics is None else parse_further(metric_names(metrics))
         self._report: ScoreReport | None = None
         self._values: dict[str, float] | None = None
         self._best: dict[str, Best] = {}
@@ -147,7 +151,8 @@ class Evaluator:
             image_ids: id of each image's row, or of each column of `scores`; None: the gallery's order.
             scores: shape (queries, images), higher is better, over the whole gallery.
             ranked_ids: of each query its image ids, best first.
-            subset_ids: of each query the images of its second list (CIRR's six), best first.
+            subset_ids: of each query the images of its second list (CIRR's six), best first; where `metrics`
+                names one that reads it, or `ranked_ids` hold too few of them.
             member: of a suite the category, such as `dress`.
 
         Raises:
@@ -197,6 +202,8 @@ class Evaluator:
         whole = all(answered[0] is own.benchmark for answered, own in zip(answers, own_ones, strict=True))
         if not whole:
             warnings.warn(" ".join(self.notes), stacklevel=2)
+        # Without second rankings no board takes the file, though some metrics do not read them.
+        whole &= all(found.subset_rankings or not second_on_board(own.spec) for own, found, _ in answers)
         self._values = self._flat(self._report)
         self._step = self._step + 1 if step is None else step
         for metric, value in self._values.items():
@@ -261,7 +268,10 @@ class Evaluator:
         best = self.best(metric)
         runs = runs_of(best.rankings)
         if not best.whole:
-            raise MethodError(f"step {best.step} holds a part of {self.id} only. Fix: evaluate all of it.")
+            raise MethodError(
+                f"step {best.step} holds a part of {self.id} only. Fix: evaluate all of it, "
+                "second lists too (subset_ids=) where it has them."
+            )
         fields = method.to_dict() if isinstance(method, Method) else method
         described = Method.model_validate({"name": fields} if isinstance(fields, str) else fields)
         notes = " ".join(each for each in (described.notes, *best.notes, self._chosen(best)) if each)
@@ -290,6 +300,50 @@ class Evaluator:
                 if f"{prefix}/{name}" == wanted:
                     return part.signature_text(name)
         raise MethodError(f"{metric}: the last evaluation has no such number. Fix: call compute() first.")
+
+    def beside(
+        self, text: str | Path | RankFile | RankBundle, image: str | Path | RankFile | RankBundle
+    ) -> dict[str, float]:
+        """What the last numbers are made of: queries by which single modality solves them.
+
+        Args:
+            text: rank file of a method that reads the text alone.
+            image: of one that sees the reference image alone.
+
+        Returns:
+            By name the share and our number of each group of `submissions.beside`, both as fractions with the
+            ends of their intervals: `shapes/val/recall@10/neither`, `shapes/val/recall@10/neither/low` and
+            `high`; `shapes/val/recall@10/neither/share`, `share_low` and `share_high` likewise. A group
+            without queries has its share alone.
+
+        Raises:
+            MethodError: nothing was computed yet.
+            ComparisonError: the three answer different questions.
+            CallError: queries are missing, or no metric is a hit.
+        """
+        from submissions.comparison.beside import beside
+        from submissions.report import full_report
+        from submissions.scoring import score
+
+        if self._report is None:
+            raise MethodError(f"{self.id}: nothing was computed yet. Fix: call compute() first.")
+        names = [entry.name for entry in self._further]
+        answered = None if self._suite else self._members[self.id].benchmark
+        others = (score(file, answered, metrics=names) for file in (text, image))
+        split = beside(full_report(self._report), *others)
+        values: dict[str, float] = {}
+        parts = self._parts()[1:] if split.members else self._parts()
+        for (prefix, _), member in zip(parts, split.members or (split,), strict=True):
+            for key, grouping in member.groupings.items():
+                before, _, metric = key.partition(":")
+                if before != "beside" or (self._names is not None and metric not in self._names):
+                    continue
+                for group in grouping.groups:
+                    for name, value in group.values.items():
+                        ending = "" if name == metric else f"/{name.replace(' ', '_')}"
+                        if value is not None:
+                            values[f"{prefix}/{metric}/{group.key}{ending}"] = value
+        return values
 
     def _take(self, own: MemberRanker, given: Mapping[str, Any]) -> None:
         """Hand a batch to a member."""

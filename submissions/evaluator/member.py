@@ -51,6 +51,7 @@ class MemberRanker:
         over_vectors: likewise.
         partial: likewise.
         block_size: likewise.
+        ranks_second: whether a metric that is wanted reads second rankings; then lists have to hold them.
     """
 
     def __init__(
@@ -62,8 +63,10 @@ class MemberRanker:
         over_vectors: str,
         partial: bool,
         block_size: int | None,
+        ranks_second: bool,
     ) -> None:
         """See the class."""
+        self._ranks_second = ranks_second
         self.benchmark, self._names, self._partial = benchmark, names, partial
         self._similarity, self._over, self._block = similarity, over_vectors, block_size or BLOCK
         self._rows = benchmark.rows()
@@ -251,7 +254,10 @@ class MemberRanker:
         name: str | Method = "Evaluator"
         if any(of_each(self.lists.scored)) and self._holds_references(keys, lists):
             name = self.method("Evaluator", None)
-        answer = ranked_by_lists(benchmark, given, self._names, method=name, k=None)
+        wants_second = self._ranks_second or "subset_lists" in given
+        answer = ranked_by_lists(
+            benchmark, given, self._names, method=name, k=None, ranks_second=wants_second
+        )
         return benchmark, answer, [*self._order_notes(self.lists), *left_out]
 
     def _holds_references(self, keys: Sequence[str], lists: Sequence[Sequence[str]]) -> bool:

@@ -86,6 +86,7 @@ def ranked_by_lists(
     *,
     method: str | Method,
     k: int | None,
+    ranks_second: bool = True,
 ) -> RankFile:
     """What `rank_file_from_lists` does for one benchmark.
 
@@ -95,6 +96,7 @@ def ranked_by_lists(
         names: what messages call these.
         method: as for `rank_file_from_lists`.
         k: likewise.
+        ranks_second: whether a second ranking is wanted where the benchmark asks for one.
     """
     benchmark = loaded_benchmark(benchmark)
     rows, turns = rows_and_turns(benchmark)
@@ -116,7 +118,7 @@ def ranked_by_lists(
         names,
     )
     whole = {key: _ranking(by_key[key], key, "lists", task) for key in task.keys}
-    second = _second_rankings(given.get("subset_lists"), whole, task)
+    second = _second_rankings(given.get("subset_lists"), whole, task) if ranks_second else {}
     ranked = {
         key: _checked(found, turns[key], task, listed=images is not None) for key, found in whole.items()
     }

@@ -91,6 +91,38 @@ def test_rankings_are_taken_as_a_rank_file_takes_them() -> None:
     }
 
 
+def test_lists_without_second_ones_have_the_metrics_of_the_first(tmp_path: Path) -> None:
+    firsts = [[image for image in IMAGES if image not in SECOND.images(row)] for row in BENCHMARK.rows()]
+    evaluator = submissions.Evaluator(BENCHMARK, metrics=["recall@10"])
+    values = evaluator(ranked_ids=[images[:60] for images in firsts])
+    assert values == {f"{BENCHMARK.id}/recall@10": 0}
+    with pytest.raises(MethodError, match="subset_ids="):
+        evaluator.write(tmp_path / "best.json", method="Ours", metric="recall@10")
+    with pytest.raises(MethodError, match="add subset_ids"):
+        submissions.Evaluator(BENCHMARK)(ranked_ids=[images[:60] for images in firsts])
+
+
+def test_the_numbers_are_split_by_which_modality_solves_a_query() -> None:
+    ours, text, image = (
+        submissions.rank_file_from_scores(BENCHMARK, draws, method=name, by_position=True)
+        for name, draws in zip(("Ours", "Text", "Image"), DRAWN.random((3, *SCORES.shape)), strict=True)
+    )
+    evaluator = submissions.Evaluator(BENCHMARK, metrics=["recall@10", "map@5"])
+    with pytest.raises(MethodError, match="compute"):
+        evaluator.beside(text, image)
+    evaluator.update(ranked_ids=list(ours.rankings.values()), subset_ids=list(ours.subset_rankings.values()))
+    evaluator.compute()
+    split = evaluator.beside(text, image)
+    report, *others = (submissions.score(one, BENCHMARK) for one in (ours, text, image))
+    groups = submissions.beside(submissions.full_report(report), *others).groupings["beside:recall@10"].groups
+    name = f"{BENCHMARK.id}/recall@10"
+    assert {key.removeprefix(f"{name}/").partition("/")[0] for key in split} == {one.key for one in groups}
+    for group in groups:
+        assert split[f"{name}/{group.key}/share"] == group.values["share"]
+        assert split[f"{name}/{group.key}/share_high"] == group.values["share high"]
+        assert split.get(f"{name}/{group.key}") == group.values["recall@10"]
+
+
 @pytest.mark.parametrize("holder", ["numpy", "torch"])
 @pytest.mark.parametrize("over", ["max", "mean"])
 def test_several_vectors_are_compared_pair_by_pair(over: Any, holder: str) -> None:
