@@ -71,7 +71,7 @@ def explain(
     """
     if isinstance(file, str | os.PathLike | bytes) and is_transcript(file):
         return _of_transcript(file, benchmark, max_bytes, name)
-    benchmarks, parsed = _read(file, benchmark, max_bytes, name)
+    benchmarks, parsed = read_any(file, benchmark, max_bytes=max_bytes, name=name)
     ids: dict[str, int] = {}
     counted: list[Rankings] = []
     for unchecked, findings in parsed.files:
@@ -106,10 +106,10 @@ def _printed_for(spec: BenchmarkSpec) -> list[str]:
     return [*dict.fromkeys([*same_queries(spec), *([] if members & {*splits} else splits)])]
 
 
-def _read(
-    file: FileLike, benchmark: BenchmarkLike, max_bytes: int, name: str | None
+def read_any(
+    file: FileLike, benchmark: BenchmarkLike, *, max_bytes: int = MAX_BYTES, name: str | None = None
 ) -> tuple[Benchmarks, Parsed]:
-    """A file as far as it can be read, by whichever benchmark reads it."""
+    """A file as far as it can be read, by whichever benchmark reads it; the arguments are `explain`'s."""
 
     def reading(by: BenchmarkLike) -> tuple[Benchmarks, Parsed]:
         benchmarks = Benchmarks(by)

@@ -95,46 +95,43 @@ class Explanation:
         return {**asdict(replace(self, report=None)), "report": self.report.to_dict()}  # type: ignore[arg-type]
 
     def text(self) -> str:
-        """One screen: what was counted, the numbers in per cent, and published rows that come near."""
-        return _screen(self)
-
-
-def _screen(explanation: Explanation) -> str:
-    """An explanation as a terminal shows it: at most 100 characters wide, and about 40 lines long."""
-    report, parts = explanation.report, explanation.rankings
-    if not parts:
-        return report.text()
-    found = Counter[str]()
-    for each in report.findings:
-        found[each.code] += each.count
-    said = [f"{code} {count:,}" for code, count in found.items()] or ["no finding"]
-    judged = f"{'valid' if report.ok else 'refused'}: {', '.join(said)}"
-    lines = [f"{printable(explanation.file)}: a {explanation.format} file, {judged}"]
-    lines += _labelled("answers", _answers(explanation))
-    if len(parts) > _PARTS:
-        heads = ["", *(name.replace("_", " ") for name in _TOLD)]
-        rows = [[part.benchmark, *(f"{part.counts[name]:,}" for name in _TOLD)] for part in parts]
-        table = aligned([heads, *rows], right=range(1, len(heads)))
-        lines += [f"  {line}" for line in table.splitlines()]
-    for part in parts:
-        lines += [part.benchmark] if len(parts) > 1 else []
-        lines += _facts(part) if len(parts) <= _PARTS else []
-        if part.withheld:
-            lines += _labelled("numbers", f"none: the ground truth of {part.benchmark} is not public")
-        lines += _numbers(part.readings)
-    if explanation.readings:
-        lines += ["", f"{explanation.benchmark}, mean over the members", *_numbers(explanation.readings)]
-    if any(reading.at_least for part in parts for reading in part.readings):
-        lines += ["  >= the least that it can be: lists of the file end before it"]
-    if any(part.readings for part in parts):
-        lines += ["", "Published rows that come near" if explanation.near else "No published row comes near"]
-    for row in explanation.near:
-        values = ", ".join(f"{metric} {text}" for metric, text in row.values.items())
-        near = f"  {row.method}, {row.benchmark}: {values}; {row.difference:.2f} points from: {row.reading}"
-        lines += textwrap.wrap(near, _WIDTH, subsequent_indent="    ")
-        claimed = f"    {row.source}. {row.protocol}"
-        lines += textwrap.wrap(claimed, _WIDTH, subsequent_indent="    ", max_lines=2, placeholder=" ...")
-    return "\n".join(lines)
+        """One screen, 100 characters wide: counts, numbers in per cent, and published rows that come near."""
+        report, parts = self.report, self.rankings
+        if not parts:
+            return report.text()
+        found = Counter[str]()
+        for each in report.findings:
+            found[each.code] += each.count
+        said = [f"{code} {count:,}" for code, count in found.items()] or ["no finding"]
+        judged = f"{'valid' if report.ok else 'refused'}: {', '.join(said)}"
+        lines = [f"{printable(self.file)}: a {self.format} file, {judged}"]
+        lines += _labelled("answers", _answers(self))
+        if len(parts) > _PARTS:
+            heads = ["", *(name.replace("_", " ") for name in _TOLD)]
+            rows = [[part.benchmark, *(f"{part.counts[name]:,}" for name in _TOLD)] for part in parts]
+            table = aligned([heads, *rows], right=range(1, len(heads)))
+            lines += [f"  {line}" for line in table.splitlines()]
+        for part in parts:
+            lines += [part.benchmark] if len(parts) > 1 else []
+            lines += _facts(part) if len(parts) <= _PARTS else []
+            if part.withheld:
+                lines += _labelled("numbers", f"none: the ground truth of {part.benchmark} is not public")
+            lines += _numbers(part.readings)
+        if self.readings:
+            lines += ["", f"{self.benchmark}, mean over the members", *_numbers(self.readings)]
+        if any(reading.at_least for part in parts for reading in part.readings):
+            lines += ["  >= the least that it can be: lists of the file end before it"]
+        if any(part.readings for part in parts):
+            lines += ["", "Published rows that come near" if self.near else "No published row comes near."]
+        for row in self.near:
+            values = ", ".join(f"{metric} {text}" for metric, text in row.values.items())
+            near = (
+                f"  {row.method}, {row.benchmark}: {values}; {row.difference:.2f} points from: {row.reading}"
+            )
+            lines += textwrap.wrap(near, _WIDTH, subsequent_indent="    ")
+            claimed = f"    {row.source}. {row.protocol}"
+            lines += textwrap.wrap(claimed, _WIDTH, subsequent_indent="    ", max_lines=2, placeholder=" ...")
+        return "\n".join(lines)
 
 
 def _labelled(label: str, text: str) -> list[str]:

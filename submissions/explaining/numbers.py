@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 import re
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from itertools import pairwise
-from typing import Any
+from itertools import pairwise, product
+from typing import Any, NamedTuple
 
 from cir_datasets.common.yaml import own_yaml
 from cir_datasets.registry import members_of, spec
@@ -34,9 +34,8 @@ _ABOVE_CHANCE = 3
 _PRINTED = 0.00005
 """Half of the last digit of a printed percentage, as a fraction."""
 _WIDTH = 100
+_VERDICT = len(UNTOLD) + 2
 _NONE = ("", "-", ".", "..", "...")
-
-Values = dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -49,6 +48,7 @@ class ProtocolVerdict:
         verdict: `fits`, `does not fit` or `cannot be told`.
         why: what was measured.
         evidence: what the rule rests on.
+        needs: numbers that the rule reads and that are not there; empty where it was asked.
     """
 
     rule: str
@@ -56,6 +56,7 @@ class ProtocolVerdict:
     verdict: str
     why: str
     evidence: str
+    needs: str = ""
 
 
 @dataclass(frozen=True)
@@ -78,10 +79,16 @@ class ExplainedNumbers:
         """What a terminal shows."""
         numbers = ", ".join(f"{name} {100 * value:.2f}" for name, value in self.values.items())
         lines = [f"{self.benchmark}, read as {self.read_as}; in per cent: {numbers}", ""]
-        width = max(len(each.verdict) for each in self.verdicts)
-        lines += [f"{each.verdict:<{width}}  {each.protocol}: {each.why}" for each in self.verdicts]
-        rules = dict.fromkeys((each.rule, each.evidence) for each in self.verdicts if each.verdict != UNTOLD)
-        lines += ["", *(textwrap.fill(f"{rule}: {evidence}", _WIDTH) for rule, evidence in rules)]
+        asked = [each for each in self.verdicts if not each.needs]
+        asked.sort(key=lambda each: each.verdict == UNTOLD)
+        for each in asked:
+            said = f"{each.verdict:<{_VERDICT}}{each.protocol}: {each.why}"
+            lines += textwrap.wrap(said, _WIDTH, subsequent_indent=" " * _VERDICT)
+        rules = dict.fromkeys(f"{each.rule}: {each.evidence}" for each in asked if each.verdict != UNTOLD)
+        lacking = dict.fromkeys(f"{each.rule} ({each.needs})" for each in self.verdicts if each.needs)
+        closing = [f"needs more numbers: {'; '.join(lacking)}"] if lacking else []
+        for block in ([*rules], closing):
+            lines += ["", *(textwrap.fill(line, _WIDTH) for line in block)] if block else []
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
@@ -132,14 +139,11 @@ def explain_numbers(values: str | Mapping[str, float | str], benchmark: str) -> 
         )
     if percent:
         read = {name: value / 100 for name, value in read.items()}
-    verdicts = []
+    verdicts: list[ProtocolVerdict] = []
     for rule in own_yaml("submissions", "explaining/numbers.yaml"):
         if rule.get("only", benchmark.partition("/")[0]) != benchmark.partition("/")[0]:
             continue
-        state, why = _MEASURES[rule["measure"]](read, rule, chances)
-        for said in rule["protocols"]:
-            verdict = said.get(state, UNTOLD)
-            verdicts.append(ProtocolVerdict(rule["rule"], said["protocol"], verdict, why, rule["evidence"]))
+        verdicts += _verdicts(rule, read, chances)
     return ExplainedNumbers(benchmark, "percent" if percent else "fractions", read, tuple(verdicts))
 
 
@@ -188,68 +192,63 @@ def _near_chance(metric: str, value: float, chances: _Chances) -> bool:
     return chance is None or 0.5 <= value / 100 / chance[0] <= 2
 
 
-Measured = tuple[str, str]
-"""The state, a key of the rule's protocols, and what was measured."""
+class _Measured(NamedTuple):
+    """How one number stands to another (`below`, `at`, `above`), and what words may name."""
+
+    state: str
+    one: str
+    other: str
+    value: float
+    against: float
 
 
-def _ratio(values: Values, rule: Mapping[str, Any], chances: _Chances) -> Measured:
-    one, other = rule["of"]
-    if one not in values or not values.get(other):
-        return "", f"needs {one} and {other}"
-    chance = chances.of(other)
-    if chance is not None and values[other] < _ABOVE_CHANCE * chance[0]:
-        return "", f"{other} is less than {_ABOVE_CHANCE} times chance, where ratios say nothing"
-    ratio = values[one] / values[other]
-    state = "below" if ratio < rule["limit"] else "above"
-    return state, f"{one} is {ratio:.3f} of {other}, {state} {rule['limit']}"
+def _verdicts(
+    rule: Mapping[str, Any], values: Mapping[str, float], chances: _Chances
+) -> Iterator[ProtocolVerdict]:
+    """What a rule says of each of its protocols; a comparison that excludes one is enough."""
+    compared = list(_compared(rule, values, chances))
+    needs = "" if compared else rule.get("needs", "")
+    said = [rule["says"].get(each.state, "").format(**each._asdict(), **rule) for each in compared]
+    why = f"needs {needs}" if needs else "; ".join(filter(None, said)) or rule["otherwise"]
+    for protocol in rule["protocols"]:
+        meant = {protocol.get(each.state, UNTOLD) for each in compared} or {UNTOLD}
+        verdict = next(word for word in ("does not fit", UNTOLD, "fits") if word in meant)
+        yield ProtocolVerdict(rule["rule"], protocol["protocol"], verdict, why, rule["evidence"], needs)
 
 
-def _chance(values: Values, rule: Mapping[str, Any], chances: _Chances) -> Measured:
-    states, said = set(), []
-    for metric, value in values.items():
-        chance = chances.of(metric) if metric.startswith(f"{rule['of']}@") else None
-        if chance is not None:
-            margin = _DEVIATIONS * chance[1] + _PRINTED
-            near = abs(value - chance[0]) <= margin
-            states.add("at" if near else "below" if value < chance[0] else "above")
-            said.append(f"{metric} {100 * value:.2f} against {100 * chance[0]:.2f}")
-    if not states:
-        return "", f"needs a {rule['of']}, and the sizes of the benchmark"
-    return next(each for each in ("below", "above", "at") if each in states), "; ".join(said)
+def _compared(rule: Mapping[str, Any], values: Mapping[str, float], chances: _Chances) -> Iterator[_Measured]:
+    """What a rule compares of the numbers that are there."""
+    families, pairs = rule["of"], list[tuple[str, str]]()
+    names = {
+        family: [name for name in sorted(values, key=_cutoff) if name.startswith(f"{family}@")]
+        for family in families
+    }
+    match rule["compares"]:
+        case "ratio":
+            one, other = families
+            if one in values and values.get(other):
+                ratio, chance = values[one] / values[other], chances.of(other)
+                near = chance is not None and values[other] < _ABOVE_CHANCE * chance[0]
+                state = "near chance" if near else _state(ratio, rule["limit"])
+                yield _Measured(state, one, other, ratio, rule["limit"])
+        case "chance":
+            for name in names[families[0]]:
+                if (chance := chances.of(name)) is not None:
+                    state = _state(values[name], chance[0], _DEVIATIONS * chance[1] + _PRINTED)
+                    yield _Measured(state, name, "chance", 100 * values[name], 100 * chance[0])
+        case "cutoffs":
+            pairs = [pair for family in families for pair in pairwise(names[family])]
+        case "families":
+            pairs = [
+                (one, other) for one, other in product(*names.values()) if _cutoff(one) == _cutoff(other) <= 5
+            ]
+    for one, other in pairs:
+        yield _Measured(_state(values[one], values[other], _PRINTED), one, other, values[one], values[other])
 
 
-def _order(values: Values, rule: Mapping[str, Any], chances: _Chances) -> Measured:
-    pairs = 0
-    for family in rule["of"]:
-        listed = sorted(
-            (int(name.partition("@")[2]), name) for name in values if name.startswith(f"{family}@")
-        )
-        for (_, one), (_, other) in pairwise(listed):
-            if values[one] > values[other]:
-                return "violated", f"{one} is above {other}"
-            pairs += 1
-    return ("kept", "none falls with K") if pairs else ("", "needs two recalls")
+def _cutoff(name: str) -> int:
+    return int(name.partition("@")[2])
 
 
-def _within(values: Values, rule: Mapping[str, Any], chances: _Chances) -> Measured:
-    outer, inner = rule["of"]
-    both = [k for k in range(1, 6) if {f"{outer}@{k}", f"{inner}@{k}"} <= values.keys()]
-    for k in both:
-        if values[f"{outer}@{k}"] > values[f"{inner}@{k}"] + _PRINTED:
-            return "violated", f"{outer}@{k} is above {inner}@{k}, whose lists hold fewer rivals"
-    return (
-        ("kept", f"no {outer} is above its {inner}") if both else ("", f"needs {outer} and {inner} at one K")
-    )
-
-
-def _nothing(*_: object) -> Measured:
-    return "", "recalls over these are too alike"
-
-
-_MEASURES: dict[str, Callable[[Values, Mapping[str, Any], _Chances], Measured]] = {
-    "ratio": _ratio,
-    "chance": _chance,
-    "order": _order,
-    "within": _within,
-    "nothing": _nothing,
-}
+def _state(value: float, against: float, margin: float = 0) -> str:
+    return "at" if abs(value - against) <= margin else "below" if value < against else "above"

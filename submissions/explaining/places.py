@@ -35,7 +35,8 @@ class Places:
         rankings: the ranking of each query or turn, as `Benchmark.references` has them; -1 for none.
         references: by ranking the code of its reference: -1 where no ranking holds it, -2 where it has none.
         reference: marks where the reference of the place's own query or turn stands.
-        outside: marks images that the query does not rank.
+        strange: marks images that the query does not rank.
+        outside: these without the reference, where each query has a list of its own.
         again: marks images that stood further up in the same ranking.
     """
 
@@ -50,9 +51,9 @@ class Places:
         self.references[self.rankings[there]] = columns.codes_of(benchmark.references)[there]
         self.reference: BoolArray = columns.codes == self.references[self.owners]
         strange = strange_places(columns, asked, image_family(benchmark.spec))
-        self.outside: BoolArray = np.zeros_like(self.reference) if strange is None else strange
-        if asked.own is not None:  # Its lists may lack the reference because it is not to be ranked.
-            self.outside = self.outside & ~self.reference
+        self.strange: BoolArray = np.zeros_like(self.reference) if strange is None else strange
+        # A list of the query's own may lack the reference because it is not to be ranked.
+        self.outside = self.strange if asked.own is None else self.strange & ~self.reference
         self.again: BoolArray = np.ones_like(self.reference)
         self.again[np.unique(self.owners * len(columns.images) + columns.codes, return_index=True)[1]] = False
 

@@ -17,22 +17,22 @@ import numpy as np
 from cir_datasets.common.terminal import counted
 from cir_metrics.errors import CallError
 from submissions.errors import ConversionError
+from submissions.explaining import read_any
 from submissions.explaining.places import Places
-from submissions.formats import parse_file
-from submissions.rank_file.benchmarks import Benchmarks, image_family, queries
+from submissions.rank_file.benchmarks import queries
 from submissions.rank_file.columns import Columns
 from submissions.rank_file.findings import RefusedError
-from submissions.rank_file.model import NATIVE, SECTIONS, answer_of, runs_of, write_bytes
+from submissions.rank_file.model import NATIVE, answer_of, runs_of, write_bytes
 from submissions.scoring import computable
 from submissions.scoring.repaired import unexcused
 from submissions.transform.convert import convert
-from submissions.validation import report_of, strange_places, validate
+from submissions.validation import report_of, validate
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
-    from submissions.formats.native import UncheckedFile
     from submissions.rank_file.benchmarks import BenchmarkLike
     from submissions.rank_file.findings import Finding
+    from submissions.rank_file.model import RankFile
 
 _KINDS = ("references", "outsiders", "doubles")
 _DOUBLE = "duplicate-image"
@@ -118,7 +118,7 @@ def repair(
         path: a rank file or bundle in any format.
         out: where to write; a name in .gz is compressed. The input is never replaced.
         to: `native`, `lines` or `parquet`, the formats that can say that a file was repaired.
-        benchmark: what the file answers; needed where its format does not say it.
+        benchmark: what the file answers; None: what it says, else the one that has its queries.
         name: the method's name in what is written; default: the file's own, or else the file's name.
 
     Returns:
@@ -140,62 +140,46 @@ def repair(
     """
     if Path(path).resolve() == Path(out).resolve():
         raise CallError(f"{path} would be replaced. Fix: name another file with --out.")
-    benchmarks = Benchmarks(benchmark)
-    parsed = parse_file(path, benchmarks)
+    benchmarks, parsed = read_any(path, benchmark)
     read = report_of(parsed)
     if read.rank_file is None or any(finding.code != _DOUBLE for finding in read.errors):
         raise RefusedError(f"{read.file} cannot be read, so that nothing of it can be repaired.", read)
-    found, counts = [], []
-    for unchecked, findings in parsed.files:
-        if unchecked is None:
-            continue
-        loaded = benchmarks.load(unchecked.spec.id)
+    runs, told = [], []
+    for whole, (_, findings) in zip(runs_of(read.rank_file), parsed.files, strict=True):
+        loaded = benchmarks.load(whole.benchmark)
         known = {*loaded.query_ids, *loaded.left_out}
-        if any(not known.issuperset(getattr(unchecked, name) or ()) for name in SECTIONS):
+        if any(not known.issuperset(answers) for answers in whole.sections().values()):
             refused = validate(path, benchmarks, part=True)
             raise RefusedError(f"{read.file} answers queries that {loaded.id} does not have.", refused)
         # The reader of TREC runs leaves doubles out itself.
         doubles = sum(each.count for each in findings.listed() if each.code == _DOUBLE)
-        repaired, taken, changed = _cleaned(unchecked, loaded, doubles)
-        found.append(repaired.finished())
-        counts.append((taken, changed))
-    runs = [run for run in found if run is not None]
+        run, taken, changed = _cleaned(whole, loaded, doubles)
+        withheld = loaded.ground_truth_withheld
+        kept, lost = ([], loaded.spec.metrics) if withheld else computable(run, loaded)
+        answers = [each for each in run.sections().values() if isinstance(each, Columns) and len(each)]
+        depth, lists = int(answers[0].lengths.min()), sum(len(each.lengths) for each in answers)
+        runs.append(run)
+        told.append(RepairedRun(run.benchmark, taken, changed, lists, depth, tuple(kept), lost))
     answer = answer_of(runs[0].benchmark if parsed.suite is None else parsed.suite.id, runs)
     packed = str(out).lower().endswith(".gz")
     made = convert([answer.to_json()], to, benchmark=benchmark, name=name, compress=packed)
     if len(made) > 1:
         raise ConversionError(f"{path} is a bundle, which only native files hold. Fix: choose --to {NATIVE}.")
     written = write_bytes(made[0].content, out)
-    done = []
-    for run, (taken, changed) in zip(runs_of(answer), counts, strict=True):
-        loaded = benchmarks.load(run.benchmark)
-        withheld = loaded.ground_truth_withheld
-        kept, lost = ([], loaded.spec.metrics) if withheld else computable(run, loaded)
-        answers = [each for each in run.sections().values() if isinstance(each, Columns) and len(each)]
-        depth, lists = int(answers[0].lengths.min()), sum(len(each.lengths) for each in answers)
-        done.append(RepairedRun(run.benchmark, taken, changed, lists, depth, tuple(kept), lost))
-    left = unexcused(validate(written, benchmarks))
-    return Repaired(read.file, written, tuple(done), left)
+    return Repaired(read.file, written, tuple(told), unexcused(validate(written, benchmarks)))
 
 
-def _cleaned(
-    unchecked: UncheckedFile, benchmark: Benchmark, doubles: int
-) -> tuple[UncheckedFile, dict[str, int], int]:
+def _cleaned(run: RankFile, benchmark: Benchmark, doubles: int) -> tuple[RankFile, dict[str, int], int]:
     """A rank file without what may not stand in its lists, what was taken out, and of how many lists."""
-    method = unchecked.method
-    if method is None:
-        return unchecked, dict.fromkeys(_KINDS, 0), 0
-    taken, changed = Counter(dict.fromkeys(_KINDS, 0)), 0
-    taken["doubles"] += doubles
-    kept: dict[str, Any] = {}
+    method, changed, kept = run.method, 0, dict[str, Columns]()
+    taken = Counter({**dict.fromkeys(_KINDS, 0), "doubles": doubles})
     for asked in queries(benchmark, method.reference).asked:
-        answers: Columns | None = getattr(unchecked, asked.section)
-        if answers is None:
+        answers = getattr(run, asked.section)
+        if not isinstance(answers, Columns):
             continue
         places = Places(answers, benchmark, asked)
-        strange = strange_places(places.columns, asked, image_family(benchmark.spec))
         reference = places.reference & asked.removes
-        outsider = ~reference & (False if strange is None else strange)
+        outsider = ~reference & places.strange
         gone = reference | outsider | places.again
         kinds = zip(_KINDS, (reference, outsider, gone & ~reference & ~outsider), strict=True)
         taken.update({kind: int(marks.sum()) for kind, marks in kinds})
@@ -205,4 +189,5 @@ def _cleaned(
     said: dict[str, Any] = {"repaired": {kind: total[kind] for kind in _KINDS if total[kind]} or None}
     # What was declared kept is no longer there.
     said |= {"reference": "removed"} if taken["references"] and method.reference == "kept" else {}
-    return replace(unchecked, method=method.model_copy(update=said), **kept), dict(taken), changed
+    sections: dict[str, Any] = {"method": method.model_copy(update=said), **kept}
+    return replace(run, **sections), dict(taken), changed

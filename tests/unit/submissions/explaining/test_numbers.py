@@ -54,6 +54,22 @@ def test_each_rule_says_what_it_measures(values: str, benchmark: str, rule: str,
     assert verdicts(values, benchmark)[rule] == expected
 
 
+def test_the_text_tells_first_what_fits_and_last_what_is_lacking_and_json_all() -> None:
+    found = explain_numbers("R@1=15.21,R@10=58.10", "cirr/val")
+    head, said, _, lacking = found.text().split("\n\n")
+    # A verdict that is wrapped goes on behind blanks.
+    order = [
+        next(word for word in WORDS if line.startswith(word)) for line in said.split("\n") if line[0] != " "
+    ]
+    assert order == sorted(order, key="cannot be told".__eq__)
+    assert {*order} == {"fits", "does not fit", "cannot be told"}
+    assert all(f"{rule} (" in lacking for rule in ("subset-chance", "subset", "divisor"))
+    assert "needs" not in head + said
+    assert max(map(len, found.text().splitlines())) <= 100
+    needs = {each["rule"] for each in found.to_dict()["verdicts"] if each["needs"]}
+    assert needs == {"subset-chance", "subset", "divisor"}
+
+
 def test_rules_of_one_data_set_are_not_asked_elsewhere() -> None:
     assert "union" not in verdicts("R@10=39.8")
 

@@ -204,6 +204,15 @@ def test_a_server_file_alone_is_said_to_lack_its_subsets(tmp_path: Path) -> None
     assert submissions.score(tmp_path / "out.json", benchmark).missing_metrics
 
 
+def test_lists_that_name_no_benchmark_are_repaired_for_the_one_that_has_their_queries(tmp_path: Path) -> None:
+    lists = broken(("doubles",))["rankings"]
+    done = repair(written(lists, tmp_path), tmp_path / "out.json")
+    assert [(run.benchmark, run.taken["doubles"]) for run in done.runs] == [("shapes/val", 100)]
+    with pytest.raises(submissions.RefusedError) as caught:
+        repair(written({"a": ["x"], "b": ["y"]}, tmp_path), tmp_path / "out.json")
+    assert [finding.code for finding in caught.value.report.errors] == ["wrong-benchmark"]
+
+
 def test_what_cannot_be_read_is_not_repaired(tmp_path: Path) -> None:
     document = copy.deepcopy(RUN)
     document["rankings"]["shapes_val_00000"] = "val-000001"
