@@ -59,7 +59,8 @@ class Evaluator:
     """A benchmark's numbers from embeddings, scores or rankings in batches; made once, used each epoch.
 
     The numbers are those of `rank_file_from_embeddings` and `score`: gallery, reference, second lists, depth
-    and ties follow the benchmark's definition. Vectors stay where they are; only rankings leave the device.
+    and ties follow the benchmark's definition. Vectors stay where they are; only rankings leave the device,
+    and where several processes share the work, the vectors that they send each other.
 
     Args:
         benchmark: id of a benchmark or a suite, or a loaded benchmark.
@@ -350,17 +351,11 @@ class Evaluator:
         kinds = {"vectors" if name in ("queries", "images") else name for name in given} & set(_KINDS)
         if len(kinds) != 1:
             raise MethodError(f"update takes {', or '.join(_KINDS.values())}. Fix: leave the others out.")
-        query_ids, image_ids = given.get("query_ids"), given.get("image_ids")
-        if "queries" in given:
-            own.queries.add(given["queries"], query_ids, (2, 3))
-        if "images" in given:
-            own.images.add(given["images"], image_ids, (2, 3))
         if "scores" in given:
-            own.add_scores(given["scores"], query_ids, image_ids)
-        if "ranked_ids" in given:
-            own.lists.add(list(given["ranked_ids"]), query_ids)
-        if "subset_ids" in given:
-            own.second.add(list(given["subset_ids"]), query_ids)
+            own.add_scores(given["scores"], given.get("query_ids"), given.get("image_ids"))
+        for argument, rows in own.held.items():
+            if argument in given:
+                rows.add(given[argument], given.get(rows.ids_argument))
 
     def _member(self, name: str | None) -> MemberRanker:
         if self._suite is None:

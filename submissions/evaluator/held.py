@@ -20,14 +20,14 @@ class EpochRows:
     """The rows of one argument.
 
     Args:
-        argument: `queries`, `images` or `lists`.
+        argument: `queries`, `images`, `ranked_ids` or `subset_ids`.
         names: what messages call it.
     """
 
     def __init__(self, argument: str, names: Names) -> None:
         """Nothing is held yet."""
         self.argument, self._names = argument, names
-        self._ids_argument = "image_ids" if argument == "images" else "query_ids"
+        self.ids_argument = "image_ids" if argument == "images" else "query_ids"
         self._batches: list[Any] = []
         self._ids: list[str] | None = None
         self._count = 0
@@ -40,38 +40,35 @@ class EpochRows:
         """Number of rows, repeats among them."""
         return self._count
 
-    def add(self, rows: Any, ids: Sequence[str] | None, shapes: tuple[int, ...] = ()) -> None:
+    def add(self, rows: Any, ids: Sequence[str] | None) -> None:
         """Take a batch.
 
         Args:
-            rows: an array or a tensor, or a list.
+            rows: an array or a tensor, or of rankings a sequence.
             ids: id of each row; None: the rows go on in the benchmark's order.
-            shapes: how many axes the rows may have.
 
         Raises:
             MethodError: rows of another kind or shape; not one id a row; ids in some batches only.
         """
         called = self._names.of(self.argument)
-        if shapes:
-            rows = checked(rows, called, shapes)
-            width = None if not self._batches else tuple(self._batches[0].shape[1:])
-            if width not in (None, tuple(rows.shape[1:])):
+        if self.argument not in ("queries", "images"):
+            rows = list(rows)
+        else:
+            rows = checked(rows, called, (2, 3))
+            width = tuple(self._batches[0].shape[1:]) if self._batches else rows.shape[1:]
+            if width != tuple(rows.shape[1:]):
                 raise MethodError(
                     f"{called}: a batch of shape {tuple(rows.shape)} behind rows of shape {width}. "
                     "Fix: give all batches in one shape; reset() begins anew."
                 )
+        ids_called = self._names.of(self.ids_argument)
         if self._count and (ids is None) != (self._ids is None):
-            raise MethodError(
-                f"{self._names.of(self._ids_argument)}: given for some batches only. Fix: give ids with each."
-            )
+            raise MethodError(f"{ids_called}: given for some batches only. Fix: give ids with each.")
         if ids is not None:
-            named = given_ids(ids, self._names.of(self._ids_argument), "row")
+            named = given_ids(ids, ids_called, "row")
             if len(named) != len(rows):
-                raise MethodError(
-                    f"{self._names.of(self._ids_argument)}: {len(named)} ids for {len(rows)} rows. "
-                    "Fix: name each row."
-                )
-            self._ids = [] if self._ids is None else self._ids
+                raise MethodError(f"{ids_called}: {len(named)} ids for {len(rows)} rows. Fix: name each row.")
+            self._ids = self._ids or []
             self._ids += named
         self._batches.append(rows)
         self._count += len(rows)
@@ -94,21 +91,19 @@ class EpochRows:
         if named is None and len(rows) > len(known):
             raise MethodError(
                 f"{called}: {len(rows):,} rows without ids, where the benchmark has {len(known):,}. "
-                f"Fix: pass {self._ids_argument}=; or call reset() after each epoch."
+                f"Fix: pass {self.ids_argument}=; or call reset() after each epoch."
             )
         ids = list(known[: len(rows)]) if named is None else named
         first: dict[str, int] = {}
-        for place, each in enumerate(ids):
-            first.setdefault(each, place)
-        if len(first) == len(ids):
-            return ids, rows
-        again = [place for place, each in enumerate(ids) if first[each] != place]
-        for place in again:
-            if not _alike(rows[first[ids[place]]], rows[place]):
+        for place, row_id in enumerate(ids):
+            before = first.setdefault(row_id, place)
+            if before != place and not _alike(rows[before], rows[place]):
                 raise MethodError(
-                    f"{self._names.of(self.argument)}: {ids[place]!r} is there twice, with other values. "
+                    f"{called}: {row_id!r} is there twice, with other values. "
                     "Fix: call reset() after each epoch; give each id one row."
                 )
+        if len(first) == len(ids):
+            return ids, rows
         kept = list(first.values())
         return list(first), [rows[place] for place in kept] if isinstance(rows, list) else rows[kept]
 

@@ -30,7 +30,7 @@ from submissions.rank_file.model import Method, RankFile
 from submissions.running.describing import declaring_reference
 from submissions.running.own_arrays import is_tensor, numbers
 from submissions.running.own_embeddings import own_vectors
-from submissions.running.own_ids import Names, check_keys, described, given_ids, own_gallery
+from submissions.running.own_ids import Names, check_keys, described, given_ids, own_gallery, rows_and_turns
 from submissions.running.own_lists import ranked_by_lists
 from submissions.scoring.score_report import INCOMPLETE
 
@@ -69,69 +69,52 @@ class MemberRanker:
         self._ranks_second = ranks_second
         self.benchmark, self._names, self._partial = benchmark, names, partial
         self._similarity, self._over, self._block = similarity, over_vectors, block_size or BLOCK
-        self._rows = benchmark.rows()
-        self._turns = {turn.key: turn for row in self._rows for turn in turns_of(row)}
+        self._rows, self._turns = rows_and_turns(benchmark)
         self._keys = list(self._turns)
         self._depth = board_depth(benchmark).used
         self._places: TurnPlaces | None = None
-        self._whole: list[
-            str
-        ] = []  # The images that `_places` is of, as they were given, where none is missing.
+        # The images that `_places` is of, as they were given, where none is missing.
+        self._whole: list[str] = []
         self.reset()
 
     def reset(self) -> None:
         """Forget what was given."""
-        self.queries = EpochRows("queries", self._names)
-        self.images = EpochRows("images", self._names)
-        self.lists = EpochRows("ranked_ids", self._names)
-        self.second = EpochRows("subset_ids", self._names)
-
-    @property
-    def held(self) -> tuple[EpochRows, EpochRows, EpochRows, EpochRows]:
-        """All that was given."""
-        return self.queries, self.images, self.lists, self.second
-
-    @held.setter
-    def held(self, held: tuple[EpochRows, EpochRows, EpochRows, EpochRows]) -> None:
-        self.queries, self.images, self.lists, self.second = held
+        arguments = ("queries", "images", "ranked_ids", "subset_ids")
+        self.held = {argument: EpochRows(argument, self._names) for argument in arguments}
 
     def answer(self) -> tuple[Benchmark, RankFile, list[str]]:
         """What was ranked, the rankings, and what a reader must know of them."""
-        held = {"lists": self.lists, "vectors": self.queries, "images": self.images}
         # All processes go the same way, also one that holds nothing.
-        kinds = {kind for own in of_each([kind for kind in held if len(held[kind])]) for kind in own}
-        if not kinds:
+        held = of_each({argument for argument, rows in self.held.items() if len(rows)})
+        arguments = set().union(*held) - {"subset_ids"}
+        if not arguments:
             raise MethodError(f"{self.benchmark.id}: nothing was given. Fix: call update() before compute().")
-        if "lists" in kinds and len(kinds) > 1:
+        if "ranked_ids" in arguments and len(arguments) > 1:
             raise MethodError(
                 f"{self.benchmark.id}: rankings and embeddings were given. Fix: give one of them."
             )
-        return self._of_lists() if "lists" in kinds else self._of_vectors()
+        return self._of_lists() if "ranked_ids" in arguments else self._of_vectors()
 
     def _of_vectors(self) -> tuple[Benchmark, RankFile, list[str]]:
-        keys, queries = self.queries.whole(self._keys)
-        ids, images = self.images.whole(list(self.benchmark.gallery or ()))
-        notes = self._order_notes(self.queries, self.images)
-        left_out, given = self._missing(keys, self._keys, "queries"), ids
-        if self._places is not None and given == self._whole:
-            ids, gone = self._places.ids, []  # As in the epoch before.
+        keys, queries = self.held["queries"].whole(self._keys)
+        written, images = self.held["images"].whole(list(self.benchmark.gallery or ()))
+        notes = self._order_notes("queries", "images")
+        left_out = self._missing(keys, self._keys, "queries")
+        if self._places is not None and written == self._whole:
+            ids, missing = self._places.ids, []  # As in the epoch before.
         else:
-            ids = self._spelled(given)
-            gone = self._missing(ids, self.benchmark.gallery, "images")
-            if not gone:
+            ids = Spelling(image_family(self.benchmark.spec), self.benchmark.gallery or ()).all(written)
+            missing = self._missing(ids, self.benchmark.gallery, "images")
+            if not missing:
                 own_gallery(ids, self.benchmark, self._names)
-        left_out += gone
+        left_out += missing
         benchmark = self._part(keys, ids) if left_out else self.benchmark
         places = self._placed(ids, benchmark)
-        self._whole = [] if gone else given
+        self._whole = [] if missing else written
         numbers = as_numbers(keys, self._keys)
         with exact_products():
             first, second = ranked(self._blocks(queries, images, keys, ids), places, numbers, self._depth)
-        asked = (
-            self._keys
-            if benchmark is self.benchmark
-            else [turn.key for row in benchmark.rows() for turn in turns_of(row)]
-        )
+        asked = self._keys if benchmark is self.benchmark else list(rows_and_turns(benchmark)[1])
         order = as_numbers(asked, keys)
         answer = self._rank_file(benchmark, ids, first[order], None if second is None else second[order])
         return benchmark, answer, [*notes, *left_out]
@@ -221,44 +204,44 @@ class MemberRanker:
         Raises:
             MethodError: not a row a query and a column an image; an id is unknown or missing; a score is NaN.
         """
-        scores = checked(scores, self._names.of("scores"), (2,))
-        gallery = self.benchmark.gallery
-        given = list(gallery or ()) if image_ids is None else given_ids(image_ids, "image_ids", "column")
-        ids = self._spelled(given)
-        if self._places is None or self._places.ids != ids:
-            own_gallery(ids, self.benchmark, self._names)
+        gallery = list(self.benchmark.gallery or ()) if image_ids is None else image_ids
+        ids = own_gallery(gallery, self.benchmark, self._names)
         block = own_block(scores, ids, self._names.of("scores"))
-        start = len(self.lists)
-        keys = (
-            self._keys[start : start + len(scores)]
-            if query_ids is None
-            else given_ids(query_ids, "query_ids", "row")
-        )
-        if len(keys) != len(scores):
-            raise MethodError(f"scores: {len(scores):,} rows for {len(keys):,} queries. Fix: name each row.")
+        rows, lists = len(block.near), self.held["ranked_ids"]
+        if query_ids is None:
+            keys = self._keys[len(lists) : len(lists) + rows]
+        else:
+            keys = given_ids(query_ids, "query_ids", "row")
+        if len(keys) != rows:
+            raise MethodError(f"scores: {rows:,} rows for {len(keys):,} queries. Fix: name each row.")
         self._check_known(keys)
         places = self._placed(ids, self.benchmark)
         first, second = ranked(iter([block]), places, as_numbers(keys, self._keys), self._depth)
-        self.lists.add(_named(first, ids), query_ids)
+        lists.add(_named(first, ids), query_ids)
+        lists.scored = True
         if second is not None:
-            self.second.add(_named(second, ids), query_ids)
-        self.lists.scored = True
+            self.held["subset_ids"].add(_named(second, ids), query_ids)
 
     def _of_lists(self) -> tuple[Benchmark, RankFile, list[str]]:
-        keys, lists = self.lists.whole(self._keys)
+        held, seconds = self.held["ranked_ids"], self.held["subset_ids"]
+        keys, lists = held.whole(self._keys)
         left_out = self._missing(keys, self._keys, "ranked_ids")
         benchmark = self._part(keys, list(self.benchmark.gallery or ())) if left_out else self.benchmark
-        given = {"lists": dict(zip(keys, lists, strict=True))}
-        if any(of_each(len(self.second))):
-            given["subset_lists"] = dict(zip(*self.second.whole(self._keys), strict=True))
+        rankings = {"lists": dict(zip(keys, lists, strict=True))}
+        if any(of_each(len(seconds))):
+            rankings["subset_lists"] = dict(zip(*seconds.whole(self._keys), strict=True))
         name: str | Method = "Evaluator"
-        if any(of_each(self.lists.scored)) and self._holds_references(keys, lists):
+        if any(of_each(held.scored)) and self._holds_references(keys, lists):
             name = self.method("Evaluator", None)
-        wants_second = self._ranks_second or "subset_lists" in given
         answer = ranked_by_lists(
-            benchmark, given, self._names, method=name, k=None, ranks_second=wants_second
+            benchmark,
+            rankings,
+            self._names,
+            method=name,
+            k=None,
+            ranks_second=self._ranks_second or "subset_lists" in rankings,
         )
-        return benchmark, answer, [*self._order_notes(self.lists), *left_out]
+        return benchmark, answer, [*self._order_notes("ranked_ids"), *left_out]
 
     def _holds_references(self, keys: Sequence[str], lists: Sequence[Sequence[str]]) -> bool:
         """Whether what the protocol says of references can be told of lists that scores gave.
@@ -270,15 +253,12 @@ class MemberRanker:
             self._turns[key].reference in one for key, one in pairs
         )
 
-    def _spelled(self, ids: list[str]) -> list[str]:
-        return Spelling(image_family(self.benchmark.spec), self.benchmark.gallery or ()).all(ids)
-
-    def _order_notes(self, *given: EpochRows) -> list[str]:
-        named = [held.argument for held in given if held.by_position]
-        if not named:
+    def _order_notes(self, *arguments: str) -> list[str]:
+        unnamed = [argument for argument in arguments if self.held[argument].by_position]
+        if not unnamed:
             return []
         return [
-            f"{self.benchmark.id}: {' and '.join(named)} came without ids, taken in the publisher's order."
+            f"{self.benchmark.id}: {' and '.join(unnamed)} came without ids, taken in the publisher's order."
         ]
 
     def _missing(self, ids: Sequence[str], known: Sequence[str] | None, of: str) -> list[str]:
@@ -290,23 +270,23 @@ class MemberRanker:
         if known is None:
             return []
         held = set(ids)
-        if of == "images" and not held.issubset(known):
-            own_gallery(ids, self.benchmark, self._names)
         if of != "images":
             self._check_known(ids)
-        gone = [each for each in known if each not in held]
-        if not gone:
+        elif not held.issubset(known):
+            own_gallery(ids, self.benchmark, self._names)
+        missing = [known_id for known_id in known if known_id not in held]
+        if not missing:
             return []
-        said = (
-            f"{self._names.of(of)}: {len(gone):,} of {len(known):,} of {self.benchmark.id} are missing, "
-            f"{', '.join(map(repr, gone[:SHOWN]))} first."
+        sentence = (
+            f"{self._names.of(of)}: {len(missing):,} of {len(known):,} of {self.benchmark.id} are missing, "
+            f"{', '.join(map(repr, missing[:SHOWN]))} first."
         )
-        if not self._partial or len(gone) == len(known):
+        if not self._partial or len(missing) == len(known):
             raise MethodError(
-                f"{said} Fix: give every row (drop_last=False, no limit on validation batches); "
+                f"{sentence} Fix: give every row (drop_last=False, no limit on validation batches); "
                 "Evaluator(..., partial=True) computes what is there."
             )
-        return [f"{said} The numbers are of the others alone."]
+        return [f"{sentence} The numbers are of the others alone."]
 
     def _check_known(self, keys: Sequence[str]) -> None:
         if not self._turns.keys() >= set(keys):

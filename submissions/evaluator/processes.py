@@ -10,36 +10,32 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
-
-import numpy as np
+from typing import Any, TypeVar
 
 from submissions.errors import MethodError
 from submissions.running.own_arrays import is_tensor
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class _Held:
-    """What one process says of its rows before it sends them.
+class _Share:
+    """The rows of one process, as it sends them.
 
     Args:
         ids: their ids; None where they came without.
-        count: number of rows.
-        kind: `list`, `array`, `cpu` or `cuda`; empty without rows.
-        shape: of one row.
-        type: torch's name of the numbers' type.
+        rows: in the processor's memory.
+        device: kind of the device on which they are wanted; empty where they are no tensor.
     """
 
     ids: list[str] | None
-    count: int = 0
-    kind: str = ""
-    shape: tuple[int, ...] = ()
-    type: str = ""
+    rows: Any
+    device: str
+
+    @property
+    def shape(self) -> str:
+        """Of one row, in words."""
+        return "list" if isinstance(self.rows, list) else str(tuple(self.rows.shape[1:]))
 
 
 def count_processes() -> int:
@@ -70,9 +66,9 @@ def of_each(value: T) -> list[T]:
         return [value]
     import torch.distributed
 
-    found: list[Any] = [None] * count
-    torch.distributed.all_gather_object(found, value)
-    return found
+    values: list[Any] = [None] * count
+    torch.distributed.all_gather_object(values, value)
+    return values
 
 
 def gathered(ids: Sequence[str] | None, rows: Any, called: str = "rows") -> tuple[list[str] | None, Any]:
@@ -99,73 +95,35 @@ def gathered(ids: Sequence[str] | None, rows: Any, called: str = "rows") -> tupl
     """
     if count_processes() == 1:
         return None if ids is None else list(ids), rows
-    each = of_each(_said(ids, rows))
-    there = [held for held in each if held.count]
+    device = rows.device if is_tensor(rows) else ""
+    # A view would be sent with all that it is a view of.
+    sent = rows.cpu().clone() if is_tensor(rows) else rows
+    kind = rows.device.type if is_tensor(rows) else ""
+    shares = of_each(_Share(None if ids is None else list(ids), sent, kind))
+    there = [share for share in shares if share.rows is not None and len(share.rows)]
     if not there:
         return None, None
-    if len(there) > 1 and any(held.ids is None for held in there):
+    if len(there) > 1 and any(share.ids is None for share in there):
         raise MethodError(
             f"{called} came without ids from several processes, whose order nobody knows. "
             "Fix: pass the id of each row; the items of query_dataset and image_dataset have them."
         )
-    if len({(held.kind == "list", held.shape) for held in there}) > 1:
-        said = ", ".join(f"{held.shape or held.kind}" for held in each)
+    if len({share.shape for share in there}) > 1:
+        shapes = ", ".join(share.shape for share in there)
         raise MethodError(
-            f"{called}: rows of different shapes by process: {said}. Fix: give all in one shape."
+            f"{called}: rows of different shapes by process: {shapes}. Fix: give all in one shape."
         )
-    named = [id_ for held in there for id_ in held.ids or ()]
-    joined = [row for part in of_each(rows) for row in part or ()] if _lists(there) else _joined(rows, each)
-    return (None if there[0].ids is None else named), joined
-
-
-def _said(ids: Sequence[str] | None, rows: Any) -> _Held:
-    """What is said of a process's own rows."""
+    named = [id_ for share in there for id_ in share.ids or ()]
     if rows is None or not len(rows):
-        return _Held(None)
-    own = None if ids is None else list(ids)
-    if isinstance(rows, list):
-        return _Held(own, len(rows), "list")
-    kind = rows.device.type if is_tensor(rows) else "array"
-    name = str(rows.dtype).removeprefix("torch.")
-    return _Held(own, len(rows), kind, tuple(rows.shape[1:]), name)
+        device = there[0].device
+    return None if there[0].ids is None else named, _joined([share.rows for share in there], device)
 
 
-def _lists(there: Sequence[_Held]) -> bool:
-    return there[0].kind == "list"
-
-
-def _joined(rows: Any, each: Sequence[_Held]) -> Any:
-    """The rows of all processes as this one holds its own."""
+def _joined(parts: Sequence[Any], device: Any) -> Any:
+    """The rows of all processes on a device; an array where none is named."""
+    if isinstance(parts[0], list):
+        return [row for part in parts for row in part]
     import torch
 
-    there = [held for held in each if held.count]
-    kind = getattr(torch, there[0].type)
-    for held in there[1:]:
-        kind = torch.promote_types(kind, getattr(torch, held.type))
-    device, shape, most = _device(there), there[0].shape, max(held.count for held in there)
-    own = torch.as_tensor(rows) if rows is not None and len(rows) else torch.empty((0, *shape))
-    sent = torch.zeros((most, *shape), dtype=kind, device=device)
-    sent[: len(own)] = own.to(device=device, dtype=kind)
-    parts = [torch.empty_like(sent) for _ in each]
-    # As bytes: not every backend knows every type of floats.
-    torch.distributed.all_gather([_bytes(part) for part in parts], _bytes(sent))
-    found = torch.cat([part[: held.count] for part, held in zip(parts, each, strict=True)])
-    if (len(own) and not is_tensor(rows)) or (not len(own) and there[0].kind == "array"):
-        return np.asarray(found.cpu().numpy())
-    return found.to(own.device) if len(own) else found
-
-
-def _device(there: Sequence[_Held]) -> str:
-    """Where rows are sent from: the same kind of device on all processes, which the backend can read."""
-    import torch
-
-    backends = str(torch.distributed.get_backend_config())
-    if "cuda:nccl" in backends and ("cpu:" not in backends or any(held.kind == "cuda" for held in there)):
-        return f"cuda:{torch.cuda.current_device()}"
-    return "cpu"
-
-
-def _bytes(tensor: Tensor) -> Tensor:
-    import torch
-
-    return tensor.view(-1).view(torch.uint8)
+    joined = torch.cat([torch.as_tensor(part) for part in parts])
+    return joined.to(device) if device else joined.numpy()
