@@ -32,6 +32,7 @@ class Places:
     Attributes:
         columns: the rankings that are left, in the benchmark's order.
         owners: the ranking of each place.
+        counts: rankings that each query or session wants.
         rankings: the ranking of each query or turn, as `Benchmark.references` has them; -1 for none.
         references: by ranking the code of its reference: -1 where no ranking holds it, -2 where it has none.
         reference: marks where the reference of the place's own query or turn stands.
@@ -45,6 +46,8 @@ class Places:
         self.benchmark, self.asked = benchmark, asked
         self.columns = columns = columns.picked([name for name in benchmark.query_ids if name in columns])
         self.owners = np.repeat(np.arange(len(columns.lengths)), columns.lengths)
+        counts = benchmark.column("num_turns") if benchmark.multi_turn else [1] * len(benchmark)
+        self.counts = np.array(counts, dtype=np.int64)
         self.rankings = self._rankings()
         self.references = np.full(len(columns.lengths), -2, dtype=np.int64)
         there = (numbers(benchmark.references.is_valid().cast("uint8")) > 0) & (self.rankings >= 0)
@@ -73,13 +76,10 @@ class Places:
         )
 
     def _rankings(self) -> IntArray:
-        benchmark, position = self.benchmark, self.columns.position
-        starts = self.columns.turn_offsets
-        starts = np.arange(len(self.columns) + 1) if starts is None else starts
-        counts = benchmark.column("num_turns") if benchmark.multi_turn else [1] * len(benchmark)
-        found: list[int] = []
-        for name, count in zip(benchmark.query_ids, counts, strict=True):
-            place = position.get(name)
-            own = [] if place is None else range(starts[place], starts[place + 1])[:count]
-            found += [*own, *[-1] * (count - len(own))]
-        return np.array(found, dtype=np.int64)
+        turns, counts = self.columns.turns, self.counts
+        places = [self.columns.position.get(name, -1) for name in self.benchmark.query_ids]
+        owners = np.repeat(np.array(places, dtype=np.int64), counts)
+        turn = np.arange(len(owners)) - np.repeat(np.cumsum(counts) - counts, counts)
+        first = np.append(np.cumsum(turns) - turns, 0)[owners]
+        found: IntArray = np.where(turn < np.append(turns, 0)[owners], first + turn, -1)
+        return found

@@ -51,9 +51,9 @@ class FileReading:
     reference: str
     gallery: str
     doubles: str
-    misses: bool
-    queries: int
-    depth: int
+    misses: bool = False
+    queries: int = 0
+    depth: int = 0
     metrics: dict[str, float] = field(default_factory=dict)
     at_least: dict[str, float] = field(default_factory=dict)
 
@@ -78,17 +78,18 @@ def readings(places: Places) -> Iterator[FileReading]:
     names = [name for name in spec.metrics if "@" in name and reads_subset(name) == second]
     if places.benchmark.ground_truth_withheld or not names or not len(places.columns.codes):
         return
-    reading = _Numbers(places, names, second=second)
     nothing, size = np.zeros_like(places.again), len(places.benchmark.gallery or ())
     kept = "kept" if places.reference.any() else "none"
     twice = ("kept", "removed") if places.again.any() else ("",)
-    yield reading(nothing, size, kept, "", twice[0])
-    if not reading.answered.all():
-        yield reading(nothing, size, kept, "", twice[0], misses=True)
+    whole = _reading(places, names, nothing, size, FileReading(kept, "", twice[0]))
+    yield whole
+    if whole.queries < len(places.benchmark):
+        yield _reading(places, names, nothing, size, FileReading(kept, "", twice[0], misses=True))
     galleries = [("", nothing, size), *(() if second else _galleries(places))]
     uses = [(kept, nothing), *([("removed", places.reference)] if kept == "kept" else [])]
     for (gallery, outside, size), (use, held) in list(product(galleries, uses))[len(twice) == 1 :]:
-        yield reading(places.again | outside | held, size, use, gallery, twice[-1])
+        marks = places.again | outside | held
+        yield _reading(places, names, marks, size, FileReading(use, gallery, twice[-1]))
 
 
 def of_suite(suite: Suite, members: Sequence[Sequence[FileReading]]) -> Iterator[FileReading]:
@@ -127,42 +128,39 @@ def _galleries(places: Places) -> Iterator[tuple[str, BoolArray, int]]:
             yield spec.id, marks, len(known)
 
 
-class _Numbers:
-    def __init__(self, places: Places, names: list[str], *, second: bool) -> None:
-        self.places, self.second, benchmark = places, second, places.benchmark
-        self.wanted = parse_wanted(names, "multi_turn" if benchmark.multi_turn else "single_turn")
-        counts = benchmark.column("num_turns") if benchmark.multi_turn else [1] * len(benchmark)
-        lengths = np.append(places.columns.lengths, 0)[places.rankings]
-        shortest = np.minimum.reduceat(lengths, np.concatenate([[0], np.cumsum(counts)[:-1]]))
-        self.answered: BoolArray = shortest > 0
-        self.lists = places.rankings[np.repeat(self.answered, counts)]
-        self.longest = int(lengths.max())
+def _reading(places: Places, names: list[str], marks: BoolArray, size: int, way: FileReading) -> FileReading:
+    """A way with its numbers: those of the lists without the marked places.
 
-    def __call__(
-        self, marks: BoolArray, size: int, use: str, gallery: str, doubles: str, *, misses: bool = False
-    ) -> FileReading:
-        benchmark, own, columns = self.places.benchmark, self.places.asked.own, self.places.without(marks)
-        parts = ({}, columns) if self.second else (columns, None)
-        rank_file = RankFile(benchmark.id, benchmark.version, nameless_method(""), *parts)
-        coding = code_rankings(rank_file, benchmark, [name for name, _ in self.wanted], ())
-        over = np.ones_like(self.answered) if misses else self.answered
-        # How many images a list holds at most: it is whole, then, and not too short.
-        most = np.array((size or UNLISTED) - (use == "removed"))
-        if own is not None:
-            less = use == "removed" and not benchmark.excludes_reference
-            most = own.lengths[own.places(columns.names)][self.lists] - less
-        lengths = columns.lengths[self.lists]
-        reading = FileReading(
-            use, gallery, doubles, misses, int(over.sum()), int(lengths.min(initial=UNLISTED))
-        )
-        for name, values in evaluate_coded(self.wanted, coding.coded).per_query.items():
-            module, k = parse_metric(name.partition("@turn")[0])
-            if over.any() and (lengths >= np.minimum(k or 0, most)).all():
-                reading.metrics[name] = exact_mean(values[over])
-            elif over.any() and self.longest >= (k or 0) and module in _BOUNDED:
-                reading.at_least[name] = exact_mean(values[over])
-        main = benchmark.spec.main_metric
-        if main not in reading.values and (value := main_value(main, reading.values)) is not None:
-            exact = main_value(main, reading.metrics) is not None
-            (reading.metrics if exact else reading.at_least)[main] = value
-        return reading
+    Args:
+        places: the lists.
+        names: the metrics.
+        marks: what is taken out, shape (n_places,).
+        size: images of the gallery that is ranked; 0 where it is not known.
+        way: how the file is meant.
+    """
+    benchmark, own, columns = places.benchmark, places.asked.own, places.without(marks)
+    wanted = parse_wanted(names, "multi_turn" if benchmark.multi_turn else "single_turn")
+    before = np.append(places.columns.lengths, 0)[places.rankings]
+    answered: BoolArray = np.minimum.reduceat(before, np.cumsum(places.counts) - places.counts) > 0
+    lists = places.rankings[np.repeat(answered, places.counts)]
+    parts = ({}, columns) if places.asked.section == SECTIONS[1] else (columns, None)
+    rank_file = RankFile(benchmark.id, benchmark.version, nameless_method(""), *parts)
+    coding = code_rankings(rank_file, benchmark, [name for name, _ in wanted], ())
+    over = np.ones_like(answered) if way.misses else answered
+    # How many images a list holds at most: it is whole, then, and not too short.
+    most = np.array((size or UNLISTED) - (way.reference == "removed"))
+    if own is not None:
+        less = way.reference == "removed" and not benchmark.excludes_reference
+        most = own.lengths[own.places(columns.names)][lists] - less
+    lengths, exact, at_least = columns.lengths[lists], dict[str, float](), dict[str, float]()
+    for name, values in evaluate_coded(wanted, coding.coded).per_query.items() if over.any() else ():
+        module, k = parse_metric(name.partition("@turn")[0])
+        if (lengths >= np.minimum(k or 0, most)).all():
+            exact[name] = exact_mean(values[over])
+        elif before.max() >= (k or 0) and module in _BOUNDED:
+            at_least[name] = exact_mean(values[over])
+    main, depth = benchmark.spec.main_metric, int(lengths.min(initial=UNLISTED))
+    value = main_value(main, {**exact, **at_least})
+    if value is not None and main not in {**exact, **at_least}:
+        (at_least if main_value(main, exact) is None else exact)[main] = value
+    return replace(way, queries=int(over.sum()), depth=depth, metrics=exact, at_least=at_least)
