@@ -125,9 +125,9 @@ def read_any(
         # FashionIQ's items have no ids: the benchmark whose items they are reads them.
         for each in map(benchmarks.spec, benchmark_ids()):
             if each.card.name in SERVERS[FASHIONIQ].datasets and is_here(each):
-                benchmarks, again = reading(each.id)
+                other, again = reading(each.id)
                 if any(unchecked and unchecked.format == FASHIONIQ for unchecked, _ in again.files):
-                    return benchmarks, again
+                    return other, again
     return benchmarks, parsed
 
 

@@ -12,7 +12,7 @@ import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from itertools import pairwise, product
-from typing import Any, NamedTuple
+from typing import Any
 
 from cir_datasets.common.yaml import own_yaml
 from cir_datasets.registry import members_of, spec
@@ -31,6 +31,8 @@ _DEVIATIONS = 4
 """Standard deviations of a mean over the queries that a random order may be off."""
 _ABOVE_CHANCE = 3
 """How many times chance a number is at least where its ratio to another says something."""
+_SUBSET = 5
+"""Images that a subset ranks, the largest K at which it is compared with the gallery."""
 _PRINTED = 0.00005
 """Half of the last digit of a printed percentage, as a fraction."""
 _WIDTH = 100
@@ -192,37 +194,26 @@ def _near_chance(metric: str, value: float, chances: _Chances) -> bool:
     return chance is None or 0.5 <= value / 100 / chance[0] <= 2
 
 
-class _Measured(NamedTuple):
-    """How one number stands to another (`below`, `at`, `above`), and what words may name."""
-
-    state: str
-    one: str
-    other: str
-    value: float
-    against: float
-
-
 def _verdicts(
     rule: Mapping[str, Any], values: Mapping[str, float], chances: _Chances
 ) -> Iterator[ProtocolVerdict]:
     """What a rule says of each of its protocols; a comparison that excludes one is enough."""
     compared = list(_compared(rule, values, chances))
     needs = "" if compared else rule.get("needs", "")
-    said = [rule["says"].get(each.state, "").format(**each._asdict(), **rule) for each in compared]
+    said = [rule["says"].get(state, "").format(**words, **rule) for state, words in compared]
     why = f"needs {needs}" if needs else "; ".join(filter(None, said)) or rule["otherwise"]
     for protocol in rule["protocols"]:
-        meant = {protocol.get(each.state, UNTOLD) for each in compared} or {UNTOLD}
+        meant = {protocol.get(state, UNTOLD) for state, _ in compared} or {UNTOLD}
         verdict = next(word for word in ("does not fit", UNTOLD, "fits") if word in meant)
         yield ProtocolVerdict(rule["rule"], protocol["protocol"], verdict, why, rule["evidence"], needs)
 
 
-def _compared(rule: Mapping[str, Any], values: Mapping[str, float], chances: _Chances) -> Iterator[_Measured]:
-    """What a rule compares of the numbers that are there."""
+def _compared(
+    rule: Mapping[str, Any], values: Mapping[str, float], chances: _Chances
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """How numbers that are there stand to others (`below`, `at`, `above`), and what words may name."""
     families, pairs = rule["of"], list[tuple[str, str]]()
-    names = {
-        family: [name for name in sorted(values, key=_cutoff) if name.startswith(f"{family}@")]
-        for family in families
-    }
+    names = [[name for name in values if name.startswith(f"{family}@")] for family in families]
     match rule["compares"]:
         case "ratio":
             one, other = families
@@ -230,20 +221,18 @@ def _compared(rule: Mapping[str, Any], values: Mapping[str, float], chances: _Ch
                 ratio, chance = values[one] / values[other], chances.of(other)
                 near = chance is not None and values[other] < _ABOVE_CHANCE * chance[0]
                 state = "near chance" if near else _state(ratio, rule["limit"])
-                yield _Measured(state, one, other, ratio, rule["limit"])
+                yield state, {"one": one, "other": other, "ratio": ratio}
         case "chance":
-            for name in names[families[0]]:
+            for name in names[0]:
                 if (chance := chances.of(name)) is not None:
                     state = _state(values[name], chance[0], _DEVIATIONS * chance[1] + _PRINTED)
-                    yield _Measured(state, name, "chance", 100 * values[name], 100 * chance[0])
+                    yield state, {"one": name, "value": 100 * values[name], "chance": 100 * chance[0]}
         case "cutoffs":
-            pairs = [pair for family in families for pair in pairwise(names[family])]
+            pairs = [pair for family in names for pair in pairwise(sorted(family, key=_cutoff))]
         case "families":
-            pairs = [
-                (one, other) for one, other in product(*names.values()) if _cutoff(one) == _cutoff(other) <= 5
-            ]
+            pairs = [(a, b) for a, b in product(*names) if _cutoff(a) == _cutoff(b) <= _SUBSET]
     for one, other in pairs:
-        yield _Measured(_state(values[one], values[other], _PRINTED), one, other, values[one], values[other])
+        yield _state(values[one], values[other], _PRINTED), {"one": one, "other": other}
 
 
 def _cutoff(name: str) -> int:

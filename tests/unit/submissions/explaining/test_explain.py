@@ -239,5 +239,5 @@ def test_what_is_odd_everywhere_is_explained_as_well(made: Callable[[list[str]],
 
 def test_lists_whose_queries_nobody_has_are_refused_and_not_guessed() -> None:
     explanation = explained({"a": ["x"], "b": ["y"]}, None)
-    assert (explanation.benchmark, explanation.rankings) == (None, ())
+    assert (explanation.benchmark, explanation.asked, explanation.rankings) == (None, "", ())
     assert "Fix:" in explanation.text()
