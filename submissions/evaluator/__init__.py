@@ -8,19 +8,23 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import cir_datasets
 from cir_datasets.registry.suites import find_suite
 from cir_datasets.rows.benchmark import second_on_board
 from cir_metrics.catalogue import METRICS
 from submissions.errors import MethodError
 from submissions.evaluator.member import MemberRanker, Similarity
 from submissions.evaluator.processes import of_each
+from submissions.evaluator.ranking import BLOCK
 from submissions.rank_file.benchmarks import Benchmarks
 from submissions.rank_file.findings import ValidationReport
 from submissions.rank_file.model import Method, RankBundle, RankFile, answer_of, runs_of, write
+from submissions.running.make import loaded_benchmark
 from submissions.running.own_ids import Names, by_member
 from submissions.scoring import score_checked
 from submissions.scoring.further_metrics import metric_names, parse_further
 from submissions.scoring.score_report import ScoreReport, is_rank
+from submissions.scoring.withheld import withheld_error
 
 if TYPE_CHECKING:
     import os
@@ -117,7 +121,7 @@ class Evaluator:
                 similarity=similarity,
                 over_vectors=over_vectors,
                 partial=partial,
-                block_size=block_size,
+                block_size=block_size or BLOCK,
                 ranks_second=ranks_second,
             )
         self.id: str = next(iter(self._members)) if self._suite is None else self._suite.id
@@ -171,8 +175,8 @@ class Evaluator:
         given = {argument: value for argument, value in given.items() if value is not None}
         if self._suite is not None and member is None:
             parts = {name: by_member(self._suite, name, value, Names()) for name, value in given.items()}
-            for each in self._members:
-                self._take(self._members[each], {name: part[each] for name, part in parts.items()})
+            for name, ranker in self._members.items():
+                self._take(ranker, {argument: part[name] for argument, part in parts.items()})
         else:
             self._take(self._member(member), given)
         self._values = None
@@ -193,18 +197,21 @@ class Evaluator:
         # One process may have been given more since then, and would wait for the others.
         if all(of_each(self._values is not None)) and self._values is not None:
             return dict(self._values)
-        own_ones = self._members.values()
-        answers = [own.answer() for own in own_ones]
-        answer = answer_of(self.id, [found for _, found, _ in answers])
+        members = self._members.values()
+        answers = [member.answer() for member in members]
+        answer = answer_of(self.id, [rankings for _, rankings, _ in answers])
         checked = ValidationReport("evaluator", self.id, (), answer, sum(len(b) for b, _, _ in answers))
         benchmarks = Benchmarks({benchmark.id: benchmark for benchmark, _, _ in answers})
         self._report = score_checked(checked, benchmarks, self._further)
         self.notes = tuple(note for _, _, notes in answers for note in notes)
-        whole = all(answered[0] is own.benchmark for answered, own in zip(answers, own_ones, strict=True))
+        whole = [benchmark for benchmark, _, _ in answers] == [member.benchmark for member in members]
         if not whole:
             warnings.warn(" ".join(self.notes), stacklevel=2)
         # Without second rankings no board takes the file, though some metrics do not read them.
-        whole &= all(found.subset_rankings or not second_on_board(own.spec) for own, found, _ in answers)
+        whole &= all(
+            rankings.subset_rankings or not second_on_board(benchmark.spec)
+            for benchmark, rankings, _ in answers
+        )
         self._values = self._flat(self._report)
         self._step = self._step + 1 if step is None else step
         for metric, value in self._values.items():
@@ -267,17 +274,15 @@ class Evaluator:
             MethodError: nothing was computed, or only a part of the benchmark was.
         """
         best = self.best(metric)
-        runs = runs_of(best.rankings)
         if not best.whole:
             raise MethodError(
                 f"step {best.step} holds a part of {self.id} only. Fix: evaluate all of it, "
                 "second lists too (subset_ids=) where it has them."
             )
-        fields = method.to_dict() if isinstance(method, Method) else method
-        described = Method.model_validate({"name": fields} if isinstance(fields, str) else fields)
-        notes = " ".join(each for each in (described.notes, *best.notes, self._chosen(best)) if each)
+        described = Method.model_validate({"name": method} if isinstance(method, str) else method)
+        notes = " ".join(filter(None, (described.notes, *best.notes, self._chosen(best))))
         written = []
-        for run in runs:
+        for run in runs_of(best.rankings):
             change = {
                 "notes": notes,
                 "own_gallery": described.own_gallery or run.method.own_gallery,
@@ -376,28 +381,27 @@ class Evaluator:
         return [(self.id, self._report), *members]
 
     def _flat(self, report: ScoreReport) -> dict[str, float]:
-        found: dict[str, float] = {}
+        values: dict[str, float] = {}
         for prefix, part in self._parts():
-            values = {**part.metrics, **part.extra}
-            for name, value in values.items():
+            for name, value in {**part.metrics, **part.extra}.items():
                 if self._names is None or name.removesuffix("@micro") in self._names:
-                    found[f"{prefix}/{name}"] = float(value)
+                    values[f"{prefix}/{name}"] = float(value)
         if report.main is not None and report.main_metric not in report.metrics:
-            found[f"{self.id}/main"] = float(report.main)
-        return found
+            values[f"{self.id}/main"] = float(report.main)
+        return values
 
     def _key(self, metric: str | None) -> str:
         """A metric's name among the values."""
         if metric is None:
-            main = self._report.main_metric if self._report is not None else ""
-            metric = main if self._report is not None and main in self._report.metrics else "main"
+            report = self._report
+            metric = report.main_metric if report and report.main_metric in report.metrics else "main"
         return metric if metric.startswith(f"{self.id}/") else f"{self.id}/{metric}"
 
     def _chosen(self, best: Best) -> str:
         """That the step was chosen on the split that papers report, where they report it; else nothing."""
         from cir_datasets.registry.published import published
 
-        known = {self.id, *(self._members if self._suite else ())}
+        known = {self.id, *self._members}
         if not any(known & row.table.columns.keys() for row in published()):
             return ""
         metric = best.metric.removeprefix(f"{self.id}/")
@@ -412,15 +416,9 @@ def _short(suite: Any, member: str) -> str:
 
 
 def _loaded(benchmark: str | Benchmark, data_dir: str | Path | None) -> Benchmark:
-    from submissions.running.make import loaded_benchmark
-
     if isinstance(benchmark, str) and data_dir is not None:
-        import cir_datasets
-
         benchmark = cir_datasets.load(benchmark, data_dir=data_dir)
-    found = loaded_benchmark(benchmark)
-    if found.ground_truth_withheld:
-        from submissions.scoring.withheld import withheld_error
-
-        raise withheld_error("FILE", found.spec)
-    return found
+    loaded = loaded_benchmark(benchmark)
+    if loaded.ground_truth_withheld:
+        raise withheld_error("FILE", loaded.spec)
+    return loaded

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -13,16 +14,7 @@ from cir_metrics.sums import IntArray
 from submissions.errors import MethodError
 from submissions.evaluator.held import EpochRows, checked
 from submissions.evaluator.processes import of_each
-from submissions.evaluator.ranking import (
-    BLOCK,
-    Block,
-    Products,
-    TurnPlaces,
-    as_numbers,
-    exact_products,
-    on_processor,
-    ranked,
-)
+from submissions.evaluator.ranking import Block, Products, TurnPlaces, as_numbers, exact_products, ranked
 from submissions.methods.turns import Candidates, excluded_columns, turns_of
 from submissions.rank_file.benchmarks import Spelling, board_depth, image_family
 from submissions.rank_file.columns import Columns
@@ -41,6 +33,7 @@ SHOWN = 3
 """Ids that a message names."""
 
 
+@dataclass(eq=False)
 class MemberRanker:
     """One benchmark, and what was given for it.
 
@@ -54,24 +47,19 @@ class MemberRanker:
         ranks_second: whether a metric that is wanted reads second rankings; then lists have to hold them.
     """
 
-    def __init__(
-        self,
-        benchmark: Benchmark,
-        names: Names,
-        *,
-        similarity: Similarity,
-        over_vectors: str,
-        partial: bool,
-        block_size: int | None,
-        ranks_second: bool,
-    ) -> None:
-        """See the class."""
-        self._ranks_second = ranks_second
-        self.benchmark, self._names, self._partial = benchmark, names, partial
-        self._similarity, self._over, self._block = similarity, over_vectors, block_size or BLOCK
-        self._rows, self._turns = rows_and_turns(benchmark)
+    benchmark: Benchmark
+    names: Names
+    similarity: Similarity
+    over_vectors: str
+    partial: bool
+    block_size: int
+    ranks_second: bool
+
+    def __post_init__(self) -> None:
+        """Nothing is held yet."""
+        self._rows, self._turns = rows_and_turns(self.benchmark)
         self._keys = list(self._turns)
-        self._depth = board_depth(benchmark).used
+        self._depth = board_depth(self.benchmark).used
         self._places: TurnPlaces | None = None
         # The images that `_places` is of, as they were given, where none is missing.
         self._whole: list[str] = []
@@ -80,7 +68,7 @@ class MemberRanker:
     def reset(self) -> None:
         """Forget what was given."""
         arguments = ("queries", "images", "ranked_ids", "subset_ids")
-        self.held = {argument: EpochRows(argument, self._names) for argument in arguments}
+        self.held = {argument: EpochRows(argument, self.names) for argument in arguments}
 
     def answer(self) -> tuple[Benchmark, RankFile, list[str]]:
         """What was ranked, the rankings, and what a reader must know of them."""
@@ -106,24 +94,33 @@ class MemberRanker:
             ids = Spelling(image_family(self.benchmark.spec), self.benchmark.gallery or ()).all(written)
             missing = self._missing(ids, self.benchmark.gallery, "images")
             if not missing:
-                own_gallery(ids, self.benchmark, self._names)
+                own_gallery(ids, self.benchmark, self.names)
         left_out += missing
         benchmark = self._part(keys, ids) if left_out else self.benchmark
         places = self._placed(ids, benchmark)
         self._whole = [] if missing else written
-        numbers = as_numbers(keys, self._keys)
         with exact_products():
-            first, second = ranked(self._blocks(queries, images, keys, ids), places, numbers, self._depth)
+            blocks = self._blocks(queries, images, keys, ids)
+            first, second = ranked(blocks, places, as_numbers(keys, self._keys), self._depth)
+        images, turns = id_array(ids), None
         asked = self._keys if benchmark is self.benchmark else list(rows_and_turns(benchmark)[1])
-        order = as_numbers(asked, keys)
-        answer = self._rank_file(benchmark, ids, first[order], None if second is None else second[order])
+        if benchmark.multi_turn:
+            turns = np.concatenate([[0], np.cumsum(benchmark.column("num_turns"))])
+        called = benchmark.query_ids
+        answer = RankFile(
+            benchmark.id,
+            benchmark.version,
+            self._method(ids),
+            _ranked(keys, first, images).picked(asked, called=called, turn_offsets=turns),
+            None if second is None else _ranked(keys, second, images).picked(called),
+        )
         return benchmark, answer, [*notes, *left_out]
 
     def _blocks(self, queries: Any, images: Any, keys: list[str], ids: list[str]) -> Iterator[Block]:
         """The scores of all queries, block by block."""
-        if callable(self._similarity):
-            for start in range(0, len(queries), self._block):
-                found = self._similarity(queries[start : start + self._block], images)
+        if callable(self.similarity):
+            for start in range(0, len(queries), self.block_size):
+                found = self.similarity(queries[start : start + self.block_size], images)
                 yield own_block(found, ids, "similarity")
             return
         questions, each = self._vectors(queries, "queries", keys, "query")
@@ -139,7 +136,7 @@ class MemberRanker:
                 f"queries have {questions.shape[1]:,} dimensions, images {pairs.dimensions:,}. "
                 "Fix: give both in the space in which they are compared."
             )
-        step = max(1, self._block // (each * pairs.each)) * each
+        step = max(1, self.block_size // (each * pairs.each)) * each
         for start in range(0, len(questions), step):
             yield pairs.block(questions[start : start + step], each)
 
@@ -148,15 +145,15 @@ class MemberRanker:
         each = given.shape[1] if len(given.shape) == 3 else 1
         flat = given.reshape(-1, given.shape[-1])
         named = [name for name in ids for _ in range(each)] if each > 1 else ids
-        normalise = self._similarity == "cosine"
-        if is_tensor(given) and not on_processor(given) and given.device.type == "cuda":
+        normalise = self.similarity == "cosine"
+        if is_tensor(given) and given.device.type == "cuda":
             wide = flat.double()
             rows = (wide / wide.norm(dim=1, keepdim=True) if normalise else wide).float()
             if not bool(rows.isfinite().all()):
                 raise MethodError(f"{argument}: a row is not finite, or all zeros. Fix: find where it arose.")
         else:
-            rows = own_vectors({argument: flat}, argument, named, of, names=self._names, normalise=normalise)
-        if each > 1 and self._over == "mean":
+            rows = own_vectors({argument: flat}, argument, named, of, names=self.names, normalise=normalise)
+        if each > 1 and self.over_vectors == "mean":
             # The mean over all pairs is the product of the means.
             rows, each = rows.reshape(-1, each, rows.shape[1]).mean(1), 1
         return rows, each
@@ -177,24 +174,9 @@ class MemberRanker:
         )
         return self._places
 
-    def _rank_file(
-        self, benchmark: Benchmark, ids: list[str], first: IntArray, second: IntArray | None
-    ) -> RankFile:
-        """Rankings as columns; of sessions a ranking a turn."""
-        images, turns = id_array(ids), None
-        if benchmark.multi_turn:
-            turns = np.concatenate([[0], np.cumsum(benchmark.column("num_turns"))])
-        return RankFile(
-            benchmark.id,
-            benchmark.version,
-            self.method("Evaluator", ids),
-            _ranked(benchmark.query_ids, first, images, turns),
-            None if second is None else _ranked(benchmark.query_ids, second, images),
-        )
-
-    def method(self, name: str | Method, ids: Sequence[str] | None) -> Method:
+    def _method(self, ids: Sequence[str] | None) -> Method:
         """Who answers, with what was ranked and what became of the reference."""
-        return declaring_reference(described(name, self.benchmark, ids), self.benchmark)
+        return declaring_reference(described("Evaluator", self.benchmark, ids), self.benchmark)
 
     def add_scores(
         self, scores: Any, query_ids: Sequence[str] | None, image_ids: Sequence[str] | None
@@ -205,8 +187,8 @@ class MemberRanker:
             MethodError: not a row a query and a column an image; an id is unknown or missing; a score is NaN.
         """
         gallery = list(self.benchmark.gallery or ()) if image_ids is None else image_ids
-        ids = own_gallery(gallery, self.benchmark, self._names)
-        block = own_block(scores, ids, self._names.of("scores"))
+        ids = own_gallery(gallery, self.benchmark, self.names)
+        block = own_block(scores, ids, self.names.of("scores"))
         rows, lists = len(block.near), self.held["ranked_ids"]
         if query_ids is None:
             keys = self._keys[len(lists) : len(lists) + rows]
@@ -232,14 +214,14 @@ class MemberRanker:
             rankings["subset_lists"] = dict(zip(*seconds.whole(self._keys), strict=True))
         name: str | Method = "Evaluator"
         if any(of_each(held.scored)) and self._holds_references(keys, lists):
-            name = self.method("Evaluator", None)
+            name = self._method(None)
         answer = ranked_by_lists(
             benchmark,
             rankings,
-            self._names,
+            self.names,
             method=name,
             k=None,
-            ranks_second=self._ranks_second or "subset_lists" in rankings,
+            ranks_second=self.ranks_second or "subset_lists" in rankings,
         )
         return benchmark, answer, [*self._order_notes("ranked_ids"), *left_out]
 
@@ -273,15 +255,15 @@ class MemberRanker:
         if of != "images":
             self._check_known(ids)
         elif not held.issubset(known):
-            own_gallery(ids, self.benchmark, self._names)
+            own_gallery(ids, self.benchmark, self.names)
         missing = [known_id for known_id in known if known_id not in held]
         if not missing:
             return []
         sentence = (
-            f"{self._names.of(of)}: {len(missing):,} of {len(known):,} of {self.benchmark.id} are missing, "
+            f"{self.names.of(of)}: {len(missing):,} of {len(known):,} of {self.benchmark.id} are missing, "
             f"{', '.join(map(repr, missing[:SHOWN]))} first."
         )
-        if not self._partial or len(missing) == len(known):
+        if not self.partial or len(missing) == len(known):
             raise MethodError(
                 f"{sentence} Fix: give every row (drop_last=False, no limit on validation batches); "
                 "Evaluator(..., partial=True) computes what is there."
@@ -290,7 +272,7 @@ class MemberRanker:
 
     def _check_known(self, keys: Sequence[str]) -> None:
         if not self._turns.keys() >= set(keys):
-            check_keys(keys, self._keys, self.benchmark, self._names, "query_ids")
+            check_keys(keys, self._keys, self.benchmark, self.names, "query_ids")
 
     def _part(self, keys: Sequence[str], ids: list[str]) -> Benchmark:
         """The benchmark as far as its queries and images were given, for a number that says so."""
@@ -327,19 +309,19 @@ def own_block(scores: Any, ids: Sequence[str], called: str) -> Block:
 
 def _columns(lists: Sequence[Sequence[str]], gallery: Candidates) -> IntArray:
     """Columns of lists of images, -1 behind the end of each; of an image that was not given none."""
-    found = np.full((len(lists), max(map(len, lists))), -1, dtype=np.int64)
-    for row, images in zip(found, lists, strict=True):
-        own = [gallery.place[image] for image in images if image in gallery.place]
-        row[: len(own)] = own
-    return found
+    columns = np.full((len(lists), max(map(len, lists))), -1, dtype=np.int64)
+    for row, images in zip(columns, lists, strict=True):
+        places = [gallery.place[image] for image in images if image in gallery.place]
+        row[: len(places)] = places
+    return columns
 
 
 def _named(columns: IntArray, ids: Sequence[str]) -> list[list[str]]:
     return [[ids[column] for column in row if column >= 0] for row in columns.tolist()]
 
 
-def _ranked(names: Sequence[str], columns: IntArray, images: Any, turns: IntArray | None = None) -> Columns:
-    """Rankings of columns, -1 behind the last, by the names of queries or sessions."""
+def _ranked(keys: Sequence[str], columns: IntArray, images: Any) -> Columns:
+    """Rankings of columns, -1 behind the last, by the keys of turns."""
     there = columns >= 0
     offsets = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
-    return Columns(names, columns[there].astype(np.int32), offsets, images, turns)
+    return Columns(keys, columns[there].astype(np.int32), offsets, images)

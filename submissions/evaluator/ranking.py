@@ -142,7 +142,7 @@ class Block:
         held = columns >= 0
         taken = _taken(self.scores, np.where(held, columns, 0)).astype(np.float64)
         # What a caller scores at minus infinity is ranked last; what is not there, not at all.
-        return self._ordered(np.where(held, taken, np.nan), columns, k, places, rows)[0]
+        return self._ordered(np.where(held, taken, np.nan), columns, k, places, rows, np.arange(len(rows)))[0]
 
     def best(self, k: int, places: TurnPlaces, rows: IntArray) -> IntArray:
         """The k best columns of each query, without what is excluded, -1 behind the last."""
@@ -151,35 +151,34 @@ class Block:
         values, columns = _top(self.scores, taken)
         last = values[:, -1].copy()
         values[columns == left_out[:, None]] = np.nan
-        found, reached = self._ordered(values, columns, k, places, rows)
+        found, reached = self._ordered(values, columns, k, places, rows, np.arange(len(rows)))
         if taken == width:
             return found
         # A row may hide one of the best behind what was taken; then all that may be one is looked at.
         for row in np.flatnonzero(~(last < reached - 2 * self.near) | ~np.isfinite(reached)).tolist():
-            own = _numpy(self.scores[row]).astype(np.float64)
-            own[left_out[row : row + 1][left_out[row : row + 1] >= 0]] = np.nan
-            near = np.flatnonzero(own >= reached[row] - 2 * self.near[row])
-            part = Block(None, self.near[row : row + 1], self._of_row(row))
-            found[row] = part._ordered(own[None, near], near[None], k, places, rows[row : row + 1])[0][0]
+            scores = _numpy(self.scores[row]).astype(np.float64)
+            if left_out[row] >= 0:
+                scores[left_out[row]] = np.nan
+            near = np.flatnonzero(scores >= reached[row] - 2 * self.near[row])
+            asked = np.array([row])
+            found[row] = self._ordered(scores[None, near], near[None], k, places, rows[asked], asked)[0][0]
         return found
 
-    def _of_row(self, row: int) -> Callable[[IntArray, IntArray], FloatArray] | None:
-        exact = self.exact
-        return None if exact is None else lambda rows, columns: exact(rows + row, columns)
-
     def _ordered(
-        self, values: FloatArray, columns: IntArray, k: int, places: TurnPlaces, rows: IntArray
+        self, values: FloatArray, columns: IntArray, k: int, places: TurnPlaces, rows: IntArray, own: IntArray
     ) -> tuple[IntArray, FloatArray]:
-        """The k best of columns, whose score is NaN where there is none; and the k-th score as given."""
+        """The k best of columns of the block's rows `own`; and the k-th score as given.
+
+        Where there is none the score is NaN.
+        """
         order = np.argsort(-values, axis=1, kind="stable")  # NaN stands last.
         values, columns = np.take_along_axis(values, order, 1), np.take_along_axis(columns, order, 1)
-        reached = values[:, min(k, values.shape[1]) - 1]
+        kept, error = min(k, values.shape[1]), 2 * self.near[own]
+        reached = values[:, kept - 1]
         with np.errstate(invalid="ignore"):
-            close = (values[:, :-1] - values[:, 1:] <= 2 * self.near[:, None]) | (
-                values[:, :-1] == values[:, 1:]
-            )
-            close &= ~(values[:, 1:] < (reached - 2 * self.near)[:, None])
-        kept = min(k, values.shape[1])
+            close = values[:, :-1] - values[:, 1:] <= error[:, None]
+            close |= values[:, :-1] == values[:, 1:]  # Infinities, whose difference is NaN.
+            close &= ~(values[:, 1:] < (reached - error)[:, None])
         found = np.full((len(values), k), -1, dtype=np.int64)
         found[:, :kept] = np.where(np.isnan(values[:, :kept]), -1, columns[:, :kept])
         touched = np.flatnonzero(close.any(axis=1))
@@ -189,7 +188,7 @@ class Block:
         values, columns = values[touched], columns[touched]
         if self.exact is not None and touched.size:
             at, place = np.nonzero(near)
-            values[at, place] = self.exact(touched[at], columns[at, place])
+            values[at, place] = self.exact(own[touched[at]], columns[at, place])
         order = np.argsort(-values, axis=1, kind="stable")
         sorted_values = np.take_along_axis(values, order, 1)
         best = np.take_along_axis(np.where(np.isnan(values), -1, columns), order, 1)
@@ -248,11 +247,10 @@ def exact_products() -> Iterator[None]:
 def _lengths(vectors: Any) -> FloatArray:
     """Euclidean length of each row, a little rounded up."""
     if on_processor(vectors):
-        own = _numpy(vectors)
-        found = np.sqrt(np.einsum("ij,ij->i", own, own)).astype(np.float64)
+        lengths = np.sqrt(np.einsum("ij,ij->i", _numpy(vectors), _numpy(vectors)))
     else:
-        found = _numpy((vectors * vectors).sum(1).sqrt()).astype(np.float64)
-    longer: FloatArray = found * (1 + vectors.shape[1] * 2.0**-23)
+        lengths = _numpy(vectors.norm(dim=1))
+    longer: FloatArray = lengths.astype(np.float64) * (1 + vectors.shape[1] * 2.0**-23)
     return longer
 
 
