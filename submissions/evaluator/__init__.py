@@ -223,20 +223,20 @@ class Evaluator:
 
     def reset(self) -> None:
         """Forget what was given; the best step stays."""
-        for own in self._members.values():
-            own.reset()
+        for member in self._members.values():
+            member.reset()
         self._values = None
 
     def __call__(self, **given: Any) -> dict[str, float]:
         """The numbers of what is given here alone; what `update` was given before stays as it is."""
-        held = [own.held for own in self._members.values()]
+        held = [member.held for member in self._members.values()]
         self.reset()
         try:
             self.update(**given)
             return self.compute()
         finally:
-            for own, before in zip(self._members.values(), held, strict=True):
-                own.held = before
+            for member, before in zip(self._members.values(), held, strict=True):
+                member.held = before
             self._values = None
 
     def best(self, metric: str | None = None) -> Best:
@@ -351,14 +351,14 @@ class Evaluator:
                             values[f"{prefix}/{metric}/{group.key}{ending}"] = value
         return values
 
-    def _take(self, own: MemberRanker, given: Mapping[str, Any]) -> None:
+    def _take(self, ranker: MemberRanker, given: Mapping[str, Any]) -> None:
         """Hand a batch to a member."""
         kinds = {"vectors" if name in ("queries", "images") else name for name in given} & set(_KINDS)
         if len(kinds) != 1:
             raise MethodError(f"update takes {', or '.join(_KINDS.values())}. Fix: leave the others out.")
         if "scores" in given:
-            own.add_scores(given["scores"], given.get("query_ids"), given.get("image_ids"))
-        for argument, rows in own.held.items():
+            ranker.add_scores(given["scores"], given.get("query_ids"), given.get("image_ids"))
+        for argument, rows in ranker.held.items():
             if argument in given:
                 rows.add(given[argument], given.get(rows.ids_argument))
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from submissions.errors import MethodError
-from submissions.evaluator.processes import gathered
+from submissions.evaluator.processes import gathered, joined
 from submissions.running.own_arrays import check_whole, is_tensor, numbers
 from submissions.running.own_ids import Names, given_ids
 
@@ -84,7 +84,7 @@ class EpochRows:
                 several processes; an id has two different rows.
         """
         called = self._names.of(self.argument)
-        named, rows = gathered(self._ids, _joined(self._batches), called)
+        named, rows = gathered(self._ids, joined(self._batches), called)
         if rows is None:
             raise MethodError(f"{called}: nothing was given. Fix: call update({self.argument}=...) first.")
         self.by_position = named is None
@@ -121,18 +121,6 @@ def checked(rows: Any, called: str, shapes: tuple[int, ...]) -> Any:
         wanted = "(rows, dimensions) or (rows, vectors, dimensions)" if 3 in shapes else "(queries, images)"
         raise MethodError(f"{called}: shape {tuple(rows.shape)}. Fix: give shape {wanted}.")
     return rows if isinstance(rows, np.ndarray) else rows.detach()
-
-
-def _joined(batches: Sequence[Any]) -> Any:
-    if len(batches) < 2:
-        return batches[0] if batches else None
-    if isinstance(batches[0], list):
-        return [row for batch in batches for row in batch]
-    if all(isinstance(batch, np.ndarray) for batch in batches):
-        return np.concatenate(batches)
-    import torch
-
-    return torch.cat([torch.as_tensor(batch) for batch in batches])
 
 
 def _alike(first: Any, other: Any) -> bool:

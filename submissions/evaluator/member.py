@@ -120,8 +120,8 @@ class MemberRanker:
         """The scores of all queries, block by block."""
         if callable(self.similarity):
             for start in range(0, len(queries), self.block_size):
-                found = self.similarity(queries[start : start + self.block_size], images)
-                yield own_block(found, ids, "similarity")
+                scores = self.similarity(queries[start : start + self.block_size], images)
+                yield own_block(scores, ids, "similarity")
             return
         questions, each = self._vectors(queries, "queries", keys, "query")
         gallery, of_image = self._vectors(images, "images", ids, "image")
@@ -213,7 +213,11 @@ class MemberRanker:
         if any(of_each(len(seconds))):
             rankings["subset_lists"] = dict(zip(*seconds.whole(self._keys), strict=True))
         name: str | Method = "Evaluator"
-        if any(of_each(held.scored)) and self._holds_references(keys, lists):
+        # Where the protocol keeps references and no list of scores holds one, a caller took them out before.
+        if any(of_each(held.scored)) and (
+            self.benchmark.excludes_reference
+            or any(self._turns[key].reference in ranking for key, ranking in zip(keys, lists, strict=True))
+        ):
             name = self._method(None)
         answer = ranked_by_lists(
             benchmark,
@@ -224,16 +228,6 @@ class MemberRanker:
             ranks_second=self.ranks_second or "subset_lists" in rankings,
         )
         return benchmark, answer, [*self._order_notes("ranked_ids"), *left_out]
-
-    def _holds_references(self, keys: Sequence[str], lists: Sequence[Sequence[str]]) -> bool:
-        """Whether what the protocol says of references can be told of lists that scores gave.
-
-        Where it keeps them and no list holds one, a caller has taken them out before.
-        """
-        pairs = zip(keys, lists, strict=True)
-        return self.benchmark.excludes_reference or any(
-            self._turns[key].reference in one for key, one in pairs
-        )
 
     def _order_notes(self, *arguments: str) -> list[str]:
         unnamed = [argument for argument in arguments if self.held[argument].by_position]

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+import numpy as np
+
 from submissions.errors import MethodError
 from submissions.running.own_arrays import is_tensor
 
@@ -116,14 +118,20 @@ def gathered(ids: Sequence[str] | None, rows: Any, called: str = "rows") -> tupl
     named = [id_ for share in there for id_ in share.ids or ()]
     if rows is None or not len(rows):
         device = there[0].device
-    return None if there[0].ids is None else named, _joined([share.rows for share in there], device)
+    whole = joined([share.rows for share in there])
+    if is_tensor(whole):
+        whole = whole.to(device) if device else whole.numpy()
+    return None if there[0].ids is None else named, whole
 
 
-def _joined(parts: Sequence[Any], device: Any) -> Any:
-    """The rows of all processes on a device; an array where none is named."""
+def joined(parts: Sequence[Any]) -> Any:
+    """Rows one after the other: of lists a list, of arrays an array, else a tensor; None of no parts."""
+    if len(parts) < 2:
+        return parts[0] if parts else None
     if isinstance(parts[0], list):
         return [row for part in parts for row in part]
+    if all(isinstance(part, np.ndarray) for part in parts):
+        return np.concatenate(parts)
     import torch
 
-    joined = torch.cat([torch.as_tensor(part) for part in parts])
-    return joined.to(device) if device else joined.numpy()
+    return torch.cat([torch.as_tensor(part) for part in parts])
