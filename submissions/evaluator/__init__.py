@@ -107,6 +107,8 @@ class Evaluator:
             raise MethodError(f"similarity={similarity!r}. Fix: pass 'cosine', 'dot' or a function.")
         if over_vectors not in ("max", "mean"):
             raise MethodError(f"over_vectors={over_vectors!r}. Fix: pass 'max' or 'mean'.")
+        if block_size is not None and (not isinstance(block_size, int) or block_size < 1):
+            raise MethodError(f"block_size={block_size!r}. Fix: pass a whole number from 1, or leave it out.")
         self._further = () if metrics is None else parse_further(metric_names(metrics))
         self._names = None if metrics is None else [entry.name for entry in self._further]
         ranks_second = metrics is None or any(METRICS[entry.module].reads_subset for entry in self._further)
@@ -250,10 +252,8 @@ class Evaluator:
         """
         name = self._key(metric)
         if name not in self._best:
-            raise MethodError(
-                f"{metric or 'main'}: no step has it. Fix: call compute() first; "
-                f"there are {', '.join(self._best) or 'none'}."
-            )
+            there = f"pass metric=, one of {', '.join(self._best)}" if self._best else "call compute() first"
+            raise MethodError(f"{metric or 'main'}: no step has it. Fix: {there}.")
         return self._best[name]
 
     def write(
@@ -271,7 +271,7 @@ class Evaluator:
             metric: by which the step is the best, as for `best`.
 
         Raises:
-            MethodError: nothing was computed, or only a part of the benchmark was.
+            MethodError: nothing was computed, or only a part of the benchmark was; `method` is refused.
         """
         best = self.best(metric)
         if not best.whole:
@@ -279,7 +279,7 @@ class Evaluator:
                 f"step {best.step} holds a part of {self.id} only. Fix: evaluate all of it, "
                 "second lists too (subset_ids=) where it has them."
             )
-        described = Method.model_validate({"name": method} if isinstance(method, str) else method)
+        described = _described(method)
         notes = " ".join(filter(None, (described.notes, *best.notes, self._chosen(best))))
         written = []
         for run in runs_of(best.rankings):
@@ -305,7 +305,9 @@ class Evaluator:
             for name in part.signatures:
                 if f"{prefix}/{name}" == wanted:
                     return part.signature_text(name)
-        raise MethodError(f"{metric}: the last evaluation has no such number. Fix: call compute() first.")
+        names = ", ".join(f"{prefix}/{name}" for prefix, part in self._parts() for name in part.signatures)
+        fix = f"pass metric=, one of {names}" if names else "call compute() first"
+        raise MethodError(f"{metric or 'main'}: the last evaluation has no signature of it. Fix: {fix}.")
 
     def beside(
         self, text: str | Path | RankFile | RankBundle, image: str | Path | RankFile | RankBundle
@@ -355,7 +357,8 @@ class Evaluator:
         """Hand a batch to a member."""
         kinds = {"vectors" if name in ("queries", "images") else name for name in given} & set(_KINDS)
         if len(kinds) != 1:
-            raise MethodError(f"update takes {', or '.join(_KINDS.values())}. Fix: leave the others out.")
+            fix = "leave the others out" if kinds else "give one of them"
+            raise MethodError(f"update takes {', or '.join(_KINDS.values())}. Fix: {fix}.")
         if "scores" in given:
             ranker.add_scores(given["scores"], given.get("query_ids"), given.get("image_ids"))
         for argument, rows in ranker.held.items():
@@ -406,6 +409,19 @@ class Evaluator:
             return ""
         metric = best.metric.removeprefix(f"{self.id}/")
         return f"Step {best.step} was chosen by {metric} on {self.id} itself, the split that papers report."
+
+
+def _described(method: str | Mapping[str, Any] | Method) -> Method:
+    from pydantic import ValidationError
+
+    try:
+        return Method.model_validate({"name": method} if isinstance(method, str) else method)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = "".join(f"[{each!r}]" for each in first["loc"])
+        reason = str(first["msg"]).removeprefix("Value error, ")
+        fields = ", ".join(Method.model_fields)
+        raise MethodError(f"method{place} is refused: {reason}. Fix: give a name, or of {fields}.") from error
 
 
 def _short(suite: Any, member: str) -> str:

@@ -76,7 +76,10 @@ class MemberRanker:
         held = of_each({argument for argument, rows in self.held.items() if len(rows)})
         arguments = set().union(*held) - {"subset_ids"}
         if not arguments:
-            raise MethodError(f"{self.benchmark.id}: nothing was given. Fix: call update() before compute().")
+            member = f"member={self.names.member!r}" if self.names.member else ""
+            raise MethodError(
+                f"{self.benchmark.id}: nothing was given. Fix: call update({member}) before compute()."
+            )
         if "ranked_ids" in arguments and len(arguments) > 1:
             raise MethodError(
                 f"{self.benchmark.id}: rankings and embeddings were given. Fix: give one of them."
@@ -120,8 +123,14 @@ class MemberRanker:
         """The scores of all queries, block by block."""
         if callable(self.similarity):
             for start in range(0, len(queries), self.block_size):
-                scores = self.similarity(queries[start : start + self.block_size], images)
-                yield own_block(scores, ids, "similarity")
+                asked = queries[start : start + self.block_size]
+                block = own_block(self.similarity(asked, images), ids, "similarity")
+                if len(block.near) != len(asked):
+                    raise MethodError(
+                        f"similarity: {len(block.near):,} rows of scores for {len(asked):,} queries. "
+                        "Fix: return shape (queries, images)."
+                    )
+                yield block
             return
         questions, each = self._vectors(queries, "queries", keys, "query")
         gallery, of_image = self._vectors(images, "images", ids, "image")
@@ -289,7 +298,8 @@ def own_block(scores: Any, ids: Sequence[str], called: str) -> Block:
     scores = checked(scores, called, (2,))
     if scores.shape[1] != len(ids):
         raise MethodError(
-            f"{called}: shape {tuple(scores.shape)}; there are {len(ids):,} images. Fix: score each image."
+            f"{called}: shape {tuple(scores.shape)}; there are {len(ids):,} images. "
+            "Fix: give a column for each, and no other."
         )
     whole: Any = scores
     if not (is_tensor(scores) and scores.is_floating_point()):

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from cir_metrics.gallery import pair_scores, threads_of_blas
 from cir_metrics.sums import FloatArray, IntArray
 from cir_metrics.ties import Ties
+from submissions.errors import MethodError
 from submissions.rank_file.benchmarks import SUBSET_DEPTH
 
 BLOCK = 256
@@ -73,6 +74,11 @@ class Products:
     def block(self, queries: Any, each: int = 1) -> Block:
         """The scores of some queries, shape (queries * each, dimensions)."""
         rows, columns = len(queries) // each, len(self._images) // self.each
+        lengths = _lengths(queries).reshape(rows, each).max(axis=1)
+        if not lengths.max(initial=0.0) * self._longest < float(np.finfo(np.float32).max):
+            raise MethodError(
+                "queries and images: their products are too large for float32. Fix: scale them."
+            )
         if self._held is None or len(self._held) < len(queries):
             shape = (len(queries), len(self._images))
             whole = isinstance(queries, np.ndarray)
@@ -86,7 +92,6 @@ class Products:
         terms = queries.shape[1]
         # As `cir_metrics.gallery` bounds it: the product's own error, and that of the definition.
         relative = sum(terms * u / (1 - terms * u) for u in (2.0**-24, 2.0**-53))
-        lengths = _lengths(queries).reshape(rows, each).max(axis=1)
         near = relative * lengths * self._longest * (1 + 1e-6) + terms * float(np.finfo(np.float32).tiny)
 
         def exact(row: IntArray, column: IntArray) -> FloatArray:

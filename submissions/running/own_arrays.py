@@ -41,6 +41,7 @@ def numbers(given: Any, called: str, what: str, whole: str = "") -> NDArray[np.f
     Raises:
         MethodError: its numbers are not float16 to float64.
     """
+    convert = ".float()" if is_tensor(given) else ".astype('float32')"
     if is_tensor(given):
         given = given.detach().cpu()
         # numpy has no bfloat16.
@@ -48,7 +49,7 @@ def numbers(given: Any, called: str, what: str, whole: str = "") -> NDArray[np.f
     if given.dtype.kind != "f" or given.dtype.itemsize > 8:
         raise MethodError(
             f"{called}: type {given.dtype}; {what} are float16 to float64."
-            f"{whole if given.dtype.kind in 'iu' else ''} Fix: convert it, .astype('float32')."
+            f"{whole if given.dtype.kind in 'iu' else ''} Fix: convert it, {convert}."
         )
     kind = np.float64 if given.dtype.itemsize == 8 else np.float32
     return np.asarray(given, dtype=kind)

@@ -219,8 +219,42 @@ def test_the_best_step_is_kept_and_written(tmp_path: Path, monkeypatch: pytest.M
         ({"queries": np.zeros((6, 3)), "images": np.ones((60, 3))}, "queries[0] is all zeros"),
         ({"ranked_ids": [IMAGES], "query_ids": KEYS[:1]}, "ranked_ids: 5 of 6"),
         ({"scores": SCORES, "member": "dress"}, "member='dress'"),
+        ({"query_ids": KEYS}, "update takes ... Fix: give one of them"),
+        ({"queries": np.ones((6, 3), int), "images": np.ones((60, 3))}, "queries: type int64"),
     ],
 )
 def test_what_does_not_fit_is_refused(change: dict[str, Any], text: str) -> None:
     with refusal(text, MethodError):
         submissions.Evaluator(BENCHMARK)(**change)
+
+
+@pytest.mark.parametrize(
+    ("option", "text"),
+    [
+        (
+            {"similarity": lambda asked, images: np.ones((len(asked) - 1, len(images)))},
+            "similarity: 5 rows ... 6 queries",
+        ),
+        ({"similarity": lambda asked, images: np.ones((9, len(images)))}, "similarity: 9 rows ... 6 queries"),
+        ({"similarity": "dot"}, "products are too large"),
+        ({"block_size": -1}, "block_size=-1"),
+        ({"block_size": 1.5}, "block_size=1.5"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(option: dict[str, Any], text: str) -> None:
+    with refusal(text, MethodError):
+        submissions.Evaluator(BENCHMARK, **option)(
+            queries=np.full((6, 3), 1e30, np.float32), images=np.full((60, 3), 1e30, np.float32)
+        )
+
+
+def test_a_fix_names_what_works(tmp_path: Path) -> None:
+    evaluator = submissions.Evaluator(BENCHMARK, metrics=["recall@2"])
+    evaluator(scores=SCORES)
+    with refusal("pass metric= ... recall@2", MethodError):
+        evaluator.write(tmp_path / "best.json", method="Mine")
+    with refusal("method['zeroshot'] is refused ... zero_shot", MethodError):
+        evaluator.write(tmp_path / "best.json", method={"name": "Mine", "zeroshot": True}, metric="recall@2")
+    torch = pytest.importorskip("torch")
+    with refusal("Fix: convert it, .float()", MethodError):
+        submissions.Evaluator(BENCHMARK)(queries=torch.ones(6, 3).int(), images=torch.ones(60, 3))
