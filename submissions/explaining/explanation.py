@@ -152,7 +152,8 @@ def _answers(explanation: Explanation) -> str:
 def _facts(part: Rankings) -> Iterator[str]:
     n, what = part.counts, "subsets" if part.section.startswith("subset") else "lists"
     depth = f"{n['longest']:,}" if n["shortest"] == n["longest"] else f"{n['shortest']:,} to {n['longest']:,}"
-    odd = [f"{n['queries'] - n['answered']:,} queries missing"] if n["answered"] < n["queries"] else []
+    missing = n["queries"] - n["answered"]
+    odd = [f"{counted(missing, 'query', 'queries')} missing"] if missing > 0 else []
     odd += [f"{counted(n['unknown'], 'query', 'queries')} that it does not have"] if n["unknown"] else []
     odd += [f"{n['short']:,} shorter than the board reads"] if n["short"] else []
     odd += [f"{n['doubled']:,} name an image twice"] if n["doubled"] else []

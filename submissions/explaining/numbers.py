@@ -129,7 +129,8 @@ def explain_numbers(values: str | Mapping[str, float | str], benchmark: str) -> 
             continue
         number, percent = text.removesuffix("%").strip(), percent or text.endswith("%")
         if not re.fullmatch(r"\d+(\.\d*)?|\.\d+|\d(\.\d+)?e-\d+", number) or float(number) > 100:
-            raise CallError(f"{name}={text}: not a number from 0 to 100. Fix: write it as 39.8 or as 0.398.")
+            hint = "put a comma between the numbers" if "=" in text else "write it as 39.8 or as 0.398"
+            raise CallError(f"{name}={text}: not a number from 0 to 100. Fix: {hint}.")
         read[metric] = float(number)
     if not read:
         raise CallError("there is no number. Fix: write, for example, R@1=0.8,R@10=39.8")
@@ -153,7 +154,10 @@ def _pairs(text: str) -> list[tuple[str, str]]:
     found = [part.partition("=") for part in text.split(",") if part.strip()]
     wrong = next((name for name, sign, _ in found if not sign), None)
     if wrong is not None:
-        raise CallError(f"{wrong.strip()!r} has no number. Fix: write METRIC=NUMBER, such as R@10=39.8")
+        decimals = " with a point" if wrong.strip().rstrip("%").isdigit() else ""
+        raise CallError(
+            f"{wrong.strip()!r} has no number. Fix: write METRIC=NUMBER{decimals}, such as R@10=39.8"
+        )
     return [(name.strip(), value) for name, _, value in found]
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _CHUNK = 2**20
 _EMPTY = "write it again: submissions.write does, and cir multiround for transcripts"
+_ITSELF = "take the rank file itself: of a page its raw download, of a pointer what  git lfs pull  fetches"
 _TOO_DEEP = f"its lists or objects are nested more than {MAX_NESTING} deep; a rank file needs six levels."
 _RANK_IT = (
     "rank them, with the ids of rows and columns:  cir rank --benchmark ID --scores {file} --queries FILE "
@@ -35,6 +36,7 @@ _RANK_IT = (
 _ARRAYS = (".npy", ".npz", ".pt", ".pth", ".safetensors")
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _OTHER_KINDS = {
+    b"version https://git-lfs.": "a pointer of Git LFS, without the file's content",
     b"\x89PNG\r\n\x1a\n": "a PNG picture",
     b"\xff\xd8\xff": "a JPEG picture",
     b"GIF87a": "a GIF picture",
@@ -148,6 +150,10 @@ def _check_utf8(content: bytes) -> None:
 def _explain(content: bytes, error: orjson.JSONDecodeError, findings: Findings) -> None:
     reason = error.msg.rstrip(".")
     where = f"line {error.lineno:,}, column {error.colno:,}"
+    kind = None if content[: error.pos].strip() else other_kind(content[:LOOKED_AT])
+    if kind is not None:
+        findings.add("malformed", f"this is {kind}.", fix=_ITSELF)
+        return
     if "depth limit" in reason:
         message = _TOO_DEEP
     elif any(content.startswith(word, error.pos) for word in (b"NaN", b"Infinity", b"-Infinity")):

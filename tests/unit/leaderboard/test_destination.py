@@ -60,8 +60,9 @@ def test_what_names_no_benchmark_is_told_the_boards(head: bytes) -> None:
         (b"PK\x03\x04" + bytes(20), "a zip archive; take the JSON file out of it"),
         (b"\x80\x04\x95" + bytes(20), "a pickle of Python"),
         (b"\n <!DOCTYPE html><title>x</title>", "a page of HTML or XML"),
+        (b"version https://git-lfs.github.com/spec/v1\n", "a pointer of Git LFS, without the file's content"),
     ],
-    ids=["png", "jpeg.gz", "zip", "pickle", "html"],
+    ids=["png", "jpeg.gz", "zip", "pickle", "html", "lfs"],
 )
 def test_what_is_no_container_of_rankings_is_refused_by_what_it_is(head: bytes, kind: str) -> None:
     with pytest.raises(UploadRefusedError) as caught:

@@ -97,6 +97,8 @@ def test_what_was_read_is_said(values: object, read_as: str, value: float) -> No
         ("R@10=139.8", "cirr/val", "R@10=139.8"),
         ("R@10=nan", "cirr/val", "R@10=nan"),
         ("R@10", "cirr/val", "'R@10'"),
+        ("R@1=36.5 R@10=77.9", "cirr/val", "a comma between"),
+        ("R@1=15,21,R@10=58,10", "cirr/val", "with a point"),
         ("R=39.8", "cirr/val", "'R'"),
         ("nDCG@10=39.8", "cirr/val", "nDCG@10"),
         ("R@10=-", "cirr/val", "no number"),

@@ -39,6 +39,11 @@ def test_a_value_is_read_as_it_stands() -> None:
         (b"\x00\x01\xff", "byte 3 is not UTF-8 text."),
         (b"PK\x03\x04\xff", "this is a zip archive; take the JSON file out of it."),
         (b"\x89PNG\r\n\x1a\n", "this is a PNG picture."),
+        (b"\n<!DOCTYPE html>\n<html>", "this is a page of HTML or XML."),
+        (
+            b"version https://git-lfs.github.com/spec/v1\n",
+            "this is a pointer of Git LFS, without the file's content.",
+        ),
     ],
 )
 def test_odd_json_is_named_by_what_is_wrong_and_where(content: bytes, message: str) -> None:
