@@ -31,7 +31,7 @@ from bombs import BOMBS  # noqa: E402
 
 TIME, MEMORY = "most processor time, s", "most memory, MiB"
 BOUNDS = {TIME: at_most(5), MEMORY: at_most(512)}
-READERS = ("validate", "score", "judge", "compare", "fuse")
+READERS = ("validate", "score", "judge", "compare", "fuse", "explain")
 FORMATS = ("native", "lines", "trec", "parquet")
 CONVERSIONS = tuple(
     f"convert {how}to {form}"

@@ -25,7 +25,7 @@ _FIXES = {
     "gallery": "score both with the same gallery list available, and rank the same list with both",
     "ref": "keep or remove the reference image in both",
     "ranked": "rank the same gallery with both",
-    "repaired": "score both with the same repairs",
+    "repaired": "rank both anew, so that neither needs repairs",
     "ties": "score both from rank files, with `cir score`",
     "dialogue": "compare transcripts with transcripts",
     "metric": "score both with the same variant of the metric and the same version of this package",

@@ -23,12 +23,12 @@ from submissions.explaining.explanation import Explanation, Rankings
 from submissions.explaining.near import near_rows
 from submissions.explaining.places import Places
 from submissions.explaining.readings import FileReading, of_suite, readings
-from submissions.formats import is_transcript, parse_file
+from submissions.formats import is_json_list, is_transcript, parse_file
 from submissions.formats.content import MAX_BYTES
 from submissions.formats.servers import SERVERS
 from submissions.rank_file.benchmarks import MAX_DEPTH, Benchmarks, queries
 from submissions.rank_file.columns import Columns
-from submissions.rank_file.model import FASHIONIQ, SECTIONS, TRANSCRIPT
+from submissions.rank_file.model import FASHIONIQ, SECTIONS, TRANSCRIPT, RankBundle, RankFile
 from submissions.rank_file.owners import held_by, known_list, owners_of_images, same_queries, sessions_of
 from submissions.validation import check_rankings, report_of
 
@@ -121,7 +121,12 @@ def read_any(
         return benchmarks, parsed
     if benchmarks.suite is not None:  # One rank file where a bundle was asked for.
         parsed.files += reading(None)[1].files
-    elif benchmark is None and any(each.code == "wrong-benchmark" for each in parsed.findings.listed()):
+    elif (
+        benchmark is None
+        and any(each.code == "wrong-benchmark" for each in parsed.findings.listed())
+        and not isinstance(file, RankFile | RankBundle)
+        and is_json_list(file)
+    ):
         # FashionIQ's items have no ids: the benchmark whose items they are reads them.
         for each in map(benchmarks.spec, benchmark_ids()):
             if each.card.name in SERVERS[FASHIONIQ].datasets and is_here(each):

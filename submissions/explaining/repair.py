@@ -157,6 +157,9 @@ def repair(
         withheld = loaded.ground_truth_withheld
         kept, lost = ([], loaded.spec.metrics) if withheld else computable(run, loaded)
         answers = [each for each in run.sections().values() if isinstance(each, Columns) and len(each)]
+        if not answers:
+            refused = validate(path, benchmarks, part=True)
+            raise RefusedError(f"{read.file} holds no rankings.", refused)
         depth, lists = int(answers[0].lengths.min()), sum(len(each.lengths) for each in answers)
         runs.append(run)
         told.append(RepairedRun(run.benchmark, taken, changed, lists, depth, tuple(kept), lost))

@@ -249,6 +249,14 @@ def is_transcript(file: Source) -> bool:
     return means_transcript(inside(head), footer)
 
 
+def is_json_list(file: Source) -> bool:
+    """Whether a file holds a JSON list, by its beginning."""
+    try:
+        return inside(_ends(file)[0]).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
+    except OSError:
+        return False
+
+
 def are_transcripts(files: Sequence[str]) -> bool:
     """Whether these are transcripts, and not rank files.
 

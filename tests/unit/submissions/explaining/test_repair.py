@@ -21,7 +21,8 @@ from cir_metrics.errors import CallError
 from leaderboard.queue.judging import Rejected, judge_file
 from submissions.explaining.repair import Repaired, repair
 
-RUN: dict[str, Any] = submissions.read(shipped("image_text_sum-shapes")).to_dict()
+RUN_FILE = shipped("image_text_sum-shapes")
+RUN: dict[str, Any] = submissions.read(RUN_FILE).to_dict()
 BENCHMARK = cir_datasets.load("shapes/val")
 REFERENCES = dict(zip(BENCHMARK.query_ids, BENCHMARK.column("reference_image_id"), strict=True))
 KINDS = ("references", "outsiders", "doubles")
@@ -224,6 +225,11 @@ def test_what_cannot_be_read_is_not_repaired(tmp_path: Path) -> None:
     with pytest.raises(submissions.RefusedError) as caught:
         repair(written(document, tmp_path), tmp_path / "out.json")
     assert [finding.code for finding in caught.value.report.errors] == ["unknown-query"]
+    header = tmp_path / "run.jsonl"
+    header.write_text(submissions.convert([RUN_FILE], "lines")[0].content.decode().partition("\n")[0])
+    with pytest.raises(submissions.RefusedError) as caught:
+        repair(header, tmp_path / "out.json")
+    assert "missing-query" in [finding.code for finding in caught.value.report.errors]
     with pytest.raises(CallError):
         repair(tmp_path / "run.json", tmp_path / "run.json")
 

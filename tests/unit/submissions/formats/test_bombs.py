@@ -34,7 +34,10 @@ HOSTILE = [name for name in bombs.BOMBS if not name.startswith("within-")]
 @pytest.mark.parametrize("name", some(HOSTILE, HOSTILE[::4]))
 def test_a_bomb_is_refused_in_bounded_memory_by_every_reader(name: str, tmp_path: Path) -> None:
     bombs.check(
-        name, tmp_path, "judge", *bombs.turns(("validate", "score", "compare", "fuse", "overlay"), name, 1)
+        name,
+        tmp_path,
+        "judge",
+        *bombs.turns(("validate", "score", "compare", "fuse", "overlay", "explain"), name, 1),
     )
 
 
