@@ -21,7 +21,7 @@ from leaderboard.pages.published_rows import rows_for
 from leaderboard.standings.blocks import UNVERIFIED, block_mark
 from leaderboard.views import method_name, ranked_rows
 from submissions.comparison.keys import shared_text
-from submissions.rank_file.model import Method
+from submissions.rank_file.model import declared_fields
 
 _FIRST = {
     "rank": "integer",
@@ -225,7 +225,7 @@ def _metrics(view: Mapping[str, Any]) -> list[str]:
 def _method_columns() -> tuple[tuple[str, str], ...]:
     """The fields of a method; lists become one text."""
     found = []
-    for name, schema in Method.model_json_schema()["properties"].items():
+    for name, schema in declared_fields().items():
         kinds = {part.get("type") for part in schema.get("anyOf", [schema])}
         kind = next((kind for kind in ("boolean", "integer", "number") if kind in kinds), "string")
         found.append((name, kind))

@@ -12,7 +12,7 @@ from leaderboard.dialogues import BoardDialogue
 from leaderboard.receipts import Receipt
 from leaderboard.standings.blocks import Block, Reference
 from leaderboard.submission import EventKind, State
-from submissions.rank_file.model import Method
+from submissions.rank_file.model import declared_fields
 from submissions.rank_file.texts import LISTED_FIELDS
 
 Fraction = Annotated[float, Field(description="a fraction, or a rank where the metric is one")]
@@ -286,7 +286,7 @@ def upload_request() -> dict[str, Any]:
         "submitter": {"type": "string", "description": "who submits, shown with the entry"},
         "publish": {"type": "string", "description": "yes or no: whether it goes onto the board when scored"},
     }
-    for name, schema in Method.model_json_schema()["properties"].items():
+    for name, schema in declared_fields().items():
         words = schema.get("description", "a field of the method, where the file leaves it out")
         listed = {"anyOf": schema["anyOf"]} if name in LISTED_FIELDS else {"type": "string"}
         fields[name] = {**listed, "description": words}

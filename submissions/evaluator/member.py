@@ -164,7 +164,8 @@ class MemberRanker:
             rows = own_vectors({argument: flat}, argument, named, of, names=self.names, normalise=normalise)
         if each > 1 and self.over_vectors == "mean":
             # The mean over all pairs is the product of the means.
-            rows, each = rows.reshape(-1, each, rows.shape[1]).mean(1), 1
+            parts = rows.reshape(-1, each, rows.shape[1])
+            rows, each = sum(parts[:, number] for number in range(each)) / each, 1
         return rows, each
 
     def _placed(self, ids: list[str], benchmark: Benchmark) -> TurnPlaces:

@@ -199,6 +199,12 @@ class Method(BaseModel):
         return {key: value for key, value in self.model_dump().items() if value not in ("", [], None)}
 
 
+def declared_fields() -> dict[str, Any]:
+    """JSON schemas of what a method declares, by field; `repaired` is what `repair` did, and on no board."""
+    properties: dict[str, Any] = Method.model_json_schema()["properties"]
+    return {name: schema for name, schema in properties.items() if name != "repaired"}
+
+
 def _first_of(answer: list[Any]) -> str:
     """A ranking, or the rankings of a session, cut to what a line holds."""
     turns = answer if answer and not isinstance(answer[0], str) else [answer]
