@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,14 @@ FACTS = {
     "pic2word_on_cirr.val.json": ("cirr/val", 4181, 50, 3848, 1758, 0, 0),
 }
 """Benchmark, lists, depth; reference in, first in; images outside, first in. None: not counted there."""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A cache of its own: what other tests prepared of CIRR, of a few made-up rows, would be asked first."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CIR_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
 
 
 @pytest.mark.parametrize("name", FACTS)
