@@ -22,7 +22,7 @@ from cir_datasets.commands import (
 from cir_datasets.common.terminal import echo, fitted, visible
 from cir_datasets.errors import missing_extra
 from cir_metrics.errors import CallError, CirError
-from leaderboard.copying import backup, export, import_
+from leaderboard.copying import backup, export, import_, verify
 from leaderboard.export.commands import export_html, export_hub
 from leaderboard.identity.commands import token_commands
 from leaderboard.options import Home
@@ -56,6 +56,7 @@ def leaderboard_commands() -> typer.Typer:
     group.command("export")(export)
     group.command("import")(import_)
     group.command("backup")(backup)
+    group.command("verify")(verify)
     group.command("rebuild")(rebuild)
     group.command("rescore")(rescore)
     group.command("change")(change)
@@ -351,8 +352,8 @@ def rebuild(home: Home = None) -> None:
             raise CallError(f"{chosen.home}: the database holds submissions. Fix: move it away first.")
         taken = skipped = 0
         for sha256 in files.names():
-            path = files.local_copy(sha256)
             try:
+                path = files.local_copy(sha256)
                 board = _board_of(path)
             except CirError as error:
                 skipped += 1

@@ -1,17 +1,23 @@
-"""The commands `cir leaderboard export`, `import` and `backup`."""
+"""The commands `cir leaderboard export`, `import`, `backup` and `verify`."""
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cir_datasets.common.terminal import counted, echo
 from cir_metrics.errors import CallError
 from leaderboard.options import Home
+
+if TYPE_CHECKING:
+    from leaderboard.store import Store
+    from leaderboard.store.files import FileStore
 
 _STAMP = "%Y-%m-%dT%H%M%S.%fZ"
 
@@ -74,6 +80,32 @@ def backup(
         echo(f"{to / old}: removed, {keep} newer ones are kept.")
 
 
+def verify(home: Home = None) -> None:
+    """Read every rank file that a submission names, and name those that are missing or damaged.
+
+    Its server may run meanwhile; the database is checked as well. Exit code 1 where a file is lost.
+
+    \b
+    Example:
+        cir leaderboard verify
+    """
+    from leaderboard.errors import LostFileError
+    from leaderboard.store.sweeping import kept_files
+
+    with _opened(home) as (store, files):
+        with store.database.read() as connection:
+            wanted = kept_files(connection)
+        for sha256 in wanted:
+            try:
+                files.local_copy(sha256)
+            except LostFileError as error:
+                named = ", ".join(f"{one.id} on {one.board}" for one in store.of_file(sha256))
+                echo(f"{error}\n  Submissions: {named}.")
+    echo(f"{counted(len(wanted), 'rank file')}: {len(files.lost) or 'none'} missing or damaged.", err=True)
+    if files.lost:
+        raise typer.Exit(1)
+
+
 def _backups(folder: Path) -> list[str]:
     """Names of the backups in a folder; whatever else lies there is left alone."""
     found = []
@@ -88,20 +120,23 @@ def _backups(folder: Path) -> list[str]:
 
 
 def _exported(folder: Path, home: Path | None) -> str:
+    from leaderboard.store.transfer import export_store
+
+    with _opened(home) as (store, files):
+        return f"{folder}: {_counted(export_store(store, files, folder))}"
+
+
+@contextmanager
+def _opened(home: Path | None) -> Iterator[tuple[Store, FileStore]]:
     from leaderboard import settings
     from leaderboard.store import Store
     from leaderboard.store.files import open_files
-    from leaderboard.store.transfer import export_store
 
     chosen = settings.read(home)
     if not chosen.home.is_dir():
         raise CallError(f"{chosen.home}: is not a leaderboard's home. Fix: name another with --home.")
-    store = Store(chosen.database_url)
-    try:
-        files = open_files(chosen.files_at or chosen.files, chosen.home)
-        return f"{folder}: {_counted(export_store(store, files, folder))}"
-    finally:
-        store.close()
+    with closing(Store(chosen.database_url)) as store:
+        yield store, open_files(chosen.files_at or chosen.files, chosen.home)
 
 
 def _counted(counts: dict[str, int]) -> str:

@@ -304,11 +304,6 @@ class Intake:
         submitter = checked_line(cover.submitter, "submitter")
         quotas, owner = self._quotas, cover.owner
         kept = incoming.keep()
-
-        def put_back() -> None:
-            if not self._files.exists(kept.sha256):
-                incoming.keep_again()
-
         try:
             submission, new = self._store.receive(
                 board=board.id,
@@ -324,7 +319,7 @@ class Intake:
                 admit=None
                 if quotas is None
                 else lambda connection: quotas.admit(connection, owner, board.id),
-                put_back=put_back,
+                put_back=incoming.keep_again,
                 since=None if cover.baseline else board.phase_began(datetime.now(UTC)),
             )
         except UploadRefusedError:

@@ -14,7 +14,7 @@ from typing import Any
 
 import cir_datasets
 from leaderboard.boards import Board
-from leaderboard.errors import ConflictError
+from leaderboard.errors import ConflictError, LostFileError
 from leaderboard.queue.child import Judged, Limits, judge
 from leaderboard.server import Server
 from leaderboard.store import Happened
@@ -64,6 +64,8 @@ class Rescored:
 def rescore(server: Server, board: Board, limits: Limits | None = None) -> Iterator[Rescored]:
     """Judge every file again that has a score on a board, one after another; nothing is written.
 
+    A file that is missing or damaged counts as refused: its entry keeps its result.
+
     Args:
         server: the leaderboard.
         board: the board.
@@ -80,16 +82,19 @@ def rescore(server: Server, board: Board, limits: Limits | None = None) -> Itera
         cir_datasets.prepare(benchmark)
     for submission in server.store.in_states(board.id, _STANDING):
         with tempfile.TemporaryDirectory(prefix="cir-rescored-") as folder:
-            judged = judge(
-                server.files.local_copy(submission.sha256),
-                board.benchmark,
-                file_name=submission.file_name,
-                form=submission.form_now,
-                limits=limits or Limits(),
-                values_to=Path(folder) / "values.npz",
-                ground_truth=board.ground_truth,
-                dialogue=board.dialogue,
-            )
+            try:
+                judged = judge(
+                    server.files.local_copy(submission.sha256),
+                    board.benchmark,
+                    file_name=submission.file_name,
+                    form=submission.form_now,
+                    limits=limits or Limits(),
+                    values_to=Path(folder) / "values.npz",
+                    ground_truth=board.ground_truth,
+                    dialogue=board.dialogue,
+                )
+            except LostFileError as error:
+                judged = Judged("rejected", [{"severity": "error", "code": "lost-file"}], str(error))
             kept = None if judged.values is None else judged.values.read_bytes()
         yield Rescored(submission, judged, kept)
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
+import threading
 import time
 from dataclasses import dataclass
 from typing import Any
 
+from sqlalchemy.exc import SQLAlchemyError
+
 from cir_metrics.catalogue import package_version
 from leaderboard import boards, data
 from leaderboard.boards import Board
-from leaderboard.errors import SubmissionStoreError
+from leaderboard.errors import FileStoreError, SubmissionStoreError
 from leaderboard.inspection.differences import Compared
 from leaderboard.inspection.lists import Lists
 from leaderboard.inspection.numbers import GroupedNumbers
@@ -22,8 +26,11 @@ from leaderboard.settings import Settings
 from leaderboard.standings import Entry, shown, standings
 from leaderboard.store import Store
 from leaderboard.store.files import FileStore, open_files
+from leaderboard.store.sweeping import kept_files
 from leaderboard.submission import Submission
 from leaderboard.tables import Tables
+
+log = logging.getLogger("leaderboard.server")
 
 _POLL_SECONDS = 0.1
 
@@ -126,9 +133,26 @@ class Server:
             "boards": len(boards.ids()),
             "wrong_boards": list(boards.wrong_files()),
             "max_upload_bytes": self.settings.max_upload_bytes,
+            "lost_files": sorted(self.files.lost),
             **self.store.condition(),
             "free_bytes": shutil.disk_usage(self.settings.home).free,
         }
+
+    def look_over(self, stopped: threading.Event) -> None:
+        """Look whether the rank files are there and whole, for `health`; what was read before is read again
+        where it was written to since.
+
+        Args:
+            stopped: ends the look when it is set.
+        """
+        try:
+            with self.store.database.read() as connection:
+                wanted = kept_files(connection)
+            self.files.look_over(wanted, stopped)
+        except (SQLAlchemyError, SubmissionStoreError, FileStoreError):
+            log.exception("the rank files cannot be looked over now")
+        if self.files.lost:
+            log.error("rank files are missing or damaged: %s", ", ".join(sorted(self.files.lost)))
 
     def entries(self, board: Board) -> list[Entry]:
         """A board's table."""

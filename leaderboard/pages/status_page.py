@@ -90,6 +90,8 @@ def problems(health: dict[str, Any], now: datetime) -> list[str]:
         found.append("No worker is running. Files are kept, and judged when one starts.")
     if health["free_bytes"] < _LOW_BYTES:
         found.append("The disk is nearly full: uploads may be refused.")
+    if health["lost_files"]:
+        found.append("Rank files are missing or damaged: cir leaderboard verify  names them.")
     found.extend(
         f"The board file {name} is wrong: the server's log says why. The other boards go on."
         for name in health["wrong_boards"]

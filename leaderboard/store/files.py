@@ -3,8 +3,8 @@
 In all of them a file lies under `ab/<sha256>.json`, whatever it holds: JSON, the same in gzip, another
 format. The bytes are those that were sent, and readers of rank files go by the bytes: one name does for all.
 A file counts as kept only when it is durable: in a folder its bytes, its name and its folder's entry are on
-the disk; a bucket has answered the upload; the Hub has answered the commit. What comes back from afar is
-checked against its name.
+the disk; a bucket has answered the upload; the Hub has answered the commit. A file is hashed at
+each read, and is what its name says or a `LostFileError`: folders can be written to, and disks decay.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ import re
 import secrets
 import shutil
 import tempfile
+import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,9 +58,6 @@ class Remote(Protocol):
 
     def get(self, name: str, path: Path) -> bool:
         """Write the file of that name to `path`; whether there is one."""
-
-    def size(self, name: str) -> int | None:
-        """Bytes of the file of that name, or None where there is none."""
 
     def delete(self, name: str) -> None:
         """Remove the file of that name, if there is one."""
@@ -151,6 +149,8 @@ class FileStore(ABC):
     def __init__(self, incoming: Path) -> None:
         """Remember the folder."""
         self._incoming = incoming
+        self.lost: set[str] = set()
+        """Hashes of files that were missing or damaged when they were last looked at here."""
 
     def incoming(self, check: Callable[[int], None] = lambda size: None) -> IncomingFile:
         """A file on its way in.
@@ -163,35 +163,49 @@ class FileStore(ABC):
         """
         return IncomingFile(self._incoming, check, self._keep)
 
-    def open(self, sha256: str) -> BinaryIO:
-        """The file of that hash, to be read.
+    def local_copy(self, sha256: str) -> Path:
+        """Path of a copy on this machine's disk, checked just now; it is there for a day at least.
 
         Raises:
-            LostFileError: it is missing or damaged.
+            LostFileError: the file is missing or damaged.
             FileStoreError: its place cannot be reached now.
         """
-        return self.local_copy(sha256).open("rb")
+        try:
+            path = self._checked(sha256)
+        except LostFileError:
+            self.lost.add(sha256)
+            raise
+        self.lost.discard(sha256)
+        return path
 
-    def exists(self, sha256: str) -> bool:
-        """Whether there is a file of that hash."""
-        return self.size(sha256) is not None
+    def look_over(self, wanted: Iterable[str], stopped: threading.Event) -> None:
+        """Bring `lost` up to date: what cannot be seen to be as it was at the last look is read.
+
+        Args:
+            wanted: hashes of the files that should be there.
+            stopped: ends the look when it is set.
+
+        Raises:
+            FileStoreError: their place cannot be reached now.
+        """
+        every = set(wanted)
+        self.lost &= every
+        for sha256 in every:
+            if not stopped.is_set() and self._may_have_changed(sha256):
+                with suppress(LostFileError):
+                    self.local_copy(sha256)
 
     def sweep(self) -> None:
         """Remove what a crash left behind a day ago or earlier."""
         _remove_stale(self._incoming.glob("*.part"))
 
     @abstractmethod
-    def local_copy(self, sha256: str) -> Path:
-        """Path of a copy on this machine's disk; it is there for a day at least.
-
-        Raises:
-            LostFileError: the file is missing or damaged.
-            FileStoreError: its place cannot be reached now.
-        """
+    def _checked(self, sha256: str) -> Path:
+        """See `local_copy`."""
 
     @abstractmethod
-    def size(self, sha256: str) -> int | None:
-        """Bytes of the file of that hash, or None where there is none."""
+    def _may_have_changed(self, sha256: str) -> bool:
+        """Whether a file is to be read to know that it is whole."""
 
     @abstractmethod
     def delete(self, sha256: str) -> None:
@@ -217,25 +231,30 @@ class FolderFiles(FileStore):
         """Make the folder."""
         super().__init__(folder / "incoming")
         self._folder = folder
+        self._seen: dict[str, tuple[int, ...]] = {}
         with _in_words(folder):
             folder.mkdir(parents=True, exist_ok=True)
 
-    def local_copy(self, sha256: str) -> Path:
-        """See `FileStore`; the file itself."""
+    def _checked(self, sha256: str) -> Path:
         path = self._folder / _name_of(sha256)
-        if not path.is_file():
-            raise LostFileError(
-                f"{path}: no such file. Fix: take it from a backup of the leaderboard's files."
-            )
+        with _in_words(path):
+            try:
+                seen = _stamp(path)
+                _refuse_damaged(path, sha256, str(path))
+            except FileNotFoundError:
+                raise LostFileError(
+                    f"{path}: no such file. Fix: take it from a backup of the leaderboard's files."
+                ) from None
+        self._seen[sha256] = seen
         return path
 
-    def size(self, sha256: str) -> int | None:
-        """See `FileStore`."""
-        with _in_words(self._folder):
+    def _may_have_changed(self, sha256: str) -> bool:
+        path = self._folder / _name_of(sha256)
+        with _in_words(path):
             try:
-                return (self._folder / _name_of(sha256)).stat().st_size
+                return _stamp(path) != self._seen.get(sha256)
             except FileNotFoundError:
-                return None
+                return True
 
     def delete(self, sha256: str) -> None:
         """See `FileStore`."""
@@ -271,13 +290,21 @@ class RemoteFiles(FileStore):
         super().__init__(incoming)
         self._remote = remote
         self._copies = copies
+        self._there: frozenset[str] = frozenset()
 
-    def local_copy(self, sha256: str) -> Path:
-        """See `FileStore`; a copy that is here already is hashed again."""
+    def look_over(self, wanted: Iterable[str], stopped: threading.Event) -> None:
+        """See `FileStore`; what is there by name is read when it is needed: all of it is far away."""
+        self._there = frozenset(self.names())
+        super().look_over(wanted, stopped)
+
+    def _may_have_changed(self, sha256: str) -> bool:
+        return sha256 in self.lost or sha256 not in self._there
+
+    def _checked(self, sha256: str) -> Path:
         name = _name_of(sha256)
         path = self._copies / name
         with _in_words(self._copies):
-            if path.is_file() and _hash_of(path) == sha256:
+            if path.is_file() and hash_of(path) == sha256:
                 path.touch()
                 return path
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -287,17 +314,9 @@ class RemoteFiles(FileStore):
                     raise LostFileError(
                         f"{name}: not in the store of rank files. Fix: take it from a backup."
                     )
-                if _hash_of(got) != sha256:
-                    raise LostFileError(
-                        f"{name}: what the store of rank files gave back is damaged: its sha256 is "
-                        f"{_hash_of(got)}. Fix: look at it there, and take the file from a backup."
-                    )
+                _refuse_damaged(got, sha256, f"{name}, as the store of rank files gave it back")
                 got.replace(path)
         return path
-
-    def size(self, sha256: str) -> int | None:
-        """See `FileStore`."""
-        return self._remote.size(_name_of(sha256))
 
     def delete(self, sha256: str) -> None:
         """See `FileStore`."""
@@ -364,9 +383,25 @@ def _hashes(names: Iterator[str]) -> Iterator[str]:
     return (found[1] for found in map(_NAME.fullmatch, names) if found)
 
 
-def _hash_of(path: Path) -> str:
+def hash_of(path: Path) -> str:
+    """sha256 of a file, hex."""
     with path.open("rb") as handle:
         return hashlib.file_digest(handle, "sha256").hexdigest()
+
+
+def _refuse_damaged(path: Path, sha256: str, named: str) -> None:
+    found = hash_of(path)
+    if found != sha256:
+        raise LostFileError(
+            f"{named}: is damaged: its sha256 is {found}. Fix: take the file from a backup, or let whoever "
+            "sent it send it again."
+        )
+
+
+def _stamp(path: Path) -> tuple[int, ...]:
+    """What changes when somebody writes a file or puts another in its place."""
+    found = path.stat()
+    return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
 
 
 def _remove_stale(paths: Iterator[Path]) -> None:

@@ -73,16 +73,11 @@ class HubFiles:
 
             return self._tried(download)
 
-    def size(self, name: str) -> int | None:
-        """See `Remote`."""
-        found: Any = self._tried(lambda: self._api.get_paths_info(paths=[name], **self._there))
-        return int(found[0].size) if found else None
-
     def delete(self, name: str) -> None:
         """See `Remote`; the repository's history keeps the file until it is squashed."""
         from huggingface_hub import CommitOperationDelete
 
-        if self.size(name) is not None:
+        if self._tried(lambda: self._api.get_paths_info(paths=[name], **self._there)):
             self._tried(lambda: self._commit(f"Remove {name}", CommitOperationDelete(name)))
 
     def names(self) -> Iterator[str]:

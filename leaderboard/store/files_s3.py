@@ -57,14 +57,6 @@ class S3Files:
                 return False
         return True
 
-    def size(self, name: str) -> int | None:
-        """See `Remote`."""
-        with self._in_words():
-            try:
-                return int(self._s3.info(f"{self._root}/{name}")["size"])
-            except FileNotFoundError:
-                return None
-
     def delete(self, name: str) -> None:
         """See `Remote`; S3 answers likewise where there is none."""
         with self._in_words():

@@ -35,7 +35,7 @@ def claim(connection: sa.Connection, sha256: str, put_back: Callable[[], object]
     Args:
         connection: the transaction; it writes.
         sha256: of a file that was made durable before.
-        put_back: makes it durable once more where it is gone.
+        put_back: makes it durable once more, for it may be gone.
     """
     take_turns(connection, sha256)
     mark = swept.c.sha256 == sha256
@@ -65,6 +65,13 @@ def removed_at(database: Database, sha256: str) -> datetime | None:
     with database.read() as connection:
         found = connection.execute(sa.select(swept).where(swept.c.sha256 == sha256)).first()
     return None if found is None else found.at or datetime.now(UTC)
+
+
+def kept_files(connection: sa.Connection) -> list[str]:
+    """The hashes of all files that submissions name, without those that were or are being removed."""
+    gone = sa.select(swept.c.sha256)
+    named = sa.select(submissions.c.sha256).where(submissions.c.sha256.not_in(gone)).distinct()
+    return sorted(connection.execute(named).scalars())
 
 
 class Sweeper:

@@ -7,7 +7,6 @@ with the number of rows and the sha256 of every file. It is read with any JSON r
 from __future__ import annotations
 
 import base64
-import hashlib
 import json
 import os
 import shutil
@@ -22,8 +21,8 @@ from cir_datasets.common.atomic import sync_folder
 from cir_metrics.catalogue import package_version
 from leaderboard.errors import LostFileError, SubmissionStoreError
 from leaderboard.store import Store, erase_texts, schema
-from leaderboard.store.files import FileStore
-from leaderboard.store.sweeping import removed_at
+from leaderboard.store.files import FileStore, hash_of
+from leaderboard.store.sweeping import kept_files, removed_at
 
 FORMAT = "cir-leaderboard-export"
 FORMAT_VERSION = 1
@@ -66,13 +65,13 @@ def export_store(store: Store, files: FileStore, folder: Path) -> dict[str, int]
         for table in _tables():
             path = draft / f"{table.name}.jsonl"
             counts[table.name] = _write_rows(connection, table, path)
-            digests[path.name] = _digest(path)
+            digests[path.name] = hash_of(path)
         named = sorted(set(connection.execute(sa.select(schema.submissions.c.sha256)).scalars()))
     # Refused files may be removed, and sent again, while this goes on: the table says which are not here.
     missing = {sha256: at for sha256 in named if (at := _copy_out(store, files, sha256, draft)) is not None}
     rows = (json.dumps({"sha256": sha256, "at": at.isoformat()}) for sha256, at in missing.items())
     (draft / _SWEPT).write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
-    digests[_SWEPT], counts[schema.swept.name] = _digest(draft / _SWEPT), len(missing)
+    digests[_SWEPT], counts[schema.swept.name] = hash_of(draft / _SWEPT), len(missing)
     counts["files"] = len(named) - len(missing)
     about = {
         "format": FORMAT,
@@ -112,13 +111,9 @@ def _copy_out(store: Store, files: FileStore, sha256: str, draft: Path) -> datet
             lost = error
     else:
         raise SubmissionStoreError(
-            f"{sha256}: a rank file that a submission names is missing. Fix: put it back from a backup."
+            f"{sha256}: a rank file that a submission names is missing or damaged. Fix: put it back from a "
+            "backup; cir leaderboard verify  names all such files."
         ) from lost
-    if _digest(target) != sha256:
-        raise SubmissionStoreError(
-            f"{sha256}: the rank file of that name is damaged: it has another sha256. "
-            "Fix: put it back from a backup."
-        )
     return None
 
 
@@ -156,9 +151,7 @@ def import_store(folder: Path, store: Store, files: FileStore) -> dict[str, int]
         if store.database.dialect == "postgresql":
             newest = "SELECT coalesce(max(id), 1) FROM events"
             connection.exec_driver_sql(f"SELECT setval(pg_get_serial_sequence('events', 'id'), ({newest}))")
-        gone = sa.select(schema.swept.c.sha256)
-        kept = sa.select(schema.submissions.c.sha256).where(schema.submissions.c.sha256.not_in(gone))
-        wanted = sorted(set(connection.execute(kept).scalars()))
+        wanted = kept_files(connection)
         for sha256 in wanted:
             _copy_file(folder, files, sha256)
         counts["files"] = len(wanted)
@@ -247,14 +240,14 @@ def _read_about(folder: Path) -> dict[str, Any]:
             f"package wrote; this one reads {', '.join((*_EARLIER, schema.HEAD))}. Fix: upgrade the package."
         )
     for name, expected in about["sha256"].items():
-        if _digest(folder / name) != expected:
+        if hash_of(folder / name) != expected:
             raise SubmissionStoreError(f"{folder / name}: is damaged: another sha256. Fix: export again.")
     return about
 
 
 def _copy_file(folder: Path, files: FileStore, sha256: str) -> None:
     source = folder / "files" / sha256[:2] / f"{sha256}.json"
-    if not source.is_file() or _digest(source) != sha256:
+    if not source.is_file() or hash_of(source) != sha256:
         raise SubmissionStoreError(f"{source}: is missing or damaged. Fix: export again.")
     incoming = files.incoming()
     try:
@@ -264,11 +257,6 @@ def _copy_file(folder: Path, files: FileStore, sha256: str) -> None:
         incoming.keep()
     finally:
         incoming.discard()
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as handle:
-        return hashlib.file_digest(handle, "sha256").hexdigest()
 
 
 def _sync(folder: Path) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
 import warnings
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -76,8 +77,11 @@ def create_app(
     os.environ["GRADIO_TEMP_DIR"] = str(folder)
     uploads = UploadFolder(folder, options.page_uploads_bytes)
 
+    stopped = threading.Event()
+
     async def sweeping() -> None:
         while True:
+            await run_in_threadpool(server.look_over, stopped)
             await asyncio.sleep(_SWEEP_SECONDS)
             await run_in_threadpool(uploads.sweep)
 
@@ -88,6 +92,7 @@ def create_app(
         processes.start()
         sweeper = asyncio.create_task(sweeping())
         yield
+        stopped.set()
         sweeper.cancel()
         await run_in_threadpool(processes.stop)
         server.close()

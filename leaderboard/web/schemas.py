@@ -57,6 +57,9 @@ class HealthAnswer(_StrictAnswer):
     boards: int
     wrong_boards: Annotated[list[str], Field(description="the organisers' files of boards that are wrong")]
     max_upload_bytes: int
+    lost_files: Annotated[
+        list[str], Field(description="sha256 of rank files that were missing or damaged when last looked at")
+    ]
     waiting: Annotated[int, Field(description="submissions that are not judged yet")]
     oldest_waiting: Annotated[datetime | None, Field(description="when the oldest of them came")]
     last_scored: Annotated[datetime | None, Field(description="when a file was scored last")]

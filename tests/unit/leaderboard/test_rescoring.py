@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 from leaderboard_world import as_bytes, cir, rank_file
+from says import says
 
 from leaderboard import boards
 from leaderboard.errors import ConflictError
@@ -97,14 +98,17 @@ def test_nothing_switches_where_one_submission_has_moved_on(server: Server) -> N
     assert now(server, first) == before[0]
 
 
-def test_a_file_that_is_refused_now_keeps_its_result(server: Server) -> None:
-    first = entry(server, 1)
-    path = server.files.local_copy(first.sha256)
-    path.write_bytes(b"[1]")
-    (result,) = rescore(server, BOARD)
-    assert result.new(BOARD) is None
-    assert switch(server, BOARD, [result]) == 0
+def test_a_file_that_was_changed_on_disk_moves_no_score(server: Server, tmp_path: Path) -> None:
+    first, home = entry(server, 1), ("--home", str(tmp_path / "home"))
+    server.files.local_copy(first.sha256).write_bytes(as_bytes(rank_file(1, "Method 1", hits=0.9)))
+    (row,) = json.loads(cir("leaderboard", "rescore", BOARD.id, "--switch", "--json", *home).stdout)
+    assert (row["new"], row["note"]) == (None, "refused now: lost-file")
     assert now(server, first) == first
+    verified = cir("leaderboard", "verify", *home)
+    assert verified.returncode == 1
+    says(verified.stdout, f"{first.sha256}.json", "is damaged", "Fix: ", first.id, BOARD.id)
+    entry(server, 1)  # sent again it is whole again
+    assert cir("leaderboard", "verify", *home).returncode == 0
 
 
 def test_the_command_shows_both_and_switches(server: Server, tmp_path: Path) -> None:

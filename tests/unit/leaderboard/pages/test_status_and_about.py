@@ -36,6 +36,7 @@ def health(**parts: Any) -> dict[str, Any]:
         "version": "1.0",
         "boards": 11,
         "wrong_boards": [],
+        "lost_files": [],
         "max_upload_bytes": 2**26,
         "waiting": 3,
         "oldest_waiting": NOW - timedelta(minutes=5),

@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -84,17 +85,11 @@ def test_what_is_kept_is_there_and_is_what_was_sent(store: FileStore, tmp_path: 
     other = kept(store, packed)
     without_copies(tmp_path / "home")
     assert sorted(store.names()) == sorted([SHA256, other])
-    assert store.exists(SHA256)
-    assert store.size(SHA256) == len(CONTENT)
     for content, sha256 in ((CONTENT, SHA256), (packed, other)):
         assert store.local_copy(sha256).read_bytes() == content
-        with store.open(sha256) as handle:
-            assert handle.read() == content
     store.delete(SHA256)
     store.delete(SHA256)
     assert list(store.names()) == [other]
-    assert not store.exists(SHA256)
-    assert store.size(SHA256) is None
     with pytest.raises(LostFileError) as caught:
         store.local_copy(SHA256)
     says(caught, NAME, "Fix: ", "backup")
@@ -185,6 +180,39 @@ def test_a_damaged_copy_here_is_fetched_again(tmp_path: Path, s3: S3) -> None:
     assert store.local_copy(SHA256).read_bytes() == CONTENT
 
 
+def test_a_look_names_what_is_missing_or_damaged_and_forgets_what_is_whole_again(
+    store: FileStore, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    kept(store)
+    wanted, stopped = [SHA256, "0" * 64], threading.Event()
+    store.look_over(wanted, stopped)
+    assert store.lost == {"0" * 64}
+    if isinstance(store, FolderFiles):
+        (tmp_path / "home/files" / NAME).write_bytes(CONTENT[::-1])
+    else:
+        without_copies(tmp_path / "home")
+        store.delete(SHA256)
+    store.look_over(wanted, stopped)
+    assert store.lost == set(wanted)
+    kept(store)
+    store.look_over([SHA256], stopped)
+    assert store.lost == set()
+
+
+def test_a_file_in_a_folder_is_what_its_name_says(tmp_path: Path) -> None:
+    store = open_files(tmp_path / "files", tmp_path)
+    kept(store)
+    path = store.local_copy(SHA256)
+    path.write_bytes(CONTENT[::-1])
+    with pytest.raises(LostFileError) as caught:
+        store.local_copy(SHA256)
+    says(caught, str(path), hashlib.sha256(CONTENT[::-1]).hexdigest(), "Fix: ", "backup")
+    assert store.lost == {SHA256}
+    kept(store)
+    assert store.local_copy(SHA256).read_bytes() == CONTENT
+    assert store.lost == set()
+
+
 @pytest.mark.parametrize("status", [409, 412, 429, 500, 503])
 def test_a_fault_of_the_hub_that_passes_is_not_seen(hub: Hub, tmp_path: Path, status: int) -> None:
     store = on_the_hub(hub, tmp_path)
@@ -211,7 +239,7 @@ def test_a_fault_of_the_hub_that_stays_acknowledges_nothing(hub: Hub, tmp_path: 
     says(caught, f"hf://datasets/{REPOSITORY}: the Hub answered {status}", "Fix: ")
     assert TOKEN not in str(caught.value)
     assert NAME not in hub.repositories[REPOSITORY].files
-    assert not store.exists(SHA256)
+    assert SHA256 not in store.names()
 
 
 @pytest.mark.parametrize("fault", [Fault("status", 503, times=1), Fault("status", 500, times=2)])
