@@ -26,4 +26,5 @@ VOLUME /state
 EXPOSE 7860
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s \
     CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:7860/health', timeout=4)"]
-CMD ["cir", "leaderboard", "serve", "--host", "0.0.0.0", "--port", "7860"]
+# The networks of Docker: a container is reached through a proxy in another one, or on its machine.
+CMD ["cir", "leaderboard", "serve", "--host", "0.0.0.0", "--behind-proxy", "172.16.0.0/12", "--port", "7860"]

@@ -90,6 +90,16 @@ def serve(
             show_default=False,
         ),
     ] = None,
+    behind_proxy: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--behind-proxy",
+            metavar="ADDRESS",
+            help="Address or network of a proxy in front (127.0.0.1, 172.16.0.0/12); repeatable. It alone is "
+            "believed: its X-Forwarded-For ends with the sender's address, X-Forwarded-Proto is the scheme.",
+            show_default=False,
+        ),
+    ] = None,
     workers: Annotated[
         int,
         typer.Option(help="Workers: processes to keep running; 0 where  cir leaderboard work  runs.", min=0),
@@ -108,13 +118,8 @@ def serve(
     from leaderboard.web.serving import serve as run
 
     chosen = settings.read(home)
-    if chosen.accounts == "local" and host not in ("127.0.0.1", "::1", "localhost"):
-        raise CallError(
-            f"--host {host}: others could reach this leaderboard, and whoever reaches it is its organiser. "
-            "Fix: set CIR_LEADERBOARD_ACCOUNTS=tokens, and make tokens with  cir leaderboard token create "
-            "NAME, or leave --host out."
-        )
-    web = options.read([*(allowed_hosts or []), f"[{host}]" if ":" in host else host])
+    web = options.read([*(allowed_hosts or []), f"[{host}]" if ":" in host else host], behind_proxy or [])
+    options.check_place(host, chosen.accounts, web.proxies)
 
     def ready(address: str) -> None:
         echo(f"Leaderboard on {address} (Ctrl-C stops it). State: {chosen.home}", err=True)

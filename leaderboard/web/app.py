@@ -22,6 +22,7 @@ from fastapi.responses import HTMLResponse, Response
 from starlette.middleware import Middleware
 from starlette.routing import Mount
 from starlette.types import Receive, Scope, Send
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from cir_datasets.errors import install_lines
 from cir_metrics.catalogue import package_version
@@ -41,7 +42,7 @@ from leaderboard.web.gradio_routes import PageCalls, PagesOnly
 from leaderboard.web.headers import SecurityHeaders
 from leaderboard.web.kept_answers import Packed
 from leaderboard.web.options import WebOptions
-from leaderboard.web.origins import HeadAsGet, KnownHosts, ReadableFromAnywhere, SameOrigin
+from leaderboard.web.origins import HeadAsGet, KnownHosts, LastForwarded, ReadableFromAnywhere, SameOrigin
 from leaderboard.web.page_uploads import RoomForUploads, UploadFolder
 from leaderboard.web.reading import openapi_details
 
@@ -141,7 +142,12 @@ def guards(options: WebOptions, server: Server) -> list[Middleware]:
         },
         ("POST", gradio_routes.UPLOAD): BodyLimit(size, FormLimits(files=1, texts=0)),
     }
+    proxy = [
+        Middleware(LastForwarded),
+        Middleware(ProxyHeadersMiddleware, trusted_hosts=list(options.proxies)),
+    ]
     return [
+        *(proxy if options.proxies else ()),
         Middleware(SecurityHeaders, framed_by=options.framed_by),
         Middleware(HeadAsGet),
         Middleware(FormAnswers, path=f"/{submit_page.PATH}", page=refused),

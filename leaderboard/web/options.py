@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -30,6 +32,7 @@ class WebOptions:
         per_address: connections of one address at once; None is the default, for public addresses alone.
         logs: folder of log files that rotate; None logs to standard error.
         page_uploads_bytes: that files uploaded through the pages and not checked yet may have together.
+        proxies: addresses and networks whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed.
     """
 
     hosts: frozenset[str] = frozenset(_LOOPBACK)
@@ -39,16 +42,18 @@ class WebOptions:
     per_address: int | None = None
     logs: Path | None = None
     page_uploads_bytes: int = _PAGE_UPLOADS_MB * 2**20
+    proxies: tuple[str, ...] = ()
 
 
-def read(hosts: Iterable[str] = ()) -> WebOptions:
+def read(hosts: Iterable[str] = (), proxies: Iterable[str] = ()) -> WebOptions:
     """Options from the environment (`docs/environment.md` lists the variables).
 
     Args:
         hosts: further names, of the command line.
+        proxies: addresses and networks of the proxies in front, of the command line.
 
     Raises:
-        CallError: a name or a number is malformed.
+        CallError: a name, an address or a number is malformed.
     """
     written = [
         *hosts,
@@ -72,7 +77,52 @@ def read(hosts: Iterable[str] = ()) -> WebOptions:
         per_address=_number(_PER_ADDRESS, 1) if os.environ.get(_PER_ADDRESS) else None,
         logs=Path(logs).expanduser().absolute() if logs else None,
         page_uploads_bytes=_number("CIR_LEADERBOARD_PAGE_UPLOADS_MB", _PAGE_UPLOADS_MB) * 2**20,
+        proxies=tuple(map(_network, proxies)),
     )
+
+
+def check_place(host: str, accounts: str, proxies: Sequence[str]) -> None:
+    """Refuse to listen where strangers reach a server that has no accounts, or that no proxy guards.
+
+    Args:
+        host: address to listen on.
+        accounts: kind of accounts.
+        proxies: addresses and networks of the proxies in front.
+
+    Raises:
+        CallError: they would reach it.
+    """
+    if _is_loopback(host):
+        return
+    if accounts == "local":
+        raise CallError(
+            f"--host {host}: others could reach this leaderboard, and whoever reaches it is its organiser. "
+            "Fix: set CIR_LEADERBOARD_ACCOUNTS=tokens, and make tokens with  cir leaderboard token create "
+            "NAME, or leave --host out."
+        )
+    # A Space is reached through the Hub's proxy alone.
+    if not proxies and not os.environ.get("SPACE_ID"):
+        raise CallError(
+            f"--host {host}: this server leaves TLS and limits on connections to a proxy in front of it "
+            "(nginx, Caddy). Fix: name the proxy's address or network with --behind-proxy, and leave --host "
+            "out where the proxy runs on this machine."
+        )
+
+
+def _is_loopback(host: str) -> bool:
+    with suppress(ValueError):
+        return ip_address(host).is_loopback
+    return host == "localhost"
+
+
+def _network(written: str) -> str:
+    try:
+        return str(ip_network(written.strip(), strict=False))
+    except ValueError:
+        raise CallError(
+            f"--behind-proxy {written[:80]!r}: not an address or network. "
+            "Fix: write, for example, 127.0.0.1 or 172.16.0.0/12."
+        ) from None
 
 
 def _number(variable: str, default: int) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -20,6 +20,7 @@ _HOST_FIX = (
     "use the address it is served on; who runs it allows another name with "
     "--allowed-host or CIR_LEADERBOARD_HOSTS"
 )
+_FORWARDED = "x-forwarded-for"
 _READING = ("GET", "HEAD", "OPTIONS")
 _FROM_HERE = ("same-origin", "none")
 
@@ -57,6 +58,31 @@ class KnownHosts:
                     self._fix,
                 )(scope, receive, send)
                 return
+        await self._app(scope, receive, send)
+
+
+class LastForwarded:
+    """Leaves of `X-Forwarded-For` the address that the proxy itself has seen, which is the last one.
+
+    Those before it were in the request as it came: a sender writes any. Behind it, uvicorn's
+    `ProxyHeadersMiddleware` reads the header where the connection is one of the proxy's.
+
+    Args:
+        app: what handles the request.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        """Remember it."""
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Cut the header."""
+        if scope["type"] == "http":
+            headers = MutableHeaders(raw=list(scope["headers"]))
+            said = headers.getlist(_FORWARDED)
+            if said:
+                headers[_FORWARDED] = said[-1].rpartition(",")[2].strip()
+            scope = {**scope, "headers": headers.raw}
         await self._app(scope, receive, send)
 
 

@@ -53,6 +53,7 @@ def serve(
         access_log=False,
         timeout_graceful_shutdown=_GRACE_SECONDS,
         server_header=False,
+        proxy_headers=False,  # the application reads them, from the proxies that it is given
         lifespan="on",
     )
     with contextlib.closing(listener):

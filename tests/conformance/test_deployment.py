@@ -15,6 +15,7 @@ import yaml
 from typer.main import get_command
 
 from leaderboard.cli import build
+from leaderboard.web.options import check_place
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTED = set(
@@ -99,6 +100,7 @@ def test_every_command_is_one_of_ours_with_its_options(command: list[str]) -> No
     options = parsed(command)
     if "serve" in command:
         assert (options["host"], options["port"]) == ("0.0.0.0", 7860)
+        check_place(options["host"], "tokens", options["behind_proxy"])
 
 
 def test_what_listens_is_what_is_asked_and_published() -> None:
@@ -107,13 +109,16 @@ def test_what_listens_is_what_is_asked_and_published() -> None:
     asked = re.search(r"http://127\.0\.0\.1:7860(/\w+)", health)
     assert asked is not None
     assert f'"{asked[1]}"' in (ROOT / "leaderboard" / "web" / "api.py").read_text(encoding="utf-8")
-    assert SERVICES["web"]["ports"] == ["127.0.0.1:7860-7861:7860"]
+    assert {name for name, service in SERVICES.items() if "ports" in service} == {"proxy"}
+    (subnet,) = COMPOSE["networks"]["default"]["ipam"]["config"]
+    assert parsed(SERVICES["web"]["command"])["behind_proxy"] == [subnet["subnet"]]
+    assert (ROOT / SERVICES["proxy"]["volumes"][0].partition(":")[0]).is_file()
 
 
 def test_every_variable_is_documented() -> None:
     named = {found for rest in of_kind("ENV") for found in re.findall(r"(\w+)=", rest)}
     for service in SERVICES.values():
-        named |= set(service["environment"])
+        named |= set(service.get("environment", ()))
         named |= set(re.findall(r"\$\{(\w+)", json.dumps(service)))
     assert {name for name in named if not name.startswith(THEIRS)} <= DOCUMENTED
     assert "CIR_LEADERBOARD_DATABASE" in named
@@ -127,6 +132,7 @@ def test_two_web_processes_and_two_workers_share_one_database_and_one_state() ->
     assert web["environment"]["CIR_LEADERBOARD_DATABASE"].startswith("postgresql+psycopg://cir:")
     assert web["environment"]["CIR_LEADERBOARD_DATABASE"].endswith("@database/cir")
     assert web["environment"]["CIR_LEADERBOARD_ACCOUNTS"] == "tokens"
-    volumes = {volume.split(":")[0] for service in SERVICES.values() for volume in service["volumes"]}
+    mounted = {volume.split(":")[0] for service in SERVICES.values() for volume in service["volumes"]}
+    volumes = {place for place in mounted if not place.startswith(".")}
     assert volumes == set(COMPOSE["volumes"])
     assert SERVICES["database"]["environment"]["POSTGRES_PASSWORD"].startswith("${POSTGRES_PASSWORD:?")

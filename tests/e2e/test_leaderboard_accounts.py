@@ -15,10 +15,12 @@ import httpx
 import plain_http
 import pytest
 
+from cir_metrics.errors import CallError
 from leaderboard.identity.tokens import Tokens
 from leaderboard.life import ACTS_A_DAY
 from leaderboard.settings import Settings
 from leaderboard.store import Store
+from leaderboard.web import options
 
 
 @pytest.fixture(scope="module")
@@ -364,6 +366,19 @@ def test_a_leaderboard_of_one_person_does_not_listen_for_others(world: ModuleTyp
     )
     assert done.returncode == 2
     assert "CIR_LEADERBOARD_ACCOUNTS=tokens" in done.stderr
+
+
+def test_a_leaderboard_for_others_stands_behind_a_proxy_or_is_a_space(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with pytest.raises(CallError, match="--behind-proxy"):
+        options.check_place("0.0.0.0", "tokens", ())
+    with pytest.raises(CallError, match="not an address"):
+        options.read(proxies=["nginx"])
+    options.check_place("0.0.0.0", "tokens", options.read(proxies=["172.16.0.1/12"]).proxies)
+    options.check_place("::1", "local", ())
+    monkeypatch.setenv("SPACE_ID", "me/board")
+    options.check_place("0.0.0.0", "oauth", ())
 
 
 def test_the_commands_of_organisers(world: ModuleType, tmp_path: Path) -> None:
