@@ -9,24 +9,22 @@ from __future__ import annotations
 import math
 import re
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from itertools import pairwise, product
+from itertools import groupby, pairwise, product, zip_longest
 from typing import Any
 
 from cir_datasets.common.yaml import own_yaml
 from cir_datasets.registry import members_of, spec
-from cir_metrics.catalogue import parse_metric
+from cir_metrics.catalogue import METRICS, parse_metric
 from cir_metrics.errors import CallError
 from cir_metrics.sums import exact_mean
 
 UNTOLD = "cannot be told"
-_SPELLINGS = {
-    r"r|recall": "recall",
-    r"rs|r_?s|r_?sub(set)?|recall_?s(ub(set)?)?": "recall_subset",
-    r"map": "map",
-}
-"""Patterns of what tables call a metric, by its printed name."""
+_NAMES = {name.casefold(): each.printed for each in METRICS.values() for name in (each.short, each.printed)}
+_NUMBER = re.compile(r"(100(\.0*)?|\d{1,2}(\.\d*)?|\.\d+|\d(\.\d+)?e-\d+)%?|-")
+"""From 0 to 100, or `-`."""
 _DEVIATIONS = 4
 """Standard deviations of a mean over the queries that a random order may be off."""
 _ABOVE_CHANCE = 3
@@ -37,7 +35,6 @@ _PRINTED = 0.00005
 """Half of the last digit of a printed percentage, as a fraction."""
 _WIDTH = 100
 _VERDICT = len(UNTOLD) + 2
-_NONE = ("", "-", ".", "..", "...")
 
 
 @dataclass(frozen=True)
@@ -70,47 +67,56 @@ class ExplainedNumbers:
         read_as: `percent` or `fractions`.
         values: fractions by printed metric.
         verdicts: one a protocol.
+        unread: metrics of the row that no rule reads on this benchmark.
     """
 
     benchmark: str
     read_as: str
     values: dict[str, float]
     verdicts: tuple[ProtocolVerdict, ...]
+    unread: tuple[str, ...] = ()
 
     def text(self) -> str:
         """What a terminal shows."""
         numbers = ", ".join(f"{name} {100 * value:.2f}" for name, value in self.values.items())
-        lines = [f"{self.benchmark}, read as {self.read_as}; in per cent: {numbers}", ""]
+        unread = f"; no rule reads {', '.join(self.unread)}" if self.unread else ""
         asked = [each for each in self.verdicts if not each.needs]
-        asked.sort(key=lambda each: each.verdict == UNTOLD)
-        for each in asked:
-            said = f"{each.verdict:<{_VERDICT}}{each.protocol}: {each.why}"
-            lines += textwrap.wrap(said, _WIDTH, subsequent_indent=" " * _VERDICT)
+        said = defaultdict[tuple[str, str], list[str]](list)
+        for each in sorted(asked, key=lambda each: each.verdict == UNTOLD):
+            said[each.verdict, each.why].append(each.protocol)
         rules = dict.fromkeys(f"{each.rule}: {each.evidence}" for each in asked if each.verdict != UNTOLD)
         lacking = dict.fromkeys(f"{each.rule} ({each.needs})" for each in self.verdicts if each.needs)
-        closing = [f"needs more numbers: {'; '.join(lacking)}"] if lacking else []
-        for block in ([*rules], closing):
-            lines += ["", *(textwrap.fill(line, _WIDTH) for line in block)] if block else []
-        return "\n".join(lines)
+        blocks = (
+            _filled([f"{self.benchmark}, read as {self.read_as}; in per cent: {numbers}{unread}"]),
+            _filled((f"{key[0]:<{_VERDICT}}{'; '.join(said[key])}: {key[1]}" for key in said), _VERDICT),
+            _filled(rules),
+            _filled([f"needs more numbers: {'; '.join(lacking)}"] if lacking else []),
+        )
+        return "\n\n".join(filter(None, blocks))
 
     def to_dict(self) -> dict[str, Any]:
         """The same as JSON values."""
         return asdict(self)
 
 
+def _filled(lines: Iterable[str], indent: int = 0) -> str:
+    return "\n".join(textwrap.fill(line, _WIDTH, subsequent_indent=" " * indent) for line in lines)
+
+
 def explain_numbers(values: str | Mapping[str, float | str], benchmark: str) -> ExplainedNumbers:
     """Say of each protocol whether a row's numbers fit it.
 
     Args:
-        values: by metric a number, or a text such as `R@1=0.8,R@5=-,R@10=39.8`. Metrics are R@K, Rs@K and
-            mAP@K in the spellings of tables. A number above 1, or a `%` behind one, makes all percentages.
+        values: by metric a number, or a row as typed or copied: `R@1=0.8,R@5=-,R@10=39.8`, `R@1/5=37.9/68.9`,
+            or the head of the table and then the row. Rules read R@K, Rs@K and mAP@K in the spellings of
+            tables. A number above 1, or a `%` behind one, makes all percentages.
         benchmark: id of the benchmark or suite that the table is of.
 
     Returns:
         A verdict a protocol, with what was measured and what the rule rests on.
 
     Raises:
-        CallError: a metric or number cannot be read, or all may be fractions as well as percentages.
+        CallError: metrics and numbers do not pair, no rule reads one, or all may be fractions or percentages.
         UnknownNameError: there is no such benchmark or suite.
 
     Example:
@@ -119,55 +125,45 @@ def explain_numbers(values: str | Mapping[str, float | str], benchmark: str) -> 
         [('the reference stays in the gallery', 'fits'), ('the reference is taken out', 'does not fit')]
     """
     chances = _Chances(benchmark)
-    read: dict[str, float] = {}
-    percent = False
-    for name, value in _pairs(values) if isinstance(values, str) else values.items():
-        metric, text = _metric(str(name)), str(value).strip()
-        if metric in read:
-            raise CallError(f"{name}={text}: {metric} is there already. Fix: leave one of them out.")
-        if text in _NONE:
-            continue
-        number, percent = text.removesuffix("%").strip(), percent or text.endswith("%")
-        if not re.fullmatch(r"\d+(\.\d*)?|\.\d+|\d(\.\d+)?e-\d+", number) or float(number) > 100:
-            hint = "put a comma between the numbers" if "=" in text else "write it as 39.8 or as 0.398"
-            raise CallError(f"{name}={text}: not a number from 0 to 100. Fix: {hint}.")
-        read[metric] = float(number)
+    data = own_yaml("submissions", "explaining/numbers.yaml")
+    rules = [rule for rule in data["rules"] if chances.may_ask(rule)]
+    text = values if isinstance(values, str) else "; ".join(f"{name}={each}" for name, each in values.items())
+    read, unread = dict[str, float](), list[str]()
+    asked = {name for rule in rules for name in rule["of"]}
+    for name, number in _pairs(text, data["as_typed"]):
+        family, _, cutoff = name.casefold().partition("@")
+        metric = f"{_NAMES.get(family)}@{cutoff}"
+        if not cutoff.isdecimal() or asked.isdisjoint((metric, _NAMES.get(family))):
+            unread.append(name)
+        elif metric in read:
+            raise CallError(f"{name}={number}: {metric} is there already. Fix: give one row of a table.")
+        elif number != "-":
+            read[metric] = float(number.removesuffix("%"))
     if not read:
-        raise CallError("there is no number. Fix: write, for example, R@1=0.8,R@10=39.8")
-    percent = percent or max(read.values()) > 1
-    if not percent and all(_near_chance(name, value, chances) for name, value in read.items()):
-        raise CallError(
-            "the numbers may be fractions, or percentages near chance. Fix: write a % behind one of them, or "
-            "percentages above 1."
-        )
-    if percent:
-        read = {name: value / 100 for name, value in read.items()}
-    verdicts: list[ProtocolVerdict] = []
-    for rule in own_yaml("submissions", "explaining/numbers.yaml"):
-        if rule.get("only", benchmark.partition("/")[0]) != benchmark.partition("/")[0]:
-            continue
-        verdicts += _verdicts(rule, read, chances)
-    return ExplainedNumbers(benchmark, "percent" if percent else "fractions", read, tuple(verdicts))
+        odd = f"no rule reads {', '.join(unread)} of {benchmark}" if unread else "there is no number"
+        raise CallError(f"{odd}. Fix: write R@K, Rs@K (Recall_subset) or mAP@K, such as R@1=0.8,R@10=39.8")
+    percent = "%" in text or max(read.values()) > 1
+    if not percent and all(_near_chance(chances.of(name), value) for name, value in read.items()):
+        raise CallError("these may be fractions, or percentages near chance. Fix: write a % behind one.")
+    read = {name: value / 100 if percent else value for name, value in read.items()}
+    verdicts = tuple(verdict for rule in rules for verdict in _verdicts(rule, read, chances))
+    return ExplainedNumbers(benchmark, "percent" if percent else "fractions", read, verdicts, (*unread,))
 
 
-def _pairs(text: str) -> list[tuple[str, str]]:
-    found = [part.partition("=") for part in text.split(",") if part.strip()]
-    wrong = next((name for name, sign, _ in found if not sign), None)
-    if wrong is not None:
-        decimals = " with a point" if wrong.strip().rstrip("%").isdigit() else ""
-        raise CallError(
-            f"{wrong.strip()!r} has no number. Fix: write METRIC=NUMBER{decimals}, such as R@10=39.8"
-        )
-    return [(name.strip(), value) for name, _, value in found]
-
-
-def _metric(name: str) -> str:
-    """The printed name of a metric as a table spells it."""
-    family, _, cutoff = name.strip().casefold().replace("mean ", "").partition("@")
-    printed = next((own for known, own in _SPELLINGS.items() if re.fullmatch(known, family.strip())), None)
-    if printed is None or not re.fullmatch(r"[1-9]\d{0,3}", cutoff.strip()):
-        raise CallError(f"no rule reads {name!r}. Fix: use R@K, Rs@K (Recall_subset) or mAP@K.")
-    return f"{printed}@{int(cutoff)}"
+def _pairs(text: str, as_typed: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Metrics and numbers in the order of the text, a metric before each number or all before all."""
+    for pattern, meant in as_typed.items():
+        while text != (text := re.sub(pattern, meant, text, flags=re.IGNORECASE)):
+            pass
+    words = [word for word in (part.strip("_") for part in re.split(r"[\s,;:|/&=]+", text)) if word]
+    families = {word.partition("@")[0] for word in words if "@" in word}
+    kept = (word for word in words if word not in families)
+    runs = [[*run] for _, run in groupby(kept, lambda word: _NUMBER.fullmatch(word) is None)]
+    for names, numbers in zip_longest(runs[::2], runs[1::2], fillvalue=list[str]()):
+        if len(names) != len(numbers) or _NUMBER.fullmatch(names[0]):
+            found = f"{' '.join(names)} = {' '.join(numbers)}: {len(names)} metrics, {len(numbers)} numbers"
+            raise CallError(f"{found}. Fix: write METRIC=NUMBER (0 to 100), R@10=39.8, or =- where none is.")
+        yield from zip(names, numbers, strict=True)
 
 
 class _Chances:
@@ -175,6 +171,14 @@ class _Chances:
 
     def __init__(self, benchmark: str) -> None:
         self.configs = [(spec(member), spec(member).config) for member in members_of(benchmark)]
+
+    def may_ask(self, rule: Mapping[str, Any]) -> bool:
+        """Whether a rule is of this data set, and of metrics that its card has."""
+        first, names = self.configs[0][0], rule["of"]
+        of_card = {part for name in first.metrics for part in (name, name.partition("@")[0])}
+        sized = rule["compares"] != "chance" or self.of(f"{names[0]}@1") is not None
+        own = rule.get("only", first.card.name) == first.card.name
+        return own and sized and of_card.issuperset(rule.get("at_least", names))
 
     def of(self, metric: str) -> tuple[float, float] | None:
         """What is expected, and its standard deviation; None where a size is not known, or of a mAP."""
@@ -192,9 +196,8 @@ class _Chances:
         return exact_mean(shares), math.sqrt(math.fsum(variances)) / len(sizes)
 
 
-def _near_chance(metric: str, value: float, chances: _Chances) -> bool:
+def _near_chance(chance: tuple[float, float] | None, value: float) -> bool:
     """Whether a number may be a percentage of a random order; one without known chance may."""
-    chance = chances.of(metric)
     return chance is None or 0.5 <= value / 100 / chance[0] <= 2
 
 
@@ -222,15 +225,15 @@ def _compared(
         case "ratio":
             one, other = families
             if one in values and values.get(other):
-                ratio, chance = values[one] / values[other], chances.of(other)
-                near = chance is not None and values[other] < _ABOVE_CHANCE * chance[0]
+                ratio, (chance, _) = values[one] / values[other], chances.of(other) or (0, 0)
+                near = values[other] < _ABOVE_CHANCE * chance
                 state = "near chance" if near else _state(ratio, rule["limit"])
                 yield state, {"one": one, "other": other, "ratio": ratio}
         case "chance":
             for name in names[0]:
-                if (chance := chances.of(name)) is not None:
-                    state = _state(values[name], chance[0], _DEVIATIONS * chance[1] + _PRINTED)
-                    yield state, {"one": name, "value": 100 * values[name], "chance": 100 * chance[0]}
+                chance, deviation = chances.of(name) or (0, 0)
+                state = _state(values[name], chance, _DEVIATIONS * deviation + _PRINTED)
+                yield state, {"one": name, "value": 100 * values[name], "chance": 100 * chance}
         case "cutoffs":
             pairs = [pair for family in names for pair in pairwise(sorted(family, key=_cutoff))]
         case "families":
