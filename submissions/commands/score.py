@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -136,10 +137,19 @@ def _scored(options: ScoreOptions) -> list[ScoreReport]:
 def _split(options: ScoreOptions, report: Report) -> Report:
     """The report with its hits by the modality that finds them alone."""
     from submissions.comparison.beside import beside
+    from submissions.rank_file.model import LISTS, answer_of, runs_of
     from submissions.scoring import score
+    from submissions.validation import read
 
-    asked = options.benchmark or report.score.benchmark
-    text, image = (score(file, asked, metrics=options.metrics or ()) for file in options.beside or ())
+    asked, sides = options.benchmark or report.score.benchmark, []
+    for file in options.beside or ():
+        # Without rankings of subsets it is scored as lists alone are: no metric of subsets has groups then.
+        whole = runs_of(read(file, benchmark=asked))
+        runs = [replace(run, format=LISTS) if run.subset_rankings is None else run for run in whole]
+        sides.append(score(answer_of(asked, runs), asked, metrics=options.metrics or (), name=file))
+        if lost := ", ".join(sides[-1].missing_metrics):
+            echo(f"{file}: it holds no rankings for {lost}, which have no groups", err=True)
+    text, image = sides
     split: Report = options.call(beside, report=report, text=text, image=image)
     return split
 

@@ -16,9 +16,11 @@ import numpy as np
 
 from cir_datasets.prepared import is_here
 from cir_datasets.registry import benchmark_ids
+from cir_datasets.registry import spec as benchmark_spec
 from cir_datasets.registry.suites import suite, suite_ids
 from cir_datasets.rows.benchmark import Benchmark
 from cir_metrics.sums import UNLISTED
+from submissions.errors import MethodError
 from submissions.explaining.explanation import Explanation, Rankings
 from submissions.explaining.near import near_rows
 from submissions.explaining.places import Places
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
 
 _RANGES = ((1, 1), (2, 5), (6, 10), (11, 50), (51, MAX_DEPTH))
 """Where references stand, from and to."""
+_ANY_SESSIONS = "shapes/multiturn_val"
 
 
 def explain(
@@ -87,7 +90,7 @@ def explain(
     numbers = [(part.readings, _printed_for(benchmarks.spec(part.benchmark))) for part in counted]
     return Explanation(
         file=parsed.findings.file,
-        format=next((unchecked.format for unchecked, _ in parsed.files if unchecked is not None), ""),
+        format=next((read.kind or read.format for read, _ in parsed.files if read is not None), ""),
         benchmark=parsed.benchmark,
         asked=benchmarks.expected or "",
         ids=ids,
@@ -138,21 +141,27 @@ def read_any(
 
 def _of_transcript(file: Source, benchmark: BenchmarkLike, max_bytes: int, name: str | None) -> Explanation:
     """A dialogue by the lists of its rounds, as sessions over the same gallery."""
-    from submissions.multiround.sessions import rank_file_of, session_rows, sessions_spec
+    from submissions.multiround.sessions import session_rows, sessions_spec
     from submissions.transcripts.checking import check_transcript
 
     checked = check_transcript(file, benchmark, max_bytes=max_bytes, name=name)
     transcript, played, parts = checked.transcript, checked.benchmark, list[Rankings]()
     if transcript is not None and played is not None:
-        rows = session_rows(transcript, played)
+        try:
+            spec = sessions_spec(played)
+        except MethodError:  # Any form of sessions will do, over the images that were played with.
+            spec = benchmark_spec(_ANY_SESSIONS)
+        rows, lists = session_rows(transcript, played, spec), dict[str, list[list[str]]]()
         for row, rounds in zip(rows, transcript.sessions().values(), strict=True):
+            lists[row["session_id"]] = [list(each.top) for each in rounds] if rounds[0].top else []
             for turn, each in zip(row["turns"], rounds, strict=True):
                 if each.silent:  # Its list repeats the one before.
                     turn["reference_image_id"] = None
-        sessions = Benchmark.from_rows(sessions_spec(played), rows, played.gallery)
-        columns = Columns.of_lists(rank_file_of(transcript, played).rankings, by_turn=True)
-        part = _rankings(Places(columns, sessions, queries(sessions).asked[0]), unknown=0)
-        parts = [replace(part, benchmark=played.id, protocol=played.reference_use)]
+        sessions = Benchmark.from_rows(spec, rows, played.gallery)
+        columns = Columns.of_lists(lists, by_turn=True)
+        part = _rankings(Places(columns, sessions, queries(sessions).asked[0]), played.spec, unknown=0)
+        own = tuple(replace(each, gallery=each.gallery and played.id) for each in part.readings)
+        parts = [replace(part, protocol=played.reference_use, readings=own)]
     report, asked = checked.report, benchmark if isinstance(benchmark, str) else ""
     ids = {} if report.benchmark is None else {report.benchmark: report.queries}
     return Explanation(report.file, TRANSCRIPT, report.benchmark, asked, ids, report, tuple(parts))
@@ -168,7 +177,8 @@ def _answering(
     known = len(asked.intersection(benchmarks.load(spec.id).query_ids))
     # Whose they are is asked of all benchmarks only where it is not the one that was named.
     held = held_by(asked, datasets=[spec.card.name] if 2 * known > len(asked) else None)
-    owner = next(iter(held), spec.id)
+    # Lists by turn answer no single queries, whoever has the ids: a dialogue's, of rounds that it alone has.
+    owner = next((name for name in held if benchmarks.spec(name).kind == spec.kind), spec.id)
     if 2 * known <= len(asked) and held.get(owner, 0) > known:
         findings.add(
             "wrong-benchmark",
@@ -189,16 +199,16 @@ def _counted(unchecked: UncheckedFile, findings: Findings, benchmarks: Benchmark
         columns: Columns | None = getattr(unchecked, asked.section)
         if columns is not None:
             places = Places(columns, benchmark, asked)
-            yield _rankings(places, unknown=len(columns) - len(places.columns))
+            yield _rankings(places, benchmark.spec, unknown=len(columns) - len(places.columns))
 
 
-def _rankings(places: Places, *, unknown: int) -> Rankings:
+def _rankings(places: Places, spec: BenchmarkSpec, *, unknown: int) -> Rankings:
     columns, benchmark, ids = places.columns, places.benchmark, places.columns.image_ids
     references, outside = places.ranks(places.reference), places.ranks(places.outside)
     lengths = columns.lengths[columns.lengths > 0]
     images = [ids[code] for code in np.unique(columns.codes).tolist()]
     strangers = [ids[code] for code in np.unique(columns.codes[places.outside]).tolist()]
-    listed_in, listed = known_list(images, benchmark.spec)
+    listed_in, listed = known_list(images, spec)
     ranges = {f"{first}-{last}": (references >= first) & (references <= last) for first, last in _RANGES}
     counts = {
         "queries": len(benchmark),
@@ -220,13 +230,13 @@ def _rankings(places: Places, *, unknown: int) -> Rankings:
         "listed": listed,
     }
     return Rankings(
-        benchmark.id,
+        spec.id,
         places.asked.section,
         benchmark.reference_use,
         benchmark.ground_truth_withheld,
         {name: int(count) for name, count in counts.items()},
         {name: int(found.sum()) for name, found in ranges.items() if found.any()},
-        owners_of_images(strangers, benchmark.spec) if strangers else "",
+        owners_of_images(strangers, spec) if strangers else "",
         listed_in,
         tuple(reading for reading in readings(places) if reading.values),
     )

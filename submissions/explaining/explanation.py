@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from cir_datasets.common.terminal import aligned, counted, printable
 from cir_datasets.registry.schema import is_micro
+from submissions.rank_file.model import SECTIONS
 from submissions.scoring.score_report import shown_value
 
 if TYPE_CHECKING:
@@ -108,11 +109,12 @@ class Explanation:
         lines += _labelled("answers", _answers(self))
         if len(parts) > _PARTS:
             heads = ["", *(name.replace("_", " ") for name in _TOLD)]
-            rows = [[part.benchmark, *(f"{part.counts[name]:,}" for name in _TOLD)] for part in parts]
+            rows = [[_head(part), *(f"{part.counts[name]:,}" for name in _TOLD)] for part in parts]
             table = aligned([heads, *rows], right=range(1, len(heads)))
             lines += [f"  {line}" for line in table.splitlines()]
+        several = len({part.benchmark for part in parts}) > 1
         for part in parts:
-            lines += [part.benchmark] if len(parts) > 1 else []
+            lines += [_head(part)] if several else []
             lines += _facts(part) if len(parts) <= _PARTS else []
             if part.withheld:
                 lines += _labelled("numbers", f"none: the ground truth of {part.benchmark} is not public")
@@ -140,17 +142,22 @@ def _labelled(label: str, text: str) -> list[str]:
     )
 
 
+def _head(part: Rankings) -> str:
+    return part.benchmark + (", subsets" if part.section == SECTIONS[1] else "")
+
+
 def _answers(explanation: Explanation) -> str:
     answered = {part.benchmark for part in explanation.rankings}
     others = ", ".join(f"{name} ({held:,})" for name, held in explanation.ids.items() if name not in answered)
     asked = explanation.asked
     other = f", not {asked}, which it was taken for" if asked not in ("", explanation.benchmark) else ""
-    others = f"; queries of the same ids: {others}" if others and len(answered) == 1 else ""
+    fits = "queries of the same ids" if asked else "it may be meant, with --benchmark, for"
+    others = f"; {fits}: {others}" if others and len(answered) == 1 else ""
     return f"{explanation.benchmark}{other}{others}"
 
 
 def _facts(part: Rankings) -> Iterator[str]:
-    n, what = part.counts, "subsets" if part.section.startswith("subset") else "lists"
+    n, what = part.counts, "subsets" if part.section == SECTIONS[1] else "lists"
     depth = f"{n['longest']:,}" if n["shortest"] == n["longest"] else f"{n['shortest']:,} to {n['longest']:,}"
     missing = n["queries"] - n["answered"]
     odd = [f"{counted(missing, 'query', 'queries')} missing"] if missing > 0 else []

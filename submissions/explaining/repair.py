@@ -23,6 +23,7 @@ from submissions.rank_file.benchmarks import queries
 from submissions.rank_file.columns import Columns
 from submissions.rank_file.findings import RefusedError
 from submissions.rank_file.model import NATIVE, answer_of, runs_of, write_bytes
+from submissions.rank_file.owners import same_queries
 from submissions.scoring import computable
 from submissions.scoring.repaired import unexcused
 from submissions.transform.convert import convert
@@ -51,6 +52,7 @@ class RepairedRun:
         metrics: the board's metrics that can still be computed.
         lost: the others, because the lists do not reach so deep, the file never held such lists, or the
             ground truth is withheld.
+        also: of a file that names no benchmark, others that have the same queries, and may be meant.
     """
 
     benchmark: str
@@ -60,6 +62,7 @@ class RepairedRun:
     depth: int
     metrics: tuple[str, ...]
     lost: tuple[str, ...]
+    also: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,7 @@ class Repaired:
                 f"  depth left: {counted(run.depth, 'image')} in the shortest list",
                 f"  computable: {', '.join(run.metrics) or 'nothing'}",
                 *([f"  not computable: {', '.join(run.lost)}"] if run.lost else []),
+                *([f"  it fits {', '.join(run.also)}, too: say with --benchmark which"] if run.also else []),
             ]
         if any(sum(run.taken.values()) for run in self.runs):
             lines.append(f"{self.path}: marked as repaired, so that no board takes it")
@@ -143,7 +147,8 @@ def repair(
     benchmarks, parsed = read_any(path, benchmark)
     read = report_of(parsed)
     if read.rank_file is None or any(finding.code != _DOUBLE for finding in read.errors):
-        raise RefusedError(f"{read.file} cannot be read, so that nothing of it can be repaired.", read)
+        said = "is no rank file that can be read, so that nothing of it can be repaired."
+        raise RefusedError(f"{read.file} {said}", read)
     runs, told = [], []
     for whole, (_, findings) in zip(runs_of(read.rank_file), parsed.files, strict=True):
         loaded = benchmarks.load(whole.benchmark)
@@ -156,13 +161,21 @@ def repair(
         run, taken, changed = _cleaned(whole, loaded, doubles)
         withheld = loaded.ground_truth_withheld
         kept, lost = ([], loaded.spec.metrics) if withheld else computable(run, loaded)
+        if not run.rankings and run.subset_rankings:
+            raise ConversionError(
+                f"{path} ranks subsets alone, which no format holds that can say what was repaired. "
+                f"Fix: join it with its file for recall:  cir convert RECALL {path} --benchmark "
+                f"{run.benchmark} --to native --out FILE  , and repair that."
+            )
         answers = [each for each in run.sections().values() if isinstance(each, Columns) and len(each)]
         if not answers:
             refused = validate(path, benchmarks, part=True)
             raise RefusedError(f"{read.file} holds no rankings.", refused)
         depth, lists = int(answers[0].lengths.min()), sum(len(each.lengths) for each in answers)
         runs.append(run)
-        told.append(RepairedRun(run.benchmark, taken, changed, lists, depth, tuple(kept), lost))
+        named = benchmark is not None or whole.format == NATIVE
+        also = () if named else tuple(same_queries(loaded.spec)[1:])
+        told.append(RepairedRun(run.benchmark, taken, changed, lists, depth, tuple(kept), lost, also))
     answer = answer_of(runs[0].benchmark if parsed.suite is None else parsed.suite.id, runs)
     packed = str(out).lower().endswith(".gz")
     made = convert([answer.to_json()], to, benchmark=benchmark, name=name, compress=packed)

@@ -42,12 +42,13 @@ def sessions_spec(benchmark: Benchmark) -> BenchmarkSpec:
     )
 
 
-def session_rows(transcript: Transcript, benchmark: Benchmark) -> list[Row]:
+def session_rows(transcript: Transcript, benchmark: Benchmark, spec: BenchmarkSpec) -> list[Row]:
     """Each session of a dialogue as CIRCLED publishes sessions.
 
     Args:
         transcript: the dialogue.
         benchmark: what was played, which says what is right.
+        spec: the benchmark of sessions whose rows they are to be.
     """
     positives = dict(zip(benchmark.query_ids, benchmark.positives, strict=True))
     rows = []
@@ -57,7 +58,7 @@ def session_rows(transcript: Transcript, benchmark: Benchmark) -> list[Row]:
         rows.append(
             {
                 "session_id": session,
-                "subset": sessions_spec(benchmark).config_name,
+                "subset": spec.config_name,
                 "ground_truth_ids": list(targets),
                 "num_turns": len(rounds),
                 "turns": [
@@ -78,9 +79,10 @@ def sessions_benchmark(transcript: Transcript, benchmark: Benchmark) -> Benchmar
 
     Scores on it say that its counts are not the card's.
     """
+    spec = sessions_spec(benchmark)
     return Benchmark.from_rows(
-        sessions_spec(benchmark),
-        session_rows(transcript, benchmark),
+        spec,
+        session_rows(transcript, benchmark, spec),
         benchmark.gallery,
         pinned=False,
         checks_skipped=("counts",),
@@ -94,7 +96,7 @@ def write_sessions(transcript: Transcript, benchmark: Benchmark, path: str | Pat
         MethodError: no benchmark of sessions has this gallery.
         SubmissionError: the system refuses to write there.
     """
-    rows = session_rows(transcript, benchmark)
+    rows = session_rows(transcript, benchmark, sessions_spec(benchmark))
     return write_bytes(orjson.dumps(rows, option=orjson.OPT_INDENT_2), path)
 
 

@@ -13,6 +13,7 @@ from shapes_dialogues import shapes_dialogue
 
 import cir_datasets
 import submissions
+from submissions.explaining.repair import repair
 from submissions.rank_file.model import Method, RankBundle, RankFile
 from submissions.transcripts.checking import check_transcript
 from submissions.transcripts.transcript import write_transcript
@@ -144,3 +145,42 @@ def test_a_dialogue_is_explained_by_the_lists_of_its_rounds(tmp_path: Path) -> N
     (reading,) = rankings.readings
     score = check_transcript(path).score(allow_missing=True)
     assert reading.values["hits@10@turn1"] == score.metrics["hits@10@turn1"]
+
+
+def test_a_dialogue_over_a_gallery_without_sessions_is_explained_as_well(tmp_path: Path) -> None:
+    path = write_transcript(shapes_dialogue(sessions=2), tmp_path / "run.jsonl")
+    shapes = cir_datasets.load("shapes/val")
+    rows = [{key: value for key, value in row.items() if key != "changes"} for row in shapes.rows()]
+    mine = cir_datasets.own_benchmark("mine", rows, gallery=shapes.gallery)
+    header, *rounds = path.read_text().splitlines()
+    header = json.dumps({**json.loads(header), "benchmark": mine.id, "benchmark_version": mine.version})
+    path.write_text("\n".join([header, *rounds]))
+    (rankings,) = submissions.explain(path, mine).rankings
+    assert (rankings.benchmark, rankings.counts["lists"]) == (mine.id, len(rounds))
+
+
+def test_the_sessions_of_a_dialogue_answer_no_single_queries(tmp_path: Path) -> None:
+    sessions = RankFile("shapes/multiturn_val", 2, Method(name="m"), {"shapes_val_00000": [["val-000001"]]})
+    explanation = submissions.explain(json.dumps(sessions.to_dict()).encode())
+    assert (explanation.benchmark, explanation.rankings[0].counts["unknown"]) == ("shapes/multiturn_val", 1)
+    assert explanation.ids["shapes/val"] == 1
+
+
+def test_a_file_in_lines_is_called_so_and_its_benchmark_named_once(tmp_path: Path) -> None:
+    whole = submissions.make_rank_file("shapes/val", "random")
+    (made,) = submissions.convert([whole.to_json()], "lines")
+    explanation = submissions.explain(made.content)
+    assert (explanation.format, len(explanation.rankings)) == ("lines", 2)
+    assert "shapes/val" not in explanation.text().splitlines()
+    assert {"lists", "subsets"} <= {line.split()[0] for line in explanation.text().splitlines() if line}
+
+
+def test_what_may_be_meant_for_several_benchmarks_names_them(home: Path, tmp_path: Path) -> None:
+    path, out = tmp_path / "run.json", tmp_path / "out.json"
+    path.write_text(json.dumps(whole_lists("fashioniq/shirt_val")))
+    (run,) = repair(path, out).runs
+    assert run.benchmark == "fashioniq/shirt_val"
+    assert "fashioniq/shirt_val_union_without_reference" in run.also
+    (run,) = repair(path, out, benchmark="fashioniq/shirt_val_without_reference").runs
+    assert (run.benchmark, run.also) == ("fashioniq/shirt_val_without_reference", ())
+    assert run.taken["references"] > 0

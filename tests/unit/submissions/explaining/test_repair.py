@@ -13,6 +13,7 @@ import submissions_worlds as worlds
 from cir_here import cir
 from inspected_entries import shipped
 from says import refusal
+from shapes_dialogues import shapes_dialogue
 
 import cir_datasets
 import submissions
@@ -20,6 +21,7 @@ from cir_datasets.common.paths import data_home
 from cir_metrics.errors import CallError
 from leaderboard.queue.judging import Rejected, judge_file
 from submissions.explaining.repair import Repaired, repair
+from submissions.transcripts.transcript import write_transcript
 
 RUN_FILE = shipped("image_text_sum-shapes")
 RUN: dict[str, Any] = submissions.read(RUN_FILE).to_dict()
@@ -266,3 +268,15 @@ def test_a_published_file_scores_as_a_loop_over_its_lists_does(tmp_path: Path) -
     for query, reference, target in zip(benchmark.query_ids, *columns, strict=True):
         hits += target in [image for image in lists[query] if image != reference][:5]
     assert report.metrics["recall@5"] == pytest.approx(hits / len(benchmark.query_ids), abs=1e-12)
+
+
+def test_subsets_alone_and_transcripts_are_not_repaired(tmp_path: Path) -> None:
+    cirr = worlds.cirr()
+    alone = {"version": "rc2", "metric": "recall_subset", **worlds.cirr_document(cirr)["subset_rankings"]}
+    with refusal("cir convert RECALL", submissions.ConversionError):
+        repair(written(alone, tmp_path), tmp_path / "out.json", benchmark=cirr)
+    path = write_transcript(shapes_dialogue(sessions=2), tmp_path / "dialogue.jsonl")
+    with pytest.raises(submissions.RefusedError) as caught:
+        repair(path, tmp_path / "out.json")
+    assert [finding.code for finding in caught.value.report.errors] == ["wrong-kind"]
+    assert not (tmp_path / "out.json").exists()
