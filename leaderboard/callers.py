@@ -11,8 +11,8 @@ from secrets import token_hex
 from fastapi import Request
 
 from leaderboard.errors import UploadRefusedError
-from leaderboard.identity import LINK, ORGANISER, Caller
-from leaderboard.identity.signed_in import caller_signed_in, session_of
+from leaderboard.identity import LINK, NOBODY, ORGANISER, Caller
+from leaderboard.identity.signed_in import Logins
 from leaderboard.identity.tokens import Tokens, digest, new_edit_key
 from leaderboard.life import may
 from leaderboard.server import Server
@@ -43,9 +43,8 @@ def caller_of(request: Request, server: Server, edit_key: str = "") -> Caller:
     kind, _, secret = request.headers.get("authorization", "").partition(" ")
     if kind.lower() != "bearer":
         # A login of another kind is for a proxy in front of this server.
-        signed_in = server.settings.accounts == "oauth"
-        session = session_of(request) if signed_in else {}
-        return replace(caller_signed_in(session), edit_key=key)
+        login = Logins(server.store).of(request) if server.settings.accounts == "oauth" else None
+        return replace(NOBODY if login is None else login.caller, edit_key=key)
     found = Tokens(server.store).caller(secret.strip())
     if found is None:
         raise UploadRefusedError(

@@ -135,8 +135,9 @@ def _opened(home: Path | None) -> Iterator[tuple[Store, FileStore]]:
     chosen = settings.read(home)
     if not chosen.home.is_dir():
         raise CallError(f"{chosen.home}: is not a leaderboard's home. Fix: name another with --home.")
-    with closing(Store(chosen.database_url)) as store:
-        yield store, open_files(chosen.files_at or chosen.files, chosen.home)
+    files = open_files(chosen.files_at or chosen.files, chosen.home)
+    with closing(Store(chosen.database_url, lambda: any(True for _ in files.names()))) as store:
+        yield store, files
 
 
 def _counted(counts: dict[str, int]) -> str:

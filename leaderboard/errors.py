@@ -18,7 +18,7 @@ class BoardError(LeaderboardError, ValueError):
 
 
 class SubmissionStoreError(LeaderboardError):
-    """The store cannot be opened, or was written by a newer version."""
+    """The store cannot be opened, was written by a newer version, or its file was replaced while in use."""
 
     exit_code = 2
 
@@ -92,7 +92,7 @@ def is_passing(error: BaseException | None) -> bool:
         (True, False)
     """
     while error is not None:
-        if isinstance(error, PassingError | FileStoreError):
+        if isinstance(error, PassingError | FileStoreError | SubmissionStoreError):
             return True
         if isinstance(error, OSError) and error.errno in _PASSING_ERRORS:
             return True

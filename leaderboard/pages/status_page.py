@@ -11,6 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from leaderboard import boards
 from leaderboard.boards import Board
+from leaderboard.errors import SubmissionStoreError
 from leaderboard.pages.published_rows import as_sentence
 from leaderboard.pages.site import Page, Site, missing_page
 from leaderboard.queue.jobs import LEASE_SECONDS
@@ -49,7 +50,7 @@ def page(site: Site) -> Page:
     now = datetime.now(UTC)
     try:
         health, listed = site.server.health(), board_states(site, now)
-    except (SQLAlchemyError, OSError):
+    except (SQLAlchemyError, SubmissionStoreError, OSError):
         log.exception("the status cannot be read")
         words = "The server lives, but its database or its disk does not answer. Try again later."
         return missing_page("Not available", words, status=503)

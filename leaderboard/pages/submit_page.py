@@ -20,7 +20,7 @@ from leaderboard.boards import Board
 from leaderboard.callers import Sender, sender_of
 from leaderboard.destination import HEAD_BYTES, named_board
 from leaderboard.errors import FileStoreError, UploadRefusedError
-from leaderboard.identity.signed_in import name_signed_in, session_of
+from leaderboard.identity.signed_in import Logins
 from leaderboard.intake import Cover, checked_method, chunks_of
 from leaderboard.pages.findings import FindingGroup, refusal
 from leaderboard.pages.site import Page, environment
@@ -101,7 +101,8 @@ def page(server: Server, request: Any, head: str, application: str) -> Page:
         application: the element in which it draws, HTML.
     """
     oauth = server.settings.accounts == "oauth"
-    who = name_signed_in(session_of(request)) if oauth else ""
+    login = Logins(server.store).of(request) if oauth else None
+    who = "" if login is None else login.name
     values = {
         "gradio_head": head,
         "gradio_app": application,

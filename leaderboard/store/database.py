@@ -76,10 +76,12 @@ class Database:
         self.shown = _without_secrets(self.engine.url)
         if self.dialect == "sqlite":
             _set_up_sqlite(self.engine)
+        self._opened: tuple[int, int] | None = None
         try:
             self._prepare(has_files)
         except DBAPIError as error:
             raise SubmissionStoreError(self._reason(error)) from without_secret_cause(error)
+        self._opened = self._file()
 
     def close(self) -> None:
         """Give the connections back."""
@@ -87,15 +89,27 @@ class Database:
 
     @contextlib.contextmanager
     def read(self) -> Iterator[sa.Connection]:
-        """A transaction that reads; all its statements see the database as it stood at the first."""
+        """A transaction that reads; all its statements see the database as it stood at the first.
+
+        Raises:
+            SubmissionStoreError: the database's file is not the one that was opened.
+        """
+        self._refuse_another_file()
         with self._readers.begin() as connection:
             yield connection
 
     @contextlib.contextmanager
     def write(self) -> Iterator[sa.Connection]:
-        """A transaction that writes; on SQLite it holds the write lock from its first statement."""
+        """A transaction that writes; on SQLite it holds the write lock from its first statement.
+
+        Raises:
+            SubmissionStoreError: the database's file is not the one that was opened. What was written may be
+                lost with it: nobody may be told that it was done.
+        """
+        self._refuse_another_file()
         with self.engine.execution_options(cir_write=True).begin() as connection:
             yield connection
+        self._refuse_another_file()
 
     def hold_board(self, connection: sa.Connection, board: str) -> None:
         """Let nobody else decide what stands on a board until a transaction that writes ends.
@@ -106,6 +120,28 @@ class Database:
         if self.dialect == "postgresql":
             key = sa.func.hashtextextended(board, _BOARD_LOCKS)
             connection.execute(sa.select(sa.func.pg_advisory_xact_lock(key)))
+
+    def _refuse_another_file(self) -> None:
+        """Connections that are open would go on in a file that has no name any more."""
+        if self._opened is not None and self._file() != self._opened:
+            raise SubmissionStoreError(
+                f"{self.shown}: the file was removed, emptied or replaced while it was in use. Fix: stop the "
+                f"server and its workers, {_RESTORE}"
+            )
+
+    def _file(self) -> tuple[int, int] | None:
+        """Which file the database is, where it is one that holds something.
+
+        It is not opened to look: SQLite's locks end when a process closes the file anywhere.
+        """
+        place = self.engine.url.database
+        if self.dialect != "sqlite" or not place or not Path(place).is_absolute():
+            return None
+        try:
+            found = Path(place).stat()
+        except OSError:
+            return (0, 0)
+        return (found.st_dev, found.st_ino) if found.st_size else (0, 0)
 
     def _prepare(self, has_files: Callable[[], bool]) -> None:
         with self.write() as connection:

@@ -31,7 +31,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import Dialect
 
-HEAD = "v4"
+HEAD = "v5"
 """The newest migration in `migrations/versions`; a store that names one we do not know is refused."""
 
 
@@ -206,6 +206,17 @@ members = Table(
     metadata,
     Column("team", String(128), primary_key=True),
     Column("owner", String(128), primary_key=True),
+)
+
+logins = Table(
+    "logins",
+    metadata,
+    # Of the key that the browser has.
+    Column("hash", String(64), primary_key=True),
+    Column("owner", String(128), nullable=False),
+    Column("name", String(200), nullable=False),
+    Column("teams", Json, nullable=False),
+    Column("expires_at", UtcDateTime, nullable=False, index=True),
 )
 
 arrivals = Table(

@@ -27,9 +27,9 @@ from leaderboard.store.sweeping import kept_files, removed_at
 FORMAT = "cir-leaderboard-export"
 FORMAT_VERSION = 1
 _ABOUT = "export.json"
-_EARLIER = ("v2", "v3")
+_EARLIER = ("v2", "v3", "v4")
 """Schemas whose exports are read too: their tables have the columns of today's, and one may be missing."""
-_MADE_ANEW = ("views", "workers", "arrivals", "turns")
+_MADE_ANEW = ("views", "workers", "arrivals", "turns", "logins")
 """Tables that a server fills by itself."""
 _SWEPT = f"{schema.swept.name}.jsonl"
 _ATTEMPTS = 2

@@ -24,7 +24,6 @@ from starlette.routing import Mount
 from starlette.types import Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from cir_datasets.errors import install_lines
 from cir_metrics.catalogue import package_version
 from leaderboard import settings
 from leaderboard.errors import ServeError, UploadRefusedError
@@ -32,7 +31,7 @@ from leaderboard.pages import submit_page
 from leaderboard.pages.site import ICON, NO_PAGE, Links, Site, asset
 from leaderboard.queue.processes import WorkerProcesses
 from leaderboard.server import Server
-from leaderboard.settings import Settings, check_place
+from leaderboard.settings import Settings
 from leaderboard.web import api, gradio_routes, site_routes
 from leaderboard.web.bodies import Bodies, BodyLimit, Patience
 from leaderboard.web.failures import FormAnswers, JsonErrors
@@ -111,7 +110,9 @@ def create_app(
     api.add_routes(app, server)
     app.include_router(site_routes.router(server))
     if server.settings.accounts == "oauth":
-        add_login(app)
+        from leaderboard.web.login import add_login
+
+        add_login(app, server)
 
     @app.get("/favicon.ico", include_in_schema=False)
     def icon() -> Response:
@@ -158,22 +159,6 @@ def guards(options: WebOptions, server: Server) -> list[Middleware]:
         Middleware(ReadableFromAnywhere),
         Middleware(SameOrigin),
     ]
-
-
-def add_login(app: FastAPI) -> None:
-    """Add Gradio's routes of signing in with Hugging Face, and the session, to API and pages alike.
-
-    Raises:
-        CallError: this is not a Space.
-        ServeError: a library that Gradio needs for it is missing.
-    """
-    from gradio.oauth import attach_oauth
-
-    check_place()
-    try:
-        attach_oauth(app)
-    except ImportError as error:
-        raise ServeError(f"{error} Fix: {install_lines('leaderboard')}.") from error
 
 
 def mount_pages(app: FastAPI, server: Server, uploads: UploadFolder) -> None:

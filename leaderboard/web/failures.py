@@ -20,7 +20,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from leaderboard.errors import UploadRefusedError
+from leaderboard.errors import SubmissionStoreError, UploadRefusedError
 from leaderboard.pages.site import PAGE_POLICY
 from leaderboard.web.answers import answer_instead, error_answer
 from leaderboard.web.bodies import BodyEndedError
@@ -141,7 +141,8 @@ def _passing(scope: Scope, error: Exception) -> JSONResponse | None:
     if _is_full(error):
         log.error("%s: no space left: %s", place(scope), error)
         return error_answer(507, "no-space", "the server's disk is full.", "try again later")
-    if isinstance(error, OperationalError) or (isinstance(error, OSError) and error.errno in _BUSY):
+    is_busy = isinstance(error, OSError) and error.errno in _BUSY
+    if is_busy or isinstance(error, OperationalError | SubmissionStoreError):
         log.error("%s: not available: %s", place(scope), error)
         later = {"Retry-After": "10"}
         return error_answer(503, "unavailable", "the server cannot answer now.", "try again later", later)

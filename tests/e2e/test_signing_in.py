@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
-from urllib.parse import urljoin, urlsplit
 
 import httpx
 import plain_http
 import pytest
-from openid_server import Provider, providing, space_of
+from openid_server import Provider, providing, signed_in, space_of
 from says import says
 
 pytest.importorskip("authlib", reason="authlib is not installed: it is in the extra leaderboard")
@@ -30,28 +29,6 @@ def server(world: ModuleType, provider: Provider, tmp_path_factory: pytest.TempP
         yield running
 
 
-def signed_in(server: Any, provider: Provider, user: str) -> dict[str, str]:
-    """The header of a browser that has gone to the provider and back, as `user`."""
-    provider.user = user
-    cookie, address = "", f"{server.url}/login/huggingface"
-    for _ in range(4):
-        here = address.startswith(server.url)
-        # The cookie is for https; a browser would keep it on this machine, httpx does not.
-        answer = plain_http.get(address, headers={"Cookie": cookie} if here else {})
-        if here and "set-cookie" in answer.headers:
-            assert {"httponly", "secure"} <= {
-                part.strip() for part in answer.headers["set-cookie"].split(";")
-            }
-            cookie = answer.headers["set-cookie"].partition(";")[0]
-        if "location" not in answer.headers:
-            break
-        address = urljoin(address, answer.headers["location"])
-        if urlsplit(address).path == "/":
-            break
-    assert answer.status_code in (302, 307), answer.text
-    return {"Cookie": cookie}
-
-
 def sent(server: Any, world: ModuleType, seed: int, headers: dict[str, str]) -> httpx.Response:
     content = world.as_bytes(world.rank_file(seed, f"Method {seed}"))
     query = {"board": world.BOARD}
@@ -63,7 +40,7 @@ def sent(server: Any, world: ModuleType, seed: int, headers: dict[str, str]) -> 
 def test_what_somebody_sends_is_theirs_and_their_organisations(
     server: Any, provider: Provider, world: ModuleType
 ) -> None:
-    ada, bob = signed_in(server, provider, "ada"), signed_in(server, provider, "bob")
+    ada, bob = signed_in(server.url, provider, "ada"), signed_in(server.url, provider, "bob")
     taken = sent(server, world, 1, ada)
     assert taken.status_code == 202, taken.text
     assert taken.json()["edit_key"] is None
@@ -89,7 +66,7 @@ def test_nobody_sends_without_signing_in_and_a_login_ends(
     refused = sent(server, world, 2, {})
     assert (refused.status_code, refused.json()["error"]["code"]) == (401, "needs-account")
     provider.lifetime = -1
-    late = signed_in(server, provider, "bob")
+    late = signed_in(server.url, provider, "bob")
     provider.lifetime = 3600
     assert sent(server, world, 2, late).status_code == 401
 
@@ -99,7 +76,7 @@ def test_the_same_in_a_browser(
 ) -> None:
     provider.user = "ada"
     # Chromium keeps a cookie that is for https where the address is of this machine.
-    page.goto(f"{server.url}/login/huggingface?_target_url=/submit")
+    page.goto(f"{server.url}/login/huggingface")
     page.wait_for_selector("#who:has-text('Signed in as ada')")
     file = tmp_path / "mine.json"
     file.write_text(json.dumps(world.rank_file(3, "From a browser")))
@@ -119,12 +96,15 @@ def test_the_same_in_a_browser(
     other.wait_for_selector("#outcome.bad")
     assert "From a browser" not in other.inner_text("body")
     provider.user = "bob"
-    other.goto(f"{server.url}/login/huggingface?_target_url=/submit")
+    other.goto(f"{server.url}/login/huggingface")
     other.wait_for_selector("#who:has-text('Signed in as bob')")
     other.goto(address)
     other.wait_for_selector("#outcome.bad")
     assert "From a browser" not in other.inner_text("body")
     other.context.close()
+    page.goto(f"{server.url}/submit")
+    page.click("#who button:text('Sign out')")
+    page.wait_for_selector("#who a:text('Sign in')")
 
 
 def test_outside_a_space_such_a_server_does_not_start(world: ModuleType, provider: Provider) -> None:

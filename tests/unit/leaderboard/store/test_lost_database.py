@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
+import httpx
 import leaderboard_world
 import pytest
 
@@ -36,6 +38,42 @@ def test_a_new_database_beside_files_is_refused(home: Path) -> None:
     for _ in range(2):
         with pytest.raises(SubmissionStoreError, match=r"database is empty.*Fix: put a backup"):
             Server.open(Settings(home))
+
+
+def moved_away(path: Path) -> None:
+    path.rename(path.with_suffix(".away"))
+
+
+def emptied(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def replaced(path: Path) -> None:
+    moved_away(path)
+    Store(f"sqlite:///{path}").close()
+
+
+@pytest.mark.parametrize("happens", [moved_away, emptied, replaced])
+def test_a_server_acknowledges_nothing_beside_its_database(
+    tmp_path: Path, happens: Callable[[Path], None]
+) -> None:
+    home = tmp_path / "home"
+    with world.serving_here(home) as server:
+
+        def sent(seed: int) -> int:
+            content = world.as_bytes(world.rank_file(seed, f"Method {seed}"))
+            answer = httpx.post(f"{server.url}/api/submissions?board={world.BOARD}", content=content)
+            return answer.status_code
+
+        assert sent(1) == 202
+        happens(home / "leaderboard.sqlite")
+        assert sent(2) == 503
+        assert server.get("/health").status_code == 503
+        assert "does not answer" in server.get("/status").text
+        if happens is moved_away:
+            (home / "leaderboard.away").rename(home / "leaderboard.sqlite")
+            assert sent(2) == 202
+            assert server.get("/health").status_code == 200
 
 
 @pytest.mark.parametrize("part", [0.0, 0.6])
