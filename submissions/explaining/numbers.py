@@ -130,7 +130,7 @@ def explain_numbers(values: str | Mapping[str, float | str], benchmark: str) -> 
     text = values if isinstance(values, str) else "; ".join(f"{name}={each}" for name, each in values.items())
     read, unread = dict[str, float](), list[str]()
     asked = {name for rule in rules for name in rule["of"]}
-    for name, number in _pairs(text, data["as_typed"]):
+    for name, number in _pairs(text, data["as_typed"], {*re.findall("[a-z]+", benchmark)}):
         family, _, cutoff = name.casefold().partition("@")
         metric = f"{_NAMES.get(family)}@{cutoff}"
         if not cutoff.isdecimal() or asked.isdisjoint((metric, _NAMES.get(family))):
@@ -150,19 +150,19 @@ def explain_numbers(values: str | Mapping[str, float | str], benchmark: str) -> 
     return ExplainedNumbers(benchmark, "percent" if percent else "fractions", read, verdicts, (*unread,))
 
 
-def _pairs(text: str, as_typed: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _pairs(text: str, as_typed: Mapping[str, str], passed: set[str]) -> Iterator[tuple[str, str]]:
     """Metrics and numbers in the order of the text, a metric before each number or all before all."""
     for pattern, meant in as_typed.items():
         while text != (text := re.sub(pattern, meant, text, flags=re.IGNORECASE)):
             pass
     words = [word for word in (part.strip("_") for part in re.split(r"[\s,;:|/&=]+", text)) if word]
-    families = {word.partition("@")[0] for word in words if "@" in word}
-    kept = (word for word in words if word not in families)
-    runs = [[*run] for _, run in groupby(kept, lambda word: _NUMBER.fullmatch(word) is None)]
+    passed |= {word.partition("@")[0].casefold() for word in words if "@" in word}
+    kept = ["", *(word for word in words if word.casefold() not in passed)]
+    runs = [[*filter(None, run)] for _, run in groupby(kept, lambda word: _NUMBER.fullmatch(word) is None)]
     for names, numbers in zip_longest(runs[::2], runs[1::2], fillvalue=list[str]()):
-        if len(names) != len(numbers) or _NUMBER.fullmatch(names[0]):
+        if len(names) != len(numbers):
             found = f"{' '.join(names)} = {' '.join(numbers)}: {len(names)} metrics, {len(numbers)} numbers"
-            raise CallError(f"{found}. Fix: write METRIC=NUMBER (0 to 100), R@10=39.8, or =- where none is.")
+            raise CallError(f"{found}. Fix: METRIC=NUMBER, 0 to 100, decimal point: R@1=39.8, R@5=-")
         yield from zip(names, numbers, strict=True)
 
 

@@ -109,8 +109,20 @@ SUBSET = {"recall_subset@1": 73.11, "recall_subset@2": 89.11}
         ("R_{sub}@1=73.11,Recall_s@2=89.11", SUBSET, []),
         ("Recall_subset@1 (%): 73.11, Recall Subset@2: 89.11, Avg: 70.1", SUBSET, ["Avg"]),
         ("R@1=43.74,R@5=73.61,R@10=83.95,R@50=96.1,(R@5+Rs@1)/2=73.36,hit@1=44", FOUR, ["Avg", "hit@1"]),
+        ("(R@5+Rs@1)/2 ; R@1 ; Rs@1 = 75.9 ; 43.74 ; ", {"recall@1": 43.74}, ["Avg"]),
         ("average R@1=43.74,mean R@5=73.61,R@10=83.95,R@50=96.1", FOUR, []),
         ("R@1 R@5 R@10 R@50 Rs@1 = 43.74 73.61 83.95 96.1 –", FOUR, []),
+        ("CIRR test R@1, R@5, Rs@3, R@10, Rs@2, R@50 = 43.74, 73.61, --, 83.95,, 96.1", FOUR, []),
+        (
+            "| R@1 | R@5 | R@10 | R@50 | Rs@1 |\n|---|:-:|---|---|---|\n| 43.74 | 73.61 | 83.95 | 96.1 | |",
+            FOUR,
+            [],
+        ),
+        (
+            "Recall@K K=1 K=5 K=10 K=50 R_subset@K K=1 K=2\n43.74 73.61 83.95 96.1 73.11 89.11",
+            FOUR | SUBSET,
+            [],
+        ),
     ],
 )
 def test_a_row_is_read_as_tables_print_it(text: str, values: dict[str, float], unread: list[str]) -> None:
@@ -143,7 +155,8 @@ def test_what_was_read_is_said(values: object, read_as: str, value: float) -> No
         ("R@10=139.8", "cirr/val", "R@10 139.8 = : 2 metrics, 0 numbers"),
         ("R@10=nan", "cirr/val", "no number"),
         ("R@10", "cirr/val", "1 metrics, 0 numbers"),
-        ("39.8=R@10", "cirr/val", "39.8 = R@10"),
+        ("39.8=R@10", "cirr/val", "0 metrics, 1 numbers"),
+        ("fiq R@10=39.8", "cirr/val", "fiq R@10 = 39.8: 2 metrics, 1 numbers"),
         ("R@1=36.5,R@5=,R@10=77.9,50.1", "cirr/val", "R@10 = 77.9 50.1: 1 metrics, 2 numbers"),
         ("R@1/R@5/R@10=36.5/77.9", "cirr/val", "3 metrics, 2 numbers"),
         ("R@1=15,21,R@10=58,10", "cirr/val", "1 metrics, 2 numbers"),
