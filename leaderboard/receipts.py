@@ -9,29 +9,20 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import stat
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from tempfile import NamedTemporaryFile
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from pydantic import BaseModel, ConfigDict, Field
 
 from cir_datasets.common.atomic import sync_folder
-from cir_datasets.errors import upgrade_lines
 from leaderboard.errors import ReceiptError, ServeError
 
-if TYPE_CHECKING:
-    # Imported where it is needed only: `cir submit` keeps receipts without it.
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-
-FORMAT: Literal["cir-receipt"] = "cir-receipt"
-FORMAT_VERSION = 1
-"""+1 whenever a field is added or means something else."""
-
-LONGEST = 2**16
-"""Bytes; a receipt has less than 1,000."""
-_ID_LENGTH = 16
-_OTHERS = stat.S_IRWXG | stat.S_IRWXO
-
+_PEM = serialization.Encoding.PEM
 _Hash = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
 
@@ -40,8 +31,9 @@ class Receipt(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
-    format: Literal["cir-receipt"] = FORMAT
-    format_version: Annotated[int, Field(ge=FORMAT_VERSION, le=FORMAT_VERSION)] = FORMAT_VERSION
+    format: Literal["cir-receipt"] = "cir-receipt"
+    format_version: Annotated[int, Field(ge=1, le=1)] = 1
+    """+1 whenever a field is added or means something else."""
     id: str
     """The submission's."""
     board: str
@@ -56,262 +48,109 @@ class Receipt(BaseModel):
     server: str
     """The server's name for itself."""
     key_id: Annotated[str, Field(pattern="^[0-9a-f]{16}$")]
+    """The first 16 hexadecimal digits of the sha256 of the public key's 32 bytes."""
     public_key: _Hash
     """The 32 bytes of the Ed25519 key that the signature is checked with, as hexadecimal digits."""
     signature: Annotated[str, Field(pattern="^[0-9a-f]{128}$")]
 
     def signed_bytes(self) -> bytes:
         """What the signature covers: all other fields."""
-        return canonical_json(self.model_dump(exclude={"signature"}))
+        return _canonical(self.model_dump(exclude={"signature"}))
 
     def to_bytes(self) -> bytes:
         """The receipt as it is kept in a file: canonical JSON and a line feed."""
-        return canonical_json(self.model_dump()) + b"\n"
+        return _canonical(self.model_dump()) + b"\n"
 
 
-class SigningKey:
-    """A server's Ed25519 key.
-
-    Args:
-        private: the key itself.
-    """
-
-    def __init__(self, private: Ed25519PrivateKey) -> None:
-        """Keep it."""
-        self._private = private
-        self.public = private.public_key()
-
-    @classmethod
-    def open(cls, path: Path, *, make: bool) -> SigningKey:
-        """Read the key in a PEM file.
-
-        Args:
-            path: the file.
-            make: whether the file is the server's own: made when it is missing, for its user alone, and
-                refused when others may read it.
-
-        Raises:
-            ServeError: it cannot be read or made, others may read it, or it holds something else.
-        """
-        from cryptography.exceptions import UnsupportedAlgorithm
-        from cryptography.hazmat.primitives import serialization
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
-        try:
-            if make and not path.exists():
-                _make(path)
-            if make and path.stat().st_mode & _OTHERS:
-                raise ServeError(
-                    f"{path}: others than its owner can use the server's signing key. Fix: chmod 600 {path}; "
-                    "if somebody may have copied it, remove it: the next start makes a new one."
-                )
-            content = path.read_bytes()
-        except OSError as error:
-            raise ServeError(
-                f"{path}: the server's signing key cannot be read or made: {error.strerror}. "
-                "Fix: make it readable, or name another file in CIR_LEADERBOARD_SIGNING_KEY."
-            ) from error
-        try:
-            private = serialization.load_pem_private_key(content, password=None)
-        except (ValueError, TypeError, UnsupportedAlgorithm):
-            private = None  # nothing of its content is shown
-        if not isinstance(private, Ed25519PrivateKey):
-            raise ServeError(
-                f"{path}: not an Ed25519 key in PEM without a password. "
-                "Fix: make one with  openssl genpkey -algorithm ed25519 -out FILE"
-            )
-        return cls(private)
-
-    @property
-    def public_pem(self) -> str:
-        """The public half in PEM."""
-        from cryptography.hazmat.primitives import serialization
-
-        form = serialization.PublicFormat.SubjectPublicKeyInfo
-        return self.public.public_bytes(serialization.Encoding.PEM, form).decode("ascii")
-
-    def sign(self, **claim: Any) -> Receipt:
-        """A signed receipt.
-
-        Args:
-            claim: the fields of `Receipt` that say what was taken in.
-        """
-        named = {**claim, "key_id": key_id(self.public), "public_key": self.public.public_bytes_raw().hex()}
-        unsigned = Receipt(**named, signature="0" * 128)
-        return Receipt(**named, signature=self._private.sign(unsigned.signed_bytes()).hex())
+def _canonical(values: dict[str, Any]) -> bytes:
+    return json.dumps(values, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-def canonical_json(values: dict[str, Any]) -> bytes:
-    """The one form in which values are signed: keys sorted, no blanks, UTF-8.
-
-    Args:
-        values: strings and whole numbers by name; other numbers have several forms.
-
-    Example:
-        >>> canonical_json({"size": 7, "board": "shapes/val"})
-        b'{"board":"shapes/val","size":7}'
-    """
-    return json.dumps(values, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode("utf-8")
-
-
-def key_id(public: Ed25519PublicKey) -> str:
-    """What a key is called: the first 16 hexadecimal digits of the sha256 of its 32 bytes."""
-    return hashlib.sha256(public.public_bytes_raw()).hexdigest()[:_ID_LENGTH]
-
-
-def read_receipt(content: bytes, name: str) -> Receipt:
-    """A receipt from its JSON; its signature is not looked at.
-
-    Args:
-        content: of a file, or of an answer's field `receipt`.
-        name: where it came from, for the message.
+def signing_key(given: Path | None, home: Path) -> Ed25519PrivateKey:
+    """A server's key: of a PEM file, or its own below its home, made when it is missing.
 
     Raises:
-        ReceiptError: it is not a receipt, or a newer version of this package wrote it.
+        ServeError: it cannot be read or made, others may read the server's own, or it is of another kind.
     """
+    path = given or home / "signing_key.pem"
     try:
-        values = json.loads(content, object_pairs_hook=_once_each) if len(content) <= LONGEST else None
-    except (ValueError, RecursionError):  # UnicodeDecodeError is one
-        values = None
-    if not isinstance(values, dict) or values.get("format") != FORMAT:
-        raise ReceiptError(
-            f'{name}: not a receipt: no JSON object with "format": "{FORMAT}". '
-            "Fix: name the file that `cir submit --receipt` wrote, or the field `receipt` of an upload's "
-            "answer."
-        )
-    version = values.get("format_version")
-    if isinstance(version, int) and version > FORMAT_VERSION:
-        raise ReceiptError(
-            f"{name}: a receipt of format version {version}; this package knows {FORMAT_VERSION}. "
-            f"Fix: {upgrade_lines()}."
-        )
-    try:
-        receipt = Receipt.model_validate(values)
-        receipt.signed_bytes()
-    except (ValidationError, UnicodeEncodeError) as error:
-        fields = [str(one["loc"][0]) for one in error.errors()] if isinstance(error, ValidationError) else []
-        raise ReceiptError(
-            f"{name}: a damaged receipt: {', '.join(fields[:3]) or 'a text'} is missing, unknown or "
-            "malformed. Fix: take the receipt as the server gave it."
-        ) from None
-    return receipt
-
-
-def read_public_key(path: Path) -> Ed25519PublicKey:
-    """A server's public key from its PEM file.
-
-    Raises:
-        ReceiptError: it cannot be read, or holds something else.
-    """
-    from cryptography.exceptions import UnsupportedAlgorithm
-    from cryptography.hazmat.primitives import serialization
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
-    try:
-        content = path.read_bytes()
+        if given is None and not path.exists():
+            _make(path)
+        exposed = given is None and path.stat().st_mode & 0o077
+        private = serialization.load_pem_private_key(path.read_bytes(), password=None)
     except OSError as error:
-        raise ReceiptError(
-            f"{path}: {error.strerror}. Fix: name the server's public key, from /api/key."
-        ) from error
-    try:
-        found = serialization.load_pem_public_key(content)
-    except (ValueError, UnsupportedAlgorithm):
-        found = None
-    if not isinstance(found, Ed25519PublicKey):
-        raise ReceiptError(
-            f"{path}: not an Ed25519 public key in PEM. Fix: save what the server answers at /api/key."
-        )
-    return found
-
-
-def verify(receipt: Receipt, file: Path | None = None, public_key: Ed25519PublicKey | None = None) -> None:
-    """Check a receipt, and that a file is the one that it is for.
-
-    Args:
-        receipt: from `read_receipt`.
-        file: the rank file; None where the receipt alone is checked.
-        public_key: the server's, from elsewhere than the receipt; None takes the one inside, which shows only
-            that nobody has changed the receipt since whoever holds that key signed it.
-
-    Raises:
-        ReceiptError: another key signed it, it was changed, or the file is another one.
-    """
-    from cryptography.exceptions import InvalidSignature
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
-    embedded = Ed25519PublicKey.from_public_bytes(bytes.fromhex(receipt.public_key))
-    if public_key is not None and public_key.public_bytes_raw() != embedded.public_bytes_raw():
-        raise ReceiptError(
-            f"receipt {receipt.id}: another key made it: the receipt's is {key_id(embedded)}, the one given "
-            f"is {key_id(public_key)}. Fix: check which server it is from, and ask its organisers whether "
-            "its key has changed."
-        )
-    try:
-        embedded.verify(bytes.fromhex(receipt.signature), receipt.signed_bytes())
-    except InvalidSignature as error:
-        raise ReceiptError(
-            f"receipt {receipt.id}: the signature does not fit: a value was changed after it was signed. "
-            "Fix: take the receipt as the server gave it."
-        ) from error
-    if receipt.key_id != key_id(embedded):
-        raise ReceiptError(
-            f"receipt {receipt.id}: its key is called {receipt.key_id} in it, and is {key_id(embedded)}. "
-            "Fix: tell the server's organisers: its software names keys in another way."
-        )
-    if file is not None:
-        check_file(receipt, file)
-
-
-def check_file(receipt: Receipt, file: Path) -> None:
-    """Check that a file is the one that a receipt is for.
-
-    Raises:
-        ReceiptError: it cannot be read, or has another size or content.
-    """
-    try:
-        with file.open("rb") as handle:
-            sha256 = hashlib.file_digest(handle, "sha256").hexdigest()
-            size = handle.tell()
-    except OSError as error:
-        raise ReceiptError(f"{file}: {error.strerror}. Fix: name the file that was sent.") from error
-    fix = "Fix: name the file as it was sent, byte for byte (packed, if it was packed)."
-    if size != receipt.size:
-        raise ReceiptError(
-            f"{file}: {size:,} bytes; receipt {receipt.id} is for a file of {receipt.size:,}. {fix}"
-        )
-    if sha256 != receipt.sha256:
-        raise ReceiptError(
-            f"{file}: its sha256 is {sha256}; receipt {receipt.id} is for {receipt.sha256}, a file of the "
-            f"same size. {fix}"
-        )
-
-
-def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("a key twice")
-    return found
+        raise ServeError(f"{path}: {error.strerror}. Fix: make it readable: it signs receipts.") from error
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        private = None  # nothing of its content is shown
+    if exposed:
+        raise ServeError(f"{path}: others can use the server's signing key. Fix: chmod 600 {path}")
+    if not isinstance(private, Ed25519PrivateKey):
+        raise ServeError(f"{path}: not an Ed25519 key. Fix: openssl genpkey -algorithm ed25519 -out FILE")
+    return private
 
 
 def _make(path: Path) -> None:
     """Write a new key, whole or not at all; where another process is faster, its key stays."""
-    from cryptography.hazmat.primitives import serialization
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    form = _PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    content = Ed25519PrivateKey.generate().private_bytes(*form)
+    with NamedTemporaryFile(dir=path.parent) as file, suppress(FileExistsError):
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+        os.link(file.name, path)
+        sync_folder(path.parent)
 
-    content = Ed25519PrivateKey.generate().private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-    beside = path.with_name(f".{path.name}-{os.urandom(4).hex()}")
+
+def public_pem(key: Ed25519PrivateKey) -> str:
+    """The public half of a key in PEM."""
+    return key.public_key().public_bytes(_PEM, serialization.PublicFormat.SubjectPublicKeyInfo).decode()
+
+
+def _key_id(public: Ed25519PublicKey) -> str:
+    return hashlib.sha256(public.public_bytes_raw()).hexdigest()[:16]
+
+
+def sign(key: Ed25519PrivateKey, **claim: Any) -> Receipt:
+    """A signed receipt; `claim` holds the fields that say what was taken in."""
+    public = key.public_key()
+    names = {"key_id": _key_id(public), "public_key": public.public_bytes_raw().hex()}
+    unsigned = Receipt(**claim, **names, signature="0" * 128)
+    return unsigned.model_copy(update={"signature": key.sign(unsigned.signed_bytes()).hex()})
+
+
+def verify(content: bytes, name: str, file: Path | None = None, key: Path | None = None) -> Receipt:
+    """Check a receipt, and that a file is the one that it is for; nothing is asked of any server.
+
+    Args:
+        content: the receipt's JSON.
+        name: where it came from, for the message.
+        file: the rank file; None where the receipt alone is checked.
+        key: PEM file of the server's public key; None takes the one inside the receipt, which shows only that
+            nobody has changed the receipt since whoever holds that key signed it.
+
+    Raises:
+        ReceiptError: it is no receipt, it was changed, another key signed it, or the file is another one.
+        OSError: a file cannot be read.
+    """
     try:
-        handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        try:
-            os.link(beside, path)
-        except FileExistsError:
-            return
-    finally:
-        beside.unlink(missing_ok=True)
-    sync_folder(path.parent)
+        receipt = Receipt.model_validate(json.loads(content))
+        public = Ed25519PublicKey.from_public_bytes(bytes.fromhex(receipt.public_key))
+        public.verify(bytes.fromhex(receipt.signature), receipt.signed_bytes())
+        if receipt.key_id != _key_id(public):
+            raise InvalidSignature
+    except (ValueError, RecursionError, InvalidSignature) as error:
+        why = "its signature does not fit" if isinstance(error, InvalidSignature) else "no whole receipt"
+        raise ReceiptError(f"{name}: {why}. Fix: take the receipt as the server gave it.") from None
+    try:
+        wanted = public if key is None else serialization.load_pem_public_key(key.read_bytes())
+    except (ValueError, UnsupportedAlgorithm):
+        wanted = None
+    if wanted != public:
+        raise ReceiptError(f"{name}: {key} is not the key that made it. Fix: save what its /api/key answers.")
+    if file is not None:
+        with file.open("rb") as handle:
+            sent = hashlib.file_digest(handle, "sha256").hexdigest(), handle.tell()
+        if sent != (receipt.sha256, receipt.size):
+            why = f"not the file of receipt {receipt.id}: {sent[1]} bytes, not these {receipt.size} bytes"
+            raise ReceiptError(f"{file}: {why}. Fix: name the file as it was sent, byte for byte.")
+    return receipt

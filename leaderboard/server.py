@@ -9,6 +9,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy.exc import SQLAlchemyError
 
 from cir_metrics.catalogue import package_version
@@ -21,7 +22,7 @@ from leaderboard.inspection.numbers import GroupedNumbers
 from leaderboard.intake import Intake
 from leaderboard.queue.worker import Worker
 from leaderboard.quotas import Allowance, Quotas
-from leaderboard.receipts import Receipt, SigningKey
+from leaderboard.receipts import Receipt, sign, signing_key
 from leaderboard.settings import Settings
 from leaderboard.standings import Entry, shown, standings
 from leaderboard.store import Store
@@ -58,7 +59,7 @@ class Server:
     files: FileStore
     intake: Intake
     worker: Worker
-    key: SigningKey
+    key: Ed25519PrivateKey
     quotas: Quotas
     tables: Tables
     lists: Lists
@@ -85,8 +86,7 @@ class Server:
                 "Fix: name a folder that can be written with --home or CIR_LEADERBOARD_HOME."
             ) from error
         boards.use(settings.home)
-        own = settings.home / "signing_key.pem"
-        key = SigningKey.open(settings.signing_key or own, make=settings.signing_key is None)
+        key = signing_key(settings.signing_key, settings.home)
         store = Store(settings.database_url, lambda: any(True for _ in files.names()))
         quotas = Quotas(store, Allowance(settings.a_day, settings.in_all, settings.uploads_an_hour))
         counted = None if settings.accounts == "local" else quotas
@@ -115,7 +115,8 @@ class Server:
 
     def receipt(self, submission: Submission) -> Receipt:
         """What the sender keeps as a proof; the same submission has the same receipt each time."""
-        return self.key.sign(
+        return sign(
+            self.key,
             id=submission.id,
             board=submission.board,
             sha256=submission.sha256,

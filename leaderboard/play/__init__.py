@@ -1,1 +1,1 @@
-"""`cir play`: a person as the user of a multi-round evaluation, in the terminal or on a page."""
+"""`cir play`: a person as the user of a multi-round evaluation, on a page of this machine."""

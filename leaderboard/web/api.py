@@ -41,7 +41,7 @@ from leaderboard.intake import (
     yes_or_no,
 )
 from leaderboard.life import Action, act
-from leaderboard.receipts import Receipt
+from leaderboard.receipts import Receipt, public_pem
 from leaderboard.server import Server
 from leaderboard.submission import Submission
 from leaderboard.views import already_here, submission_page, submission_view
@@ -181,7 +181,7 @@ def _router(server: Server) -> APIRouter:
     @router.get("/api/key", include_in_schema=False)
     def key() -> Response:
         """The Ed25519 public key that receipts are checked with, in PEM."""
-        return Response(server.key.public_pem, media_type="application/x-pem-file")
+        return Response(public_pem(server.key), media_type="application/x-pem-file")
 
     @router.get(
         f"{VERSION}/submissions/{{submission_id}}",

@@ -21,6 +21,7 @@ from leaderboard import boards
 from leaderboard.errors import refuse_unknown
 from leaderboard.intake import known_board
 from leaderboard.pages.site import PAGE_POLICY, Links, Site
+from leaderboard.receipts import public_pem
 from leaderboard.server import Server
 from leaderboard.tables import KeptTable
 from leaderboard.views import board_view
@@ -172,7 +173,7 @@ def router(server: Server) -> APIRouter:
             name=server.settings.name,
             address=server.settings.url or str(request.base_url).rstrip("/"),
             own=f"{VERSION}/feed.atom{query}",
-            key=server.key.public_pem,
+            key=public_pem(server.key),
         )
         return whole_answer(request, body, "application/atom+xml; charset=utf-8")
 
