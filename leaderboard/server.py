@@ -96,7 +96,7 @@ class Server:
         worker = Worker(
             files,
             store,
-            refresh=tables.refresh,
+            refresh=tables.make_groups,
             inspect=lists.refresh,
             uninspected=lists.missing,
             refused_days=settings.refused_days,

@@ -1,9 +1,9 @@
-"""The tables of boards, made anew when what they show has changed, and kept in the store.
+"""The tables of boards, made anew when what they show has changed, and held in memory.
 
-Rank groups and the intervals of the main values are kept with them. A reader never waits for the tests and
-draws behind these: until they are done the table says so (`groups_pending`) and stands without both. The
-worker calls `refresh` after each change; where no worker does, the process that answers the first reader
-makes the table at once and the rest in the background.
+Rank groups and the intervals of the main values are kept in the store, with the tests and draws behind them.
+A reader never waits for these: until they are done the table says so (`groups_pending`) and stands without
+both. The worker calls `make_groups` after each change; where no worker does, the process that answers the
+first reader makes the table at once and the rest in the background.
 """
 
 from __future__ import annotations
@@ -14,18 +14,16 @@ import json
 import logging
 import threading
 import time
-import zlib
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
 import sqlalchemy as sa
 
-from cir_metrics.catalogue import package_version
 from leaderboard import data
 from leaderboard.boards import Board
 from leaderboard.settings import DEFAULT_MAX_UPLOAD_MB
@@ -40,47 +38,35 @@ from leaderboard.views import Tested, table_view
 
 log = logging.getLogger("leaderboard.tables")
 
-_VERSION = 6
-"""Goes up whenever a table would be written otherwise from the same entries."""
 _DATA_SECONDS = 30.0
 """How long what the server has of a board's data is taken to be as it was: looking reads whole files."""
-_TESTED = 3
+_TESTED = 4
 """Goes up whenever groups and intervals would be kept otherwise."""
 _LEVEL = 6
 
 
-_STATE_AND_TAG = (
-    sa.select(board_states.c.changed, board_states.c.paused, views.c.changed.label("made_of"), views.c.etag)
-    .select_from(views.outerjoin(board_states, board_states.c.board == sa.bindparam("board")))
-    .where(views.c.name == sa.bindparam("view"))
-)
-"""What every reader asks, in one statement that is compiled once."""
-
-
-@dataclass(frozen=True)
 class KeptTable:
     """A board's table as the API sends it.
 
     Args:
-        etag: names its content.
-        packed: the JSON, by gzip.
-        derived: what readers have made of it; goes with it.
+        made_of: the board, its last event, and what else the table depends on.
+        view: the table as values.
     """
 
-    etag: str
-    packed: bytes
-    derived: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
-
-    @cached_property
-    def body(self) -> bytes:
-        """The JSON."""
-        return gzip.decompress(self.packed)
-
-    @cached_property
-    def view(self) -> dict[str, Any]:
+    def __init__(self, made_of: Sequence[object], view: Mapping[str, Any]) -> None:
+        """Write it as JSON."""
+        self.made_of = made_of
+        self.body = json.dumps(view, ensure_ascii=False, separators=(",", ":")).encode()
+        self.view: dict[str, Any] = json.loads(self.body)
         """What the JSON says; not to be changed."""
-        found: dict[str, Any] = json.loads(self.body)
-        return found
+        self.etag = hashlib.sha256(self.body).hexdigest()[:40]
+        self.derived: dict[Any, Any] = {}
+        """What readers have made of it; goes with it."""
+
+    @cached_property
+    def packed(self) -> bytes:
+        """The JSON, by gzip."""
+        return gzip.compress(self.body, _LEVEL, mtime=0)
 
     @cached_property
     def by_number(self) -> list[dict[str, Any]]:
@@ -95,14 +81,13 @@ class _DataHere:
     keys: Comparability | None
     problem: str | None
     at: float
-    basis: str
 
 
 class Tables:
     """The tables of all boards.
 
     Args:
-        store: the submissions, and where tables are kept.
+        store: the submissions, and where groups and intervals are kept.
         max_upload_bytes: that the server takes of a file; a board may take less.
         at_once: whether groups are made before a table is given, for readers who cannot come again.
     """
@@ -119,6 +104,7 @@ class Tables:
         self._max_upload_bytes = max_upload_bytes
         self._at_once = at_once
         self._held: dict[str, KeptTable] = {}
+        self._grouped: dict[str, Sequence[object]] = {}
         self._data: dict[str, _DataHere] = {}
         self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
         self._lane = ThreadPoolExecutor(max_workers=1, thread_name_prefix="groups")
@@ -130,14 +116,14 @@ class Tables:
 
     def of(self, board: Board) -> KeptTable:
         """A board's table as it is now, with its groups where they are known."""
-        found = self._kept(board)
+        found = self._current(board)
         if found is None:
             with self._locks[board.id]:
                 # Those who waited find what the first has made.
-                found = self._kept(board)
+                found = self._current(board)
                 if found is None:
                     self._data.pop(board.id, None)
-                    found = self._kept(board) or self._made(board)
+                    found = self._made(board)
         if found.view["groups_pending"] and self._at_once:
             return self.refresh(board)
         if found.view["groups_pending"] and board.id not in self._queued:
@@ -147,11 +133,9 @@ class Tables:
 
     def refresh(self, board: Board) -> KeptTable:
         """Make a board's groups and its table, where they have changed."""
-        self._data.pop(board.id, None)
-        found = self._kept(board)
+        self.make_groups(board)
+        found = self._current(board)
         if found is None or found.view["groups_pending"]:
-            if not board.sealed:
-                self._make_groups(board)
             with self._locks[board.id]:
                 found = self._made(board)
         return found
@@ -169,44 +153,34 @@ class Tables:
         finally:
             self._queued.discard(board.id)
 
-    def _kept(self, board: Board) -> KeptTable | None:
-        """The kept table, or None where there is none that is up to date."""
-        with self._store.database.read() as connection:
-            row = connection.execute(_STATE_AND_TAG, _names(board)).first()
-        if row is None or row.made_of != (row.changed or 0):
-            return None
-        if not row.etag.startswith(self._basis(board, row.paused)):
-            return None
+    def _current(self, board: Board) -> KeptTable | None:
+        """The table in memory, or None where there is none that is up to date."""
         held = self._held.get(board.id)
-        if held is None or held.etag != row.etag:
-            whole = self._row(_names(board)["view"], sa.select(views.c.etag, views.c.body))
-            if whole is None or whole.etag != row.etag:
-                return None
-            held = self._held[board.id] = KeptTable(whole.etag, whole.body)
-        return held
+        return held if held is not None and held.made_of == self._basis(board) else None
 
     def _made(self, board: Board) -> KeptTable:
         # Read before the entries: what happens in between makes it out of date, and it is made again.
-        changed, paused = self._state(board)
+        basis = self._basis(board)
         published = self._store.published(board.id)
         entries = self._entries(board, published)
         tested = self._tested(board, entries)
-        held = held_back(board, published)
+        held, paused = held_back(board, published), self._store.paused(board.id)
         view = table_view(board, entries, self._max_upload_bytes, self.problem(board), paused, tested, held)
-        body = json.dumps(view, ensure_ascii=False, separators=(",", ":")).encode()
-        etag = f"{self._basis(board, paused)}{hashlib.sha256(body).hexdigest()[:24]}"
-        made = KeptTable(etag, gzip.compress(body, _LEVEL, mtime=0))
-        self._store.keep_view(_names(board)["view"], etag, made.packed, changed=changed)
-        self._held[board.id] = made
+        made = self._held[board.id] = KeptTable(basis, view)
         return made
 
-    def _make_groups(self, board: Board) -> None:
+    def make_groups(self, board: Board) -> None:
         """Test and draw what is new, and keep groups and intervals with what is behind them."""
-        changed, _ = self._state(board)
+        self._data.pop(board.id, None)
+        basis = self._basis(board)
+        if board.sealed or self._grouped.get(board.id) == basis:
+            return
+        changed = self._store.changed(board.id)
         entries = self._entries(board, self._store.published(board.id))
         view = f"groups:{board.id}"
-        row = self._row(view, sa.select(views.c.body))
-        known = {} if row is None else _read_tests(row.body)
+        with self._store.database.read() as connection:
+            body = connection.execute(sa.select(views.c.body).where(views.c.name == view)).scalar()
+        known = {} if body is None else _read_tests(body)
         ids = [entry.submission.id for entry in entries]
         kept = {name: opened(self._store.kept_values(name), board.primary_terms) for name in ids}
         groups: dict[str, int] = {}
@@ -218,14 +192,9 @@ class Tables:
             tests |= behind
         drawn = {digest: (low, high) for digest, (low, high) in known.get("drawn", {}).items()}
         intervals, drawn = main_intervals(board, entries, kept, drawn)
-        made = {
-            "group": groups,
-            "tests": tests,
-            "interval": intervals,
-            "drawn": drawn,
-        }
-        body = gzip.compress(json.dumps(made).encode(), _LEVEL, mtime=0)
-        self._store.keep_view(view, _among(entries), body, changed=changed)
+        made = {"group": groups, "tests": tests, "interval": intervals, "drawn": drawn}
+        self._store.keep_view(view, _among(entries), json.dumps(made).encode(), changed=changed)
+        self._grouped[board.id] = basis
 
     def _tested(self, board: Board, entries: Sequence[Entry]) -> Tested | None:
         """Groups and intervals, or None where they are not made yet; a sealed board has none."""
@@ -241,36 +210,18 @@ class Tables:
     def _data_of(self, board: Board) -> _DataHere:
         found = self._data.get(board.id)
         if found is None or time.monotonic() - found.at > _DATA_SECONDS:
-            keys, problem = data.current_keys(board), data.problem(board)
-            limit = self._max_upload_bytes
-            fixed = [_VERSION, package_version(), board.model_dump(mode="json"), limit]
-            basis = json.dumps([*fixed, keys, problem])
-            found = _DataHere(keys, problem, time.monotonic(), basis)
+            found = _DataHere(data.current_keys(board), data.problem(board), time.monotonic())
             self._data[board.id] = found
         return found
 
-    def _basis(self, board: Board, paused: str | None) -> str:
-        """What a table depends on besides the log, as sixteen digits that its tag begins with."""
-        now = datetime.now(UTC)
+    def _basis(self, board: Board) -> Sequence[object]:
+        """The board, its last event, and what else a table depends on."""
+        query = sa.select(board_states.c.changed, board_states.c.paused)
+        with self._store.database.read() as connection:
+            state = connection.execute(query.where(board_states.c.board == board.id)).first()
+        now, here = datetime.now(UTC), self._data_of(board)
         passed = [now >= moment for phase in board.phases for moment in (phase.opens, phase.closes)]
-        basis = f"{self._data_of(board).basis} {json.dumps([paused, passed])}"
-        return hashlib.sha256(basis.encode()).hexdigest()[:16]
-
-    def _state(self, board: Board) -> tuple[int, str | None]:
-        query = sa.select(board_states.c.changed, board_states.c.paused).where(
-            board_states.c.board == board.id
-        )
-        with self._store.database.read() as connection:
-            row = connection.execute(query).first()
-        return (0, None) if row is None else (row.changed, row.paused)
-
-    def _row(self, name: str, query: sa.Select[Any]) -> Any:
-        with self._store.database.read() as connection:
-            return connection.execute(query.where(views.c.name == name)).first()
-
-
-def _names(board: Board) -> dict[str, str]:
-    return {"board": board.id, "view": f"board:{board.id}"}
+        return board, state, passed, here.keys, here.problem
 
 
 def _among(entries: Sequence[Entry]) -> str:
@@ -286,8 +237,8 @@ def _among(entries: Sequence[Entry]) -> str:
 def _read_tests(body: bytes) -> dict[str, Any]:
     """What `_make_groups` has kept; empty where it is damaged, so that it is made anew."""
     try:
-        found = json.loads(gzip.decompress(body))
-    except (ValueError, OSError, EOFError, zlib.error):
+        found = json.loads(body)
+    except ValueError:
         return {}
     whole = isinstance(found, dict) and all(isinstance(each, dict) for each in found.values())
     return found if whole and {"group", "tests"} <= found.keys() else {}
