@@ -48,7 +48,7 @@ COMMANDS = {
     "browse": "submissions.commands.browse:browse_command",
     "convert": "submissions.commands.convert:convert_command",
     "repair": "submissions.commands.repair:repair_command",
-    "submit": "leaderboard.commands:submit",
+    "submit": "leaderboard.commands.submit:submit",
     "help": "leaderboard.cli:help_command",
 }
 """By name the module and the function of a command."""
@@ -60,9 +60,9 @@ GROUPS = {
     "methods": "submissions.commands.methods:methods_commands",
     "train": "submissions.commands.train:train_commands",
     "embeddings": "submissions.commands.embeddings:embeddings_commands",
-    "leaderboard": "leaderboard.commands:leaderboard_commands",
+    "leaderboard": "leaderboard.commands.groups:leaderboard_commands",
     "challenge": "leaderboard.challenge.commands:challenge_commands",
-    "receipt": "leaderboard.commands:receipt_commands",
+    "receipt": "leaderboard.commands.receipt:receipt_commands",
 }
 """By name the module and the function that gives a group of commands."""
 

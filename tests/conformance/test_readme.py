@@ -13,7 +13,7 @@ import pytest
 from judge_here import judge_here
 
 from leaderboard import boards
-from leaderboard.commands import board_text
+from leaderboard.commands.show import board_text
 from leaderboard.intake import Cover, chunks_of
 from leaderboard.server import Server
 from leaderboard.settings import Settings

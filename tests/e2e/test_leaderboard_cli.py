@@ -364,8 +364,9 @@ def test_without_the_extra_the_way_to_install_it_is_said(
     from cir_datasets.errors import install_lines
     from cir_metrics.errors import MissingExtraError
     from leaderboard import commands
+    from leaderboard.commands.serve import serve
 
     monkeypatch.setattr(commands, "find_spec", lambda name: None if name == "gradio" else object())
     wanted = re.escape(f"needs gradio. Fix: {install_lines('leaderboard')}")
     with pytest.raises(MissingExtraError, match=wanted):
-        commands.serve(home=tmp_path)
+        serve(home=tmp_path)

@@ -14,7 +14,7 @@ from inspected_entries import shipped
 from read_pages import read, words
 
 from leaderboard import boards
-from leaderboard.commands import board_text
+from leaderboard.commands.show import board_text
 from leaderboard.errors import UploadRefusedError
 from leaderboard.identity.tokens import digest
 from leaderboard.intake import Cover, checked_method

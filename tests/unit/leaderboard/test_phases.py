@@ -16,7 +16,7 @@ from read_pages import html_of, read, words
 from written_pages import submission_html
 
 from leaderboard import boards
-from leaderboard.commands import board_text
+from leaderboard.commands.show import board_text
 from leaderboard.data import problem
 from leaderboard.errors import UploadRefusedError
 from leaderboard.intake import Cover, Intake

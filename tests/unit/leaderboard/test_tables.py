@@ -10,7 +10,7 @@ import pytest
 from full_boards import START, a_submission
 
 from leaderboard import boards
-from leaderboard.commands import board_text
+from leaderboard.commands.show import board_text
 from leaderboard.pages.board.head import facts
 from leaderboard.pages.board.rows import lines_of
 from leaderboard.standings import Entry, checked_gallery, standings

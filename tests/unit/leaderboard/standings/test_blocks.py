@@ -13,7 +13,7 @@ from read_pages import column, read, words
 
 from cir_metrics.catalogue import FORMAT, Signature
 from leaderboard import boards
-from leaderboard.commands import board_text
+from leaderboard.commands.show import board_text
 from leaderboard.inspection.differences import Compared
 from leaderboard.server import Server
 from leaderboard.settings import Settings

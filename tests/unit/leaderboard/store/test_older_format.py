@@ -15,7 +15,7 @@ from leaderboard_world import as_bytes, rank_file
 import submissions
 from cir_metrics.catalogue import FORMAT, Signature
 from leaderboard import boards
-from leaderboard.commands import board_text
+from leaderboard.commands.show import board_text
 from leaderboard.intake import Cover
 from leaderboard.rescoring import rescore, switch
 from leaderboard.server import Server

@@ -21,7 +21,7 @@ from read_pages import column, html_of, read
 from web_worlds import opened_app
 
 from leaderboard import boards
-from leaderboard.commands import board_text
+from leaderboard.commands.show import board_text
 from leaderboard.intake import Cover
 from leaderboard.pages.published_rows import rows_for
 from leaderboard.server import Server

@@ -1,0 +1,343 @@
+"""`cir submit` and `cir leaderboard pull`: what others than its host do with a leaderboard."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from cir_datasets.commands import LoadsBenchmarks, argument, command, option
+from cir_datasets.common.terminal import echo, visible
+from cir_metrics.errors import CallError, CirError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from leaderboard.client import Client, Outcome
+
+
+def pull(
+    url: Annotated[
+        str, typer.Argument(metavar="URL", help="Address of the leaderboard.", show_default=False)
+    ],
+    to: Annotated[
+        Path, typer.Option("--to", help="Where to: a folder.", metavar="FOLDER", show_default=False)
+    ],
+    boards: Annotated[
+        list[str] | None, typer.Argument(metavar="[BOARD]...", help="Board ids; default: those with entries.")
+    ] = None,
+    files: Annotated[bool, typer.Option("--files", help="Fetch the entries' rank files too.")] = False,
+) -> None:
+    """Write the boards of a leaderboard into a folder, as JSON and CSV, with --files their rank files too.
+
+    Run it again to bring the folder up to date: rank files that are there are not fetched again.
+
+    \b
+    Example:
+        cir leaderboard pull http://127.0.0.1:7860 shapes/val --to boards
+    """
+    from leaderboard.client import Client
+
+    client = Client(url, option="URL")
+    try:
+        written = client.pull(to, boards or (), files=files)
+    finally:
+        client.close()
+    for path in written:
+        echo(str(path))
+
+
+class SubmitOptions(LoadsBenchmarks):
+    """What `cir submit` takes."""
+
+    file: Path = argument(..., "Rank file, bundle or transcript.", show_default=False)
+    to: str = option(..., "Where to: the leaderboard's address.", metavar="URL", show_default=False)
+    board: str | None = option(None, "Board id; default: the board of the benchmark that the file names.")
+    publish: bool | None = option(
+        None,
+        "Put it onto the board when it is scored, or keep it for its owner and the organisers; "
+        "default: --private.",
+        "--publish/--private",
+        show_default=False,
+    )
+    reference: Literal["kept", "removed"] | None = option(
+        None, "What became of the reference image in the ranking, where the file does not say it."
+    )
+    submitter: str = option("", "Who submits, shown with the entry.")
+    timeout: float = option(600.0, "Seconds to wait for an answer, and for the outcome.", min=1.0)
+    as_json: bool = option(False, "Print JSON: the submission.", "--json")
+    receipt: Path | None = option(
+        None, "Write the server's signed receipt here, as soon as it has the file.", show_default=False
+    )
+
+
+@command
+def submit(options: SubmitOptions) -> None:
+    """Hand a rank file, bundle or transcript to a leaderboard and wait; it is validated here where possible.
+
+    It stays private until it is published, with --publish or on its page. A bundle goes to the board of its
+    suite, such as fashioniq/val.
+
+    \b
+    Example:
+        cir submit run.json --to http://127.0.0.1:7860 --receipt receipt.json
+        cir submit run.json --to http://127.0.0.1:7860 --publish
+    """
+    from leaderboard.client import Client
+
+    file, board = options.file, options.board
+    if not file.is_file():
+        raise CallError(f"{file}: no such file. Fix: name the rank file or bundle to submit.")
+    client = Client(options.to, os.environ.get("CIR_LEADERBOARD_TOKEN", ""), seconds=options.timeout)
+    try:
+        # The server alone says which boards there are: those of this machine are another leaderboard's.
+        benchmark = board or _benchmark_sent(file, client.url)
+        limit = client.max_upload_bytes()
+        if file.stat().st_size > limit:
+            raise CirError(
+                f"too-large: {file}: more than the {limit:,} bytes that {options.to} takes. "
+                "Fix: write compact JSON."
+            )
+        board_id = board or _board_there(client, file, benchmark)
+        if board:
+            _refuse_dialogues(client, file, board)
+        _validate_here(file, benchmark)
+        written = {
+            "submitter": options.submitter,
+            "reference": options.reference or "",
+            "publish": "yes" if options.publish else "",
+        }
+        fields = {name: text for name, text in written.items() if text}
+        with client.understood():
+            outcome = _handed_in(client, file, board_id, fields, options.receipt, options.timeout)
+            _show(client, outcome, options.as_json, options.publish)
+    finally:
+        client.close()
+
+
+def _benchmark_sent(file: Path, url: str) -> str:
+    """The benchmark or suite that a file names to a leaderboard, which may have others than this machine."""
+    from cir_datasets import registry
+    from cir_metrics.errors import UnknownNameError
+    from leaderboard.destination import HEAD_BYTES, benchmark_of_head
+
+    with file.open("rb") as handle:
+        named = benchmark_of_head(handle.read(HEAD_BYTES))
+    if named is not None:
+        try:
+            registry.spec(named)
+        except UnknownNameError:
+            return named
+    return benchmark_of(file, lambda: f"; {visible(url)}/api/v1/boards lists them")
+
+
+def _board_there(client: Client, file: Path, benchmark: str) -> str:
+    """The board of a leaderboard elsewhere for a file; empty where the server reads it from the file's head.
+
+    Raises:
+        CallError: no board there ranks what the file names.
+    """
+    from leaderboard.destination import HEAD_BYTES, benchmark_of_head
+    from submissions.formats import is_transcript
+
+    with file.open("rb") as handle:
+        if benchmark_of_head(handle.read(HEAD_BYTES)) is not None:
+            return ""
+    there = client.boards()
+    dialogue = is_transcript(str(file))
+    found = [
+        str(one.get("id"))
+        for one in there
+        if one.get("benchmark") == benchmark and (one.get("dialogue") is not None) == dialogue
+    ]
+    if not found:
+        known = ", ".join(visible(str(one.get("id"))) for one in there)
+        raise CallError(
+            f"{file}: no board of {visible(client.url)} ranks {'dialogues of ' * dialogue}{benchmark}. "
+            f"Fix: choose one with --board: {known}."
+        )
+    return found[0]
+
+
+def _refuse_dialogues(client: Client, file: Path, board_id: str) -> None:
+    """Refuse a transcript before it travels to a board of rank files; the server says the rest.
+
+    Raises:
+        CallError: the board takes rank files.
+    """
+    from submissions.formats import is_transcript
+
+    if not is_transcript(str(file)):
+        return
+    there = client.boards()
+    asked = next((one for one in there if one.get("id") == board_id), None)
+    if asked is None or asked.get("dialogue") is not None:
+        return
+    talking = [visible(str(one.get("id"))) for one in there if one.get("dialogue") is not None]
+    where = (
+        f"choose one of dialogues with --board: {', '.join(talking)}" if talking else "none there takes it"
+    )
+    raise CallError(
+        f"{file} is a transcript of dialogues, and the board {board_id} of {visible(client.url)} ranks rank "
+        f"files. Fix: {where}; or score it here with  cir score {file}  ."
+    )
+
+
+def benchmark_of(file: Path, boards_there: Callable[[], str]) -> str:
+    """The benchmark or suite that a file names; for a message, `boards_there` says which boards there are."""
+    import submissions
+    from submissions.formats import is_transcript
+    from submissions.rank_file.findings import RefusedError
+    from submissions.transcripts.reading import read_transcript
+
+    if is_transcript(str(file)):
+        return read_transcript(file).benchmark
+    try:
+        found = submissions.read(file)
+    except RefusedError as error:
+        if any(finding.code != "wrong-benchmark" for finding in error.report.errors):
+            raise
+        said = error.report.errors[0].message
+        raise CallError(
+            f"{file}: its board is not clear: {said} Fix: choose one with --board{boards_there()}."
+        ) from error
+    return found.suite if isinstance(found, submissions.RankBundle) else found.benchmark
+
+
+def _validate_here(file: Path, benchmark: str) -> None:
+    """Refuse a broken file before it travels, where this machine knows the benchmark and has its data."""
+    import submissions
+    from cir_datasets import registry
+    from cir_datasets.errors import SourceError
+    from cir_datasets.registry.challenges import is_challenge
+    from cir_metrics.errors import UnknownNameError
+    from leaderboard import data
+    from submissions.formats import is_transcript
+    from submissions.rank_file.findings import RefusedError
+    from submissions.transcripts.checking import check_transcript
+    from submissions.transcripts.reading import read_transcript
+
+    dialogue = is_transcript(str(file))
+    if dialogue:
+        # A board of dialogues has an id of its own.
+        benchmark = read_transcript(file).benchmark
+    try:
+        specs = [registry.spec(member) for member in registry.members_of(benchmark)]
+    except UnknownNameError:
+        return
+    if not is_challenge(benchmark) and any(data.missing_file(spec) is not None for spec in specs):
+        echo(f"{benchmark} is not on this machine: the server alone validates.", err=True)
+        return
+    try:
+        if dialogue:
+            report = check_transcript(str(file), benchmark).report
+        else:
+            report = submissions.validate(file, benchmark, part=False)
+    except SourceError as error:
+        echo(f"Not validated here, only on the server: {error}", err=True)
+        return
+    if not report.ok:
+        raise RefusedError(f"{file} is not sent.", report)
+
+
+def _handed_in(
+    client: Client, file: Path, board_id: str, fields: dict[str, str], receipt: Path | None, timeout: float
+) -> Outcome:
+    """Upload, keep the receipt, and wait, saying on stderr what happens."""
+    from rich.console import Console
+    from rich.text import Text
+
+    from leaderboard.views import submission_page
+
+    words = {"received": "waiting to be validated", "validated": "valid; being scored", "scored": "scored"}
+    with Console(stderr=True).status(
+        Text(f"uploading {file.stat().st_size / 1e6:.1f} MB to {visible(client.url)}")
+    ) as status:
+        outcome = client.submit(file, board_id, fields)
+        given = outcome.get("receipt")
+        if receipt is not None:
+            _keep_receipt(client, given, file, receipt)
+        if not outcome.get("new", True):
+            echo(visible(str(outcome.get("unchanged"))), err=True)
+        if outcome.get("edit_key"):
+            echo(
+                f"Keep this key; it is shown once, and lets you correct and withdraw {outcome['id']}:\n"
+                f"  X-Edit-Key: {visible(str(outcome['edit_key']))}\n"
+                "The same in a browser, as a private link:\n"
+                f"  {client.url}{visible(submission_page(outcome['id'], str(outcome['edit_key'])))}",
+                err=True,
+            )
+
+        def step(found: Outcome) -> None:
+            status.update(Text(words.get(found["state"], visible(str(found["state"])))))
+
+        return {**client.wait(outcome["id"], timeout, step), "receipt": given}
+
+
+def _keep_receipt(client: Client, given: object, file: Path, target: Path) -> None:
+    """Write the receipt of an upload, once it is seen to be for this file."""
+    from hashlib import file_digest
+
+    from cir_datasets.common.atomic import write_whole
+    from leaderboard.errors import RemoteError
+
+    with file.open("rb") as handle:
+        sha256 = file_digest(handle, "sha256").hexdigest()
+    if not isinstance(given, dict) or given.get("sha256") != sha256:
+        raise RemoteError(f"{client.url}: gave no receipt for {file}. Fix: ask its organisers for it.")
+    write_whole(target, json.dumps(given).encode(), durable=True)
+    echo(f"Receipt: {target} (check it with  cir receipt verify {target} {file})", err=True)
+
+
+def _show(client: Client, outcome: Outcome, as_json: bool, publish: bool | None) -> None:
+    from leaderboard.errors import LeaderboardError, RemoteError
+
+    is_private = outcome["state"] == "private"
+    page = client.own_page(outcome) if is_private else client.page(outcome)
+    if as_json:
+        echo(json.dumps({**outcome, "url": page}, indent=2))
+    if outcome["state"] == "failed":
+        raise RemoteError(f"{client.url}: submission {outcome['id']}: {outcome['message']}")
+    if outcome["state"] == "rejected":
+        if not as_json:
+            echo(outcome["findings_text"])
+        raise LeaderboardError(
+            f"{outcome['file_name']} is refused by {client.url}; nothing stands on the board."
+        )
+    if not as_json and outcome["scores"] is not None:
+        for line in _score_lines(outcome):
+            echo(line)
+    elif not as_json:
+        echo(str(outcome["message"]))
+    if outcome["state"] != "published" and not (is_private and not publish):
+        raise LeaderboardError(f"{client.url}: submission {outcome['id']}: {outcome['message']}")
+    if not as_json:
+        echo(f"{'It is private now. Its page' if is_private else 'Its row'}: {visible(page)}")
+    if is_private:
+        was = "" if publish is False else " Earlier versions published what was sent without --private."
+        again = "" if client.edit_key else ", or send the file again with --publish"
+        echo(f"To publish it, press Publish on its page{again}.{was}", err=True)
+
+
+def _score_lines(outcome: Outcome) -> list[str]:
+    from submissions.scoring.score_report import shown_value
+
+    scores: dict[str, Any] = outcome["scores"]
+    width = max(map(len, scores["metrics"]))
+    texts = {name: f"  {each['text']}" for name, each in scores["signatures"].items()}
+    below = []
+    if "dialogue" in next(iter(scores["signatures"].values())) and len(set(texts.values())) == 1:
+        # There are fifty of them, with one long signature.
+        below = [f"signature:{next(iter(texts.values()))}"]
+        texts = dict.fromkeys(texts, "")
+    values = scores["metrics"].items()
+    lines = [f"{name:<{width}}  {shown_value(name, value)}{texts[name]}" for name, value in values]
+    lines += below
+    main = scores["main_metric"]
+    for run in scores.get("runs", ()):
+        shown = {name: shown_value(name, value).strip() for name, value in run["metrics"].items()}
+        lines.append(f"{run['benchmark']}: {', '.join(f'{name} {value}' for name, value in shown.items())}")
+    return [*lines, f"main: {main} = {shown_value(main, scores['main']).strip()}"]
