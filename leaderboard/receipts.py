@@ -113,7 +113,7 @@ def _key_id(public: Ed25519PublicKey) -> str:
 def sign(key: Ed25519PrivateKey, **claim: Any) -> Receipt:
     """A signed receipt; `claim` holds the fields that say what was taken in."""
     public = key.public_key()
-    names = {"key_id": _key_id(public), "public_key": public.public_bytes_raw().hex()}
+    names: dict[str, Any] = {"key_id": _key_id(public), "public_key": public.public_bytes_raw().hex()}
     unsigned = Receipt(**claim, **names, signature="0" * 128)
     return unsigned.model_copy(update={"signature": key.sign(unsigned.signed_bytes()).hex()})
 
