@@ -7,6 +7,7 @@ import shutil
 import threading
 import time
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -20,6 +21,7 @@ from leaderboard.inspection.differences import Compared
 from leaderboard.inspection.lists import Lists
 from leaderboard.inspection.numbers import GroupedNumbers
 from leaderboard.intake import Intake
+from leaderboard.queue.jobs import LEASE_SECONDS
 from leaderboard.queue.worker import Worker
 from leaderboard.quotas import Allowance, Quotas
 from leaderboard.receipts import Receipt, sign, signing_key
@@ -128,6 +130,10 @@ class Server:
 
     def health(self) -> dict[str, Any]:
         """How the server is: its version, what waits and since when, who judges, how much space is free."""
+        condition, now = self.store.condition(), datetime.now(UTC)
+        for one in condition["workers"]:
+            # A worker that beat while the clock was wrong has shown nothing since.
+            one["alive"] = abs(now - one["seen_at"]) < timedelta(seconds=LEASE_SECONDS)
         return {
             "status": "ok",
             "version": package_version(),
@@ -135,7 +141,7 @@ class Server:
             "wrong_boards": list(boards.wrong_files()),
             "max_upload_bytes": self.settings.max_upload_bytes,
             "lost_files": sorted(self.files.lost),
-            **self.store.condition(),
+            **condition,
             "free_bytes": shutil.disk_usage(self.settings.home).free,
         }
 

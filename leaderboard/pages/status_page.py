@@ -14,7 +14,6 @@ from leaderboard.boards import Board
 from leaderboard.errors import SubmissionStoreError
 from leaderboard.pages.published_rows import as_sentence
 from leaderboard.pages.site import Page, Site, missing_page
-from leaderboard.queue.jobs import LEASE_SECONDS
 from leaderboard.views import state_words
 
 log = logging.getLogger("leaderboard.pages.status")
@@ -54,7 +53,7 @@ def page(site: Site) -> Page:
         log.exception("the status cannot be read")
         words = "The server lives, but its database or its disk does not answer. Try again later."
         return missing_page("Not available", words, status=503)
-    values = {"problems": problems(health, now), "lines": lines(health, now), "now": now, "listed": listed}
+    values = {"problems": problems(health), "lines": lines(health, now), "now": now, "listed": listed}
     return Page("status.html", "Status", _DESCRIPTION, values, section="status")
 
 
@@ -79,15 +78,14 @@ def board_states(site: Site, now: datetime) -> list[BoardState]:
     return sorted(found, key=lambda one: one.state == "open")
 
 
-def problems(health: dict[str, Any], now: datetime) -> list[str]:
+def problems(health: dict[str, Any]) -> list[str]:
     """What is wrong, a sentence each; empty where all is well.
 
     Args:
         health: from `Server.health`.
-        now: the moment of it, UTC.
     """
     found = []
-    if not any(now - one["seen_at"] < timedelta(seconds=LEASE_SECONDS) for one in health["workers"]):
+    if not any(one["alive"] for one in health["workers"]):
         found.append("No worker is running. Files are kept, and judged when one starts.")
     if health["free_bytes"] < _LOW_BYTES:
         found.append("The disk is nearly full: uploads may be refused.")
@@ -110,7 +108,8 @@ def lines(health: dict[str, Any], now: datetime) -> list[tuple[str, list[str]]]:
     since, scored = health["oldest_waiting"], health["last_scored"]
     waits = f"{health['waiting']:,}" + ("" if since is None else f", the oldest for {_ago(now - since)}")
     workers = [
-        f"version {one['version']}, last sign of life {_ago(now - one['seen_at'])} ago"
+        f"{'' if one['alive'] else 'gone: '}version {one['version']}, "
+        f"last sign of life {_ago(now - one['seen_at'])} ago"
         for one in health["workers"]
     ]
     return [

@@ -3,7 +3,8 @@
 `judge` starts `python -m leaderboard.queue.child`, gives it a request as JSON on stdin, and reads its stdout,
 a JSON object a line: first that the benchmark is loaded (`begun`), then the answer. What the process did not
 survive after it had begun, it did not survive because of the file: a limit is a verdict, anything else a
-crash. Before that it is trouble of the machine. What it writes on stderr goes to the server's log only.
+crash. Before that it is trouble of the machine, as a signal from outside always is. What it writes on stderr
+goes to the server's log only.
 """
 
 from __future__ import annotations
@@ -83,6 +84,9 @@ _PLAIN = {
 _NO_MEMORY = re.compile(rb"bad_alloc|memory allocation of \d+ bytes failed|MemoryError")
 """What C++, Rust and Python say before they abort because an allocation failed."""
 
+_FROM_OUTSIDE = (signal.SIGHUP, signal.SIGINT, signal.SIGKILL, signal.SIGTERM)
+"""Signals by which people, service managers and kernels without memory end a process."""
+
 Limited = Literal["memory", "cpu", "wall"]
 
 
@@ -154,8 +158,8 @@ def judge(
 
     Raises:
         ChildCrashedError: the process began with the file, and ended without an answer.
-        PassingError: there is no process, no memory, no space or no benchmark at the moment, or `stopped` is
-            set; the file is to be judged again.
+        PassingError: there is no process, no memory, no space or no benchmark at the moment, the process was
+            ended from outside, or `stopped` is set; the file is to be judged again.
     """
     request = {
         "file": str(file),
@@ -167,7 +171,6 @@ def judge(
         "dialogue": None if dialogue is None else dialogue.model_dump(),
         "keys": sorted(_truth_keys()),
     }
-    kills = _oom_kills()
     sealed = ground_truth is not None
     ended = run(request, limits, stopped, sealed=sealed)
     if "passing" in ended.answer:
@@ -183,20 +186,21 @@ def judge(
         raise PassingError(f"{words} before it had read the file.")
     if ended.limit is not None:
         return _too_costly(ended.limit, limits, benchmark, file_name)
-    if ended.code == -signal.SIGKILL and _oom_kills() > kills:
-        raise PassingError(f"{words}, because the machine had no memory left.")
+    if ended.outside:
+        raise PassingError(f"{words}, which no file does: the machine or somebody there ended it.")
     raise ChildCrashedError(f"{words} without an answer.")
 
 
 @dataclass(frozen=True)
 class Ended:
-    """How the process ended: its code as `subprocess` has it, and the limit that ended it, if one did."""
+    """How the process ended: its code as `subprocess` has it, and what ended it: a limit, or an outsider."""
 
     code: int
     begun: bool
     answer: dict[str, Any]
     limit: Limited | None
     log: str
+    outside: bool = False
 
     @property
     def words(self) -> str:
@@ -294,7 +298,9 @@ class _Heard:
             limit = "cpu"
         elif "limit" in answer or (code == -signal.SIGABRT and _NO_MEMORY.search(self._log)):
             limit = "memory"
-        return Ended(code, _BEGUN in messages, answer, limit, _quoted(bytes(self._log)))
+        # One that talked without end was ended here.
+        outside = -code in _FROM_OUTSIDE and len(self._answers) <= _LONGEST_ANSWER
+        return Ended(code, _BEGUN in messages, answer, limit, _quoted(bytes(self._log)), outside)
 
     def _hear_answer(self, chunk: bytes) -> None:
         if not self._answers and chunk:
@@ -359,16 +365,6 @@ def _truth_keys() -> dict[str, str]:
     """What opens the ground truths of sealed boards, by the names that libraries know."""
     own = {name: value for name, value in os.environ.items() if name.startswith(_TRUTH_PREFIX)}
     return {name.removeprefix(_TRUTH_PREFIX): value for name, value in own.items()}
-
-
-def _oom_kills() -> int:
-    """How many processes the kernel has killed for want of memory."""
-    try:
-        counters = Path("/proc/vmstat").read_text(encoding="ascii")
-    except OSError:
-        return 0
-    found = re.search(r"^oom_kill (\d+)$", counters, re.MULTILINE)
-    return 0 if found is None else int(found[1])
 
 
 # The child's side

@@ -1,13 +1,13 @@
 """The queue: which submissions are to be judged, by whom, and how often that was begun.
 
 A worker takes a job by writing its name on it and counting the attempt, before it reads the file. It shows
-that it lives by a beat that it counts up; another worker that sees the beat stand still for a while, by its
-own clock, takes the job back. No two clocks are compared.
+that it lives by a beat that it counts up; another worker, for which that stands still during `BEATS_A_LEASE`
+beats of its own, takes the job back. No clock is read for that. A worker's death says nothing about the file
+in its hands: only crashes of the file's own judge are counted.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -25,6 +25,8 @@ CRASHES = 2
 """After so many crashes of its judge a submission is judged no more, until an organiser says so."""
 LEASE_SECONDS = 15.0
 """A worker whose beat stands still for so long is taken to be dead."""
+BEATS_A_LEASE = 5
+"""Beats that a worker makes in that time."""
 _DELAYS = (1.0, 2.0, 5.0, 15.0, 60.0, 300.0)
 """Seconds until a job is tried again that failed for a passing reason."""
 
@@ -50,16 +52,14 @@ class Jobs:
     Args:
         store: where they are.
         worker: this worker's name, unlike any other's.
-        lease_seconds: how long another worker's beat may stand still.
     """
 
-    def __init__(self, store: Store, worker: str, lease_seconds: float = LEASE_SECONDS) -> None:
+    def __init__(self, store: Store, worker: str) -> None:
         """Remember the store; nothing is written yet."""
         self._store = store
         self._database = store.database
         self.worker = worker
-        self._lease = lease_seconds
-        self._seen: dict[str, tuple[int, float]] = {}
+        self._seen: dict[str, tuple[int, int]] = {}
 
     def beat(self, about: Mapping[str, Any]) -> None:
         """Show that this worker lives.
@@ -84,6 +84,7 @@ class Jobs:
     def leave(self) -> None:
         """Give back what this worker holds, and be a worker no more."""
         self.give_back()
+        self._seen.clear()
         with self._database.write() as connection:
             connection.execute(workers.delete().where(workers.c.id == self.worker))
 
@@ -102,7 +103,7 @@ class Jobs:
         # A clock that was set back must not keep a job waiting for longer than the longest delay.
         horizon = now + timedelta(seconds=_DELAYS[-1])
         due = sa.or_(jobs.c.not_before.is_(None), jobs.c.not_before <= now, jobs.c.not_before > horizon)
-        free = (jobs.c.worker.is_(None), jobs.c.crashes < CRASHES, due)
+        free = (jobs.c.worker.is_(None), due)
         wanted = () if submission_id is None else (jobs.c.submission_id == submission_id,)
         with self._database.read() as connection:
             # Most of the time nothing waits: that is found out without the lock of writers.
@@ -167,14 +168,7 @@ class Jobs:
             ConflictError: the job was taken from this worker meanwhile.
         """
         with self._database.write() as connection:
-            delays = self._own(connection, job)
-            seconds = _DELAYS[min(delays, len(_DELAYS) - 1)]
-            later = datetime.now(UTC) + timedelta(seconds=seconds)
-            this = jobs.c.submission_id == job.submission.id
-            connection.execute(
-                jobs.update().where(this).values(worker=None, not_before=later, delays=delays + 1)
-            )
-        return seconds
+            return _put_off(connection, job.submission.id, self._own(connection, job))
 
     def crash(self, job: Job, message: str) -> Submission | None:
         """Record that the judge ended without an answer.
@@ -191,62 +185,51 @@ class Jobs:
         """
         with self._database.write() as connection:
             self._own(connection, job)
-            return self._crashed(connection, job.submission.id, message)
+            this = jobs.c.submission_id == job.submission.id
+            crashes = int(connection.execute(sa.select(jobs.c.crashes).where(this)).scalar_one()) + 1
+            if crashes < CRASHES:
+                connection.execute(jobs.update().where(this).values(worker=None, crashes=crashes))
+                return None
+            ended: list[Happened] = [("failed", {"message": message, "crashes": crashes})]
+            return self._store.append(job.submission, ended, connection=connection)
 
-    def take_back(self, message: str) -> list[str]:
-        """Take back the jobs of workers that have stopped beating; each counts as a crash.
+    def take_back(self) -> list[str]:
+        """Take back the jobs of workers that have stopped beating; called once a beat.
 
-        Args:
-            message: as in `crash`.
+        Their owners' turn comes again. A job that is taken back again and again waits longer each time, as
+        one that is put off: what takes its workers down with it must not be all that they do.
 
         Returns:
             The ids of their submissions.
         """
-        back: list[str] = []
-        if not self._others():
-            return back
+        still = self._still()
+        if not still:
+            return []
         with self._database.write() as connection:
-            beats = {row.id: row.beat for row in connection.execute(sa.select(workers.c.id, workers.c.beat))}
-            held = sa.select(jobs.c.worker, jobs.c.submission_id).where(
-                jobs.c.worker.is_not(None), jobs.c.worker != self.worker
+            columns = jobs.c.submission_id, jobs.c.delays, submissions.c.owner
+            held = sa.select(*columns).join(submissions).where(jobs.c.worker.in_(still))
+            back = connection.execute(held.with_for_update(of=jobs)).all()
+            for row in back:
+                _put_off(connection, row.submission_id, row.delays)
+            connection.execute(
+                turns.update().where(turns.c.owner.in_([row.owner for row in back])).values(last=0)
             )
-            holders: dict[str, list[str]] = {}
-            for row in connection.execute(held):
-                holders.setdefault(row.worker, []).append(row.submission_id)
-            for other in {*holders, *beats} - {self.worker}:
-                if not self._is_still(other, beats.get(other, -1)):
-                    continue
-                for submission_id in holders.get(other, []):
-                    self._crashed(connection, submission_id, message)
-                    back.append(submission_id)
-                connection.execute(workers.delete().where(workers.c.id == other))
-                self._seen.pop(other, None)
-        return back
+            connection.execute(workers.delete().where(workers.c.id.in_(still)))
+        return [row.submission_id for row in back]
 
-    def seconds_until_due(self) -> float | None:
-        """Seconds until the next delayed job can be taken; None where none is delayed."""
-        query = sa.select(sa.func.min(jobs.c.not_before)).where(
-            jobs.c.worker.is_(None), jobs.c.crashes < CRASHES, jobs.c.not_before.is_not(None)
-        )
+    def _still(self) -> list[str]:
+        """The other workers whose beat has been the same for the looks of a lease; each call is a look."""
         with self._database.read() as connection:
-            due: datetime | None = connection.execute(query).scalar_one_or_none()
-        return None if due is None else max(0.0, (due - datetime.now(UTC)).total_seconds())
-
-    def _others(self) -> bool:
-        """Whether there are other workers, or jobs in the name of others."""
-        held = sa.select(jobs.c.worker).where(jobs.c.worker.is_not(None), jobs.c.worker != self.worker)
-        alive = sa.select(workers.c.id).where(workers.c.id != self.worker)
-        with self._database.read() as connection:
-            return connection.execute(sa.union_all(held, alive).limit(1)).first() is not None
-
-    def _is_still(self, worker: str, beat: int) -> bool:
-        """Whether a worker's beat has been the same for the length of a lease."""
-        now = time.monotonic()
-        known = self._seen.get(worker)
-        if known is None or known[0] != beat:
-            self._seen[worker] = (beat, now)
-            return False
-        return now - known[1] >= self._lease
+            held = sa.select(jobs.c.worker).where(jobs.c.worker.is_not(None))
+            beats = dict.fromkeys(connection.scalars(held), -1)
+            beats |= {row.id: row.beat for row in connection.execute(sa.select(workers.c.id, workers.c.beat))}
+        beats.pop(self.worker, None)
+        seen = {name: self._seen.get(name, (beat, 0)) for name, beat in beats.items()}
+        self._seen = {
+            name: (beats[name], looks + 1 if beat == beats[name] else 1)
+            for name, (beat, looks) in seen.items()
+        }
+        return [name for name, (_, looks) in self._seen.items() if looks > BEATS_A_LEASE]
 
     def _own(self, connection: sa.Connection, job: Job) -> int:
         """Refuse where the job is not this worker's any more.
@@ -261,16 +244,14 @@ class Jobs:
             raise ConflictError(f"submission {job.submission.id}: another worker has taken it over")
         return int(row.delays)
 
-    def _crashed(self, connection: sa.Connection, submission_id: str, message: str) -> Submission | None:
-        this = jobs.c.submission_id == submission_id
-        query = sa.select(jobs.c.crashes).where(this).with_for_update()
-        crashes = int(connection.execute(query).scalar_one()) + 1
-        if crashes < CRASHES:
-            connection.execute(jobs.update().where(this).values(worker=None, crashes=crashes))
-            return None
-        submission = self._store._read(connection, [submission_id])[0]
-        ended: list[Happened] = [("failed", {"message": message, "crashes": crashes})]
-        return self._store.append(submission, ended, connection=connection)
+
+def _put_off(connection: sa.Connection, submission_id: str, delays: int) -> float:
+    """Let nobody take a job for the seconds that are returned: more with each time that it was put off."""
+    seconds = _DELAYS[min(delays, len(_DELAYS) - 1)]
+    later = datetime.now(UTC) + timedelta(seconds=seconds)
+    this = jobs.c.submission_id == submission_id
+    connection.execute(jobs.update().where(this).values(worker=None, not_before=later, delays=delays + 1))
+    return seconds
 
 
 def _serve(connection: sa.Connection, owner: str) -> None:

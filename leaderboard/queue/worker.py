@@ -1,7 +1,8 @@
 """The worker: takes submissions from the queue through judging, and leaves none stuck.
 
-Several workers may share a store. Trouble of the machine that may pass puts a submission off, for longer each
-time; nothing that one submission does ends the worker.
+Several workers may share a store. Trouble of the server puts a submission off, for longer each time; a file
+fails by what its own judge met. Nothing that one submission does ends the worker. Signs of life, jobs of dead
+workers, tables and refused files are seen to on clocks of their own, however much waits.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import secrets
 import socket
 import tempfile
 import threading
+import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -32,14 +35,14 @@ from leaderboard.destination import with_offer
 from leaderboard.errors import (
     ChildCrashedError,
     ConflictError,
-    FileStoreError,
+    LostFileError,
     PassingError,
     UploadRefusedError,
     is_passing,
 )
 from leaderboard.life import refuse_contradiction, refuse_taken_name, same_rankings
 from leaderboard.queue.child import Judged, Limits, judge
-from leaderboard.queue.jobs import LEASE_SECONDS, Job, Jobs
+from leaderboard.queue.jobs import BEATS_A_LEASE, LEASE_SECONDS, Job, Jobs
 from leaderboard.store import Decide, Happened, Store
 from leaderboard.store.files import FileStore
 from leaderboard.store.sweeping import Sweeper
@@ -59,8 +62,6 @@ BOARD_REMOVED = "The board was removed from this server before the file was judg
 
 _LOOK_AGAIN_SECONDS = 0.5
 """How often the store is asked for work that nobody announced (another process put it there)."""
-_BEATS_A_LEASE = 5
-_MAY_PASS = (PassingError, FileStoreError, SQLAlchemyError)
 
 
 class Worker:
@@ -70,8 +71,8 @@ class Worker:
         files: the rank files.
         store: where the submissions are.
         limits: what judging one file may take; None takes the usual limits.
-        refresh: called with a board after files for it were judged and nothing waits.
-        inspect: called with the id of each submission that was judged, when nothing waits, and with what is
+        refresh: called with a board after files for it were judged, beside the judging.
+        inspect: called with the id of each submission that was judged, beside the judging, and with what is
             set when the worker stops.
         uninspected: gives the ids of entries that nobody has inspected, asked once when `run` begins.
         refused_days: days for which a refused file is kept; 0 for ever.
@@ -96,11 +97,12 @@ class Worker:
         self._limits = limits or Limits()
         self._refresh, self._inspect, self._uninspected = refresh, inspect, uninspected
         self._to_inspect: list[str] | None = None
+        self._news: deque[Submission] = deque()
         self._lease_seconds = lease_seconds
         name = f"{socket.gethostname()[:32]}:{os.getpid()}:{secrets.token_hex(3)}"
         keep_for = timedelta(days=refused_days)
         self._sweeper = Sweeper(store.database, files, keep_for) if refused_days else None
-        self._jobs = Jobs(store, name, lease_seconds)
+        self._jobs = Jobs(store, name)
         self._prepared: set[str] = set()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
@@ -153,7 +155,6 @@ class Worker:
                 job = self._jobs.take(submission.id)
                 if job is None:
                     self._stop.wait(_LOOK_AGAIN_SECONDS)
-                    self._jobs.take_back(CRASHED)
                 else:
                     self._judge(job)
                 submission = self._store.submission(submission.id) or submission
@@ -161,38 +162,33 @@ class Worker:
 
     def run(self) -> None:
         """Judge until `stop`."""
-        with self._beating():
-            while not self._stop.is_set():
-                try:
-                    self._round()
-                    # One file a round: what has come meanwhile does not wait for the others.
-                    if self._sweeper is not None and (swept := self._sweeper.step()) is not None:
-                        log.info("the refused file %s is not kept any more", swept)
-                except Exception:
-                    # A full disk or a locked database may pass; a worker that has ended would not come back.
-                    log.exception("the worker could not read or write the store or its files")
-                self._stop.wait(_LOOK_AGAIN_SECONDS)
+        with self._beating(), _beside(self._keep_up, _LOOK_AGAIN_SECONDS):
+            _repeat(self._judge_all, _LOOK_AGAIN_SECONDS, self._stop)
 
-    def _round(self) -> None:
-        """Judge what waits now."""
+    def _judge_all(self) -> None:
+        """Judge until nothing waits."""
         # What an error of the store left in this worker's name; between rounds it holds nothing.
         self._jobs.give_back()
-        for submission_id in self._jobs.take_back(CRASHED):
-            log.warning("submission %s: its worker has stopped; it is judged again or ended", submission_id)
-        changed: set[str] = set()
-        judged: list[str] = []
         while not self._stop.is_set() and (job := self._jobs.take()) is not None:
-            changed.add(job.submission.board)
             try:
                 self._judge(job)
-                judged.append(job.submission.id)
+                self._news.append(job.submission)
             except (PassingError, ChildCrashedError) as error:
                 log.warning("submission %s waits: %s", job.submission.id, error)
-        if self._refresh is not None:
+
+    def _keep_up(self) -> None:
+        """Make what readers want of what was judged since, and let one refused file go."""
+        began = time.monotonic()
+        news = [self._news.popleft() for _ in range(len(self._news))]
+        if self._refresh is not None and news:
             for board in boards.boards():
-                if board.id in changed and not self._stop.is_set():
+                if board.id in {one.board for one in news} and not self._stop.is_set():
                     self._refresh(board)
-        self._inspect_one(judged)
+        self._inspect_one([one.id for one in news])
+        if self._sweeper is not None and (swept := self._sweeper.step()) is not None:
+            log.info("the refused file %s is not kept any more", swept)
+        # Under a steady load it leaves at least half of the time to the judging.
+        self._stop.wait(time.monotonic() - began)
 
     def _inspect_one(self, judged: list[str]) -> None:
         """Inspect one entry, those judged just now first: what has come meanwhile need not wait."""
@@ -221,15 +217,17 @@ class Worker:
             if self._jobs.crash(job, CRASHED) is None:
                 raise
             log.exception("submission %s on %s is not judged again", submission.id, submission.board)
+        except LostFileError:
+            log.exception("submission %s on %s failed", submission.id, submission.board)
+            self._jobs.finish(job, [("failed", {"message": PUBLIC_FAILURE})])
         except Exception as error:
             if self._stop.is_set():
                 self._jobs.give_back()
-            elif isinstance(error, _MAY_PASS) or is_passing(error):
-                seconds = self._jobs.delay(job)
-                raise PassingError(f"{error} It is tried again in {seconds:.0f} s.") from error
-            else:
-                log.exception("submission %s on %s failed", submission.id, submission.board)
-                self._jobs.finish(job, [("failed", {"message": PUBLIC_FAILURE})])
+                return
+            if not (is_passing(error) or isinstance(error, SQLAlchemyError)):
+                log.exception("submission %s on %s: an error of the server", submission.id, submission.board)
+            seconds = self._jobs.delay(job)
+            raise PassingError(f"{error} It is tried again in {seconds:.0f} s.") from error
 
     def _judged(self, submission: Submission) -> tuple[list[Happened] | Decide, dict[str, Any], bytes | None]:
         """What happens to a submission, the columns that change with it, and its values per query."""
@@ -295,24 +293,40 @@ class Worker:
 
     @contextmanager
     def _beating(self) -> Iterator[None]:
-        """Show signs of life until the block ends, then leave."""
-        about = {"host": socket.gethostname(), "process": os.getpid(), "version": package_version()}
-        ended = threading.Event()
-
-        def beat() -> None:
-            while True:
-                try:
-                    self._jobs.beat(about)
-                except Exception:
-                    log.exception("the worker could not show that it lives")
-                if ended.wait(self._lease_seconds / _BEATS_A_LEASE):
-                    return
-
-        thread = threading.Thread(target=beat, name="beat", daemon=True)
-        thread.start()
+        """Show signs of life and look for those of others until the block ends, then leave."""
         try:
-            yield
+            with _beside(self._beat, self._lease_seconds / BEATS_A_LEASE):
+                yield
         finally:
-            ended.set()
-            thread.join()
             self._jobs.leave()
+
+    def _beat(self) -> None:
+        about = {"host": socket.gethostname(), "process": os.getpid(), "version": package_version()}
+        self._jobs.beat(about)
+        for submission_id in self._jobs.take_back():
+            log.warning("submission %s: its worker has stopped; it is judged again", submission_id)
+
+
+def _repeat(action: Callable[[], object], seconds: float, ended: threading.Event) -> None:
+    """Do something again and again, with a pause, until an event."""
+    while True:
+        try:
+            action()
+        except Exception:
+            # A full disk or a locked database may pass; a loop that has ended would not come back.
+            log.exception("the worker could not read or write the store or its files")
+        if ended.wait(seconds):
+            return
+
+
+@contextmanager
+def _beside(action: Callable[[], object], seconds: float) -> Iterator[None]:
+    """Repeat something in a thread of its own until the block ends."""
+    ended = threading.Event()
+    thread = threading.Thread(target=_repeat, args=(action, seconds, ended), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()

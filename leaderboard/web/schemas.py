@@ -47,6 +47,7 @@ class WorkerAnswer(_StrictAnswer):
 
     version: str
     seen_at: Annotated[datetime, Field(description="when it last showed that it lives")]
+    alive: Annotated[bool, Field(description="whether that is less than a lease ago; else it is gone")]
 
 
 class HealthAnswer(_StrictAnswer):

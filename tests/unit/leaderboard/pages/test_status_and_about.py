@@ -19,6 +19,7 @@ from leaderboard.pages.site import Links, Page, Site
 from leaderboard.pages.status_page import lines, problems
 from leaderboard.server import Server
 from leaderboard.settings import Settings
+from leaderboard.store.schema import workers
 
 EVIL = '"><script>alert(1)</script>'
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -41,7 +42,7 @@ def health(**parts: Any) -> dict[str, Any]:
         "waiting": 3,
         "oldest_waiting": NOW - timedelta(minutes=5),
         "last_scored": None,
-        "workers": [{"version": EVIL, "seen_at": NOW - timedelta(seconds=3)}],
+        "workers": [{"version": EVIL, "seen_at": NOW - timedelta(seconds=3), "alive": True}],
         "free_bytes": 2**40,
     }
     return well | parts
@@ -58,16 +59,28 @@ def test_queue_workers_and_versions_are_listed() -> None:
     assert said["Workers"] == f"version {EVIL}, last sign of life 3 seconds ago"
     assert said["Last file scored"] == "none yet"
     assert said["Largest file"] == "64 MB"
-    assert problems(health(), NOW) == []
+    assert problems(health()) == []
 
 
 def test_it_warns_where_nobody_judges_where_the_disk_is_full_and_of_wrong_boards() -> None:
-    late = [{"version": "1.0", "seen_at": NOW - timedelta(minutes=2)}]
-    said = problems(health(workers=late, free_bytes=2**20, wrong_boards=["own.yaml"]), NOW)
+    late = [{"version": "1.0", "seen_at": NOW - timedelta(minutes=2), "alive": False}]
+    said = problems(health(workers=late, free_bytes=2**20, wrong_boards=["own.yaml"]))
     assert len(said) == 3
     assert "No worker is running" in said[0]
     assert "nearly full" in said[1]
     assert "own.yaml is wrong" in said[2]
+    listed = dict(lines(health(workers=late), NOW))["Workers"]
+    assert listed == ["gone: version 1.0, last sign of life 2 minutes ago"]
+
+
+@pytest.mark.parametrize(("seconds", "alive"), [(-3, True), (-60, False), (365 * 86_400, False)])
+def test_workers_that_are_gone_are_marked_whatever_their_clock_said(
+    site: Site, seconds: int, alive: bool
+) -> None:
+    seen_at = datetime.now(UTC) + timedelta(seconds=seconds)
+    with site.server.store.database.write() as connection:
+        connection.execute(workers.insert().values(id="w", beat=7, seen_at=seen_at, about={"version": "1"}))
+    assert site.server.health()["workers"] == [{"version": "1", "seen_at": seen_at, "alive": alive}]
 
 
 def test_every_board_is_listed_with_what_it_lacks(site: Site) -> None:

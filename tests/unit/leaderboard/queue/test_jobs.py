@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 import pytest
 import sqlalchemy as sa
 
 from leaderboard.errors import ConflictError
-from leaderboard.queue.jobs import Jobs
-from leaderboard.store import Store
+from leaderboard.queue.jobs import BEATS_A_LEASE, Jobs
+from leaderboard.store import Store, schema
 from leaderboard.submission import Submission
 
 MESSAGE = "The server could not judge this file."
@@ -21,6 +22,18 @@ def received(store: Store, name: str, owner: str = "") -> Submission:
         board="shapes/val", sha256=name.ljust(64, "0"), size=1, file_name=name, owner=owner
     )
     return found
+
+
+def taken_back(jobs: Jobs) -> list[str]:
+    """The ids of what a worker takes back in a lease, at its end."""
+    looks = [jobs.take_back() for _ in range(BEATS_A_LEASE + 1)]
+    assert not any(looks[:-1])
+    return looks[-1]
+
+
+def forget_delays(store: Store) -> None:
+    with store.database.write() as connection:
+        connection.execute(sa.text("UPDATE jobs SET not_before = NULL"))
 
 
 def taken(jobs: Jobs) -> list[str]:
@@ -100,16 +113,17 @@ def test_an_organiser_can_have_it_judged_again(store: Store) -> None:
 
 def test_a_dead_worker_loses_its_job_and_cannot_finish_it(store: Store) -> None:
     received(store, "a")
-    dead, alive = Jobs(store, "dead", 0.0), Jobs(store, "alive", 0.0)
+    dead, alive = Jobs(store, "dead"), Jobs(store, "alive")
     dead.beat({})
     job = dead.take()
     assert job is not None
     assert alive.take() is None
-    assert alive.take_back(MESSAGE) == []
-    assert alive.take_back(MESSAGE) == [job.submission.id]
+    assert taken_back(alive) == [job.submission.id]
+    assert alive.take() is None
+    forget_delays(store)
     again = alive.take()
     assert again is not None
-    assert again.crashes == 1
+    assert again.crashes == 0
     with pytest.raises(ConflictError, match="another worker has taken it over"):
         dead.finish(job, [("rejected", {})])
     assert alive.finish(again, [("rejected", {})]).state == "rejected"
@@ -117,14 +131,77 @@ def test_a_dead_worker_loses_its_job_and_cannot_finish_it(store: Store) -> None:
 
 def test_a_worker_that_beats_keeps_its_job(store: Store) -> None:
     received(store, "a")
-    slow, other = Jobs(store, "slow"), Jobs(store, "other", 0.0)
+    slow, other = Jobs(store, "slow"), Jobs(store, "other")
     slow.beat({})
     job = slow.take()
     assert job is not None
-    for _ in range(3):
-        slow.beat({})
-        assert other.take_back(MESSAGE) == []
+    for look in range(3 * BEATS_A_LEASE):
+        if look % BEATS_A_LEASE == 0:
+            slow.beat({})
+        assert other.take_back() == []
     assert slow.finish(job, [("rejected", {})]).finished
+
+
+def test_deaths_of_workers_are_no_evidence_against_their_files(store: Store) -> None:
+    names = [f"f{number}" for number in range(8)]
+    for name in names:
+        received(store, name)
+    for death in range(3):
+        dying = [Jobs(store, f"{number} of {death}") for number in range(3)]
+        for one in dying:
+            one.beat({})
+        assert len({job.submission.file_name for one in dying if (job := one.take())}) == 3
+        assert len(taken_back(Jobs(store, "alive"))) == 3
+        forget_delays(store)
+    assert taken(Jobs(store, "alive")) == names
+    with store.database.read() as connection:
+        assert connection.execute(sa.text("SELECT max(crashes) FROM jobs")).scalar() == 0
+
+
+def test_what_takes_its_workers_along_waits_longer_each_time(store: Store) -> None:
+    received(store, "deadly")
+    waits = []
+    for death in range(3):
+        assert Jobs(store, f"w{death}").take() is not None
+        before = datetime.now(UTC).replace(tzinfo=None)
+        assert len(taken_back(Jobs(store, "alive"))) == 1
+        with store.database.read() as connection:
+            (later,) = connection.execute(sa.select(schema.jobs.c.not_before)).one()
+        waits.append((later.replace(tzinfo=None) - before).total_seconds())
+        forget_delays(store)
+    assert waits == sorted(waits)
+    assert waits[-1] >= 5
+
+
+def test_the_owner_of_a_job_that_is_taken_back_is_served_first(store: Store) -> None:
+    received(store, "a", owner="ada")
+    assert Jobs(store, "dead").take() is not None
+    for number in range(3):
+        received(store, f"n{number}", owner=f"new {number}")
+    alive = Jobs(store, "alive")
+    taken_back(alive)
+    forget_delays(store)
+    assert taken(alive) == ["a", "n0", "n1", "n2"]
+
+
+def test_two_workers_take_a_job_back_once(store: Store) -> None:
+    received(store, "a")
+    assert Jobs(store, "dead").take() is not None
+    both = [Jobs(store, name) for name in "vw"]
+    for one in both:
+        one.beat({})
+    for _ in range(BEATS_A_LEASE):
+        assert [one.take_back() for one in both] == [[], []]
+    with ThreadPoolExecutor(2) as pool:
+        assert sorted(map(len, pool.map(Jobs.take_back, both))) == [0, 1]
+
+
+def test_a_clock_that_jumped_leaves_no_worker_of_another_year(store: Store) -> None:
+    jumped = datetime.now(UTC) + timedelta(days=365)
+    with store.database.write() as connection:
+        connection.execute(schema.workers.insert().values(id="2027", beat=7, seen_at=jumped, about={}))
+    assert taken_back(Jobs(store, "alive")) == []
+    assert store.condition()["workers"] == []
 
 
 def test_a_worker_that_leaves_gives_its_jobs_back_without_a_crash(store: Store) -> None:
@@ -147,8 +224,7 @@ def test_a_passing_reason_delays_ever_longer_and_ends_nothing(store: Store) -> N
         assert job is not None
         waits.append(jobs.delay(job))
         assert jobs.take() is None
-        with store.database.write() as connection:
-            connection.execute(sa.text("UPDATE jobs SET not_before = NULL"))
+        forget_delays(store)
     assert waits == sorted(set(waits))
 
 

@@ -29,7 +29,7 @@ from leaderboard.server import Server
 from leaderboard.settings import Settings
 from leaderboard.store import Store
 from leaderboard.store.files import FolderFiles
-from leaderboard.store.schema import views
+from leaderboard.store.schema import jobs, views
 from leaderboard.submission import Submission
 
 GOOD = shipped("random")
@@ -125,20 +125,29 @@ class Endless(FolderFiles):
 
 
 @pytest.mark.usefixtures("processes")
-def test_what_ends_two_processes_is_not_judged_again(server: Server, tmp_path: Path) -> None:
+def test_what_crashes_two_processes_is_not_judged_again(server: Server, tmp_path: Path) -> None:
     submission, files = received(server), Endless(tmp_path / "endless")
     worker = Worker(files, server.store)
+    kills = [
+        (signal.SIGKILL, PassingError),
+        (signal.SIGBUS, ChildCrashedError),
+        (signal.SIGTERM, PassingError),
+        (signal.SIGKILL, PassingError),
+    ]
     with ThreadPoolExecutor(1) as aside:
-        first = aside.submit(worker.process, submission)
-        with reading(files.pipe):
-            os.kill(children()[0], signal.SIGKILL)
-            with pytest.raises(ChildCrashedError, match="SIGKILL"):
-                first.result(SECONDS)
-        assert now(server, submission) == submission
-        second = aside.submit(worker.process, submission)
+        for how, error in kills:
+            tried = aside.submit(worker.process, submission)
+            with reading(files.pipe):
+                os.kill(children()[0], how)
+                with pytest.raises(error, match=how.name):
+                    tried.result(SECONDS)
+            assert now(server, submission) == submission
+            with server.store.database.write() as connection:
+                connection.execute(jobs.update().values(not_before=None))
+        last = aside.submit(worker.process, submission)
         with reading(files.pipe):
             os.kill(children()[0], signal.SIGSEGV)
-            ended = second.result(SECONDS)
+            ended = last.result(SECONDS)
     assert ended == now(server, submission)
     assert [event.kind for event in ended.events] == ["received", "failed"]
     assert ended.events[-1].payload == {"message": CRASHED, "crashes": 2}
@@ -174,7 +183,23 @@ def test_signals_that_come_while_the_flag_is_locked_end_the_worker(server: Serve
     assert not loop.is_alive()
 
 
-def test_an_unforeseen_error_ends_the_submission_and_not_the_loop(
+def test_an_error_of_the_servers_own_is_not_held_against_the_file(
+    server: Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def slipping(*_: Any, **__: Any) -> None:
+        raise RuntimeError("a slip")
+
+    submission = received(server)
+    with monkeypatch.context() as patch:
+        patch.setattr("leaderboard.queue.worker.judge", slipping)
+        with pytest.raises(PassingError, match="a slip"):
+            server.worker.process(submission)
+    assert "Traceback" in caplog.text
+    assert now(server, submission) == submission
+    assert server.worker.process(submission).state == "published"
+
+
+def test_a_lost_file_ends_the_submission_and_not_the_loop(
     server: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
     lost = received(server)
