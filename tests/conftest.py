@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import anyio
@@ -48,6 +48,30 @@ def hub() -> Iterator[Hub]:
     """GitHub's raw files and the Hugging Face Hub, on 127.0.0.1."""
     with Hub() as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """The start of URLs of a real PostgreSQL server's databases."""
+    import postgres_server
+
+    why = postgres_server.missing()
+    if why:
+        pytest.skip(why)
+    with postgres_server.serving() as address:
+        yield address
+
+
+@pytest.fixture(scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
+def new_database(request: pytest.FixtureRequest) -> Callable[[], str]:
+    """Makes URLs of empty databases: what leaderboards answer over HTTP, they answer on both."""
+    if request.param == "sqlite":
+        return lambda: ""  # the one in the home
+
+    import postgres_server
+
+    address = request.getfixturevalue("postgres")
+    return lambda: postgres_server.new_database(address)
 
 
 @pytest.fixture

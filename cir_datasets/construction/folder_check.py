@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 SHOWN = 5
 """How many faults of a kind are shown to people."""
+MOST = 10_000
+"""Faults of one file; what stands behind them is not looked at."""
 _LINE = re.compile(r": (line|row) \d.*", re.DOTALL)
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|\[[^\]]*\]|\d[\d,]*")
 
@@ -234,7 +236,10 @@ def _gallery(path: Path, faults: list[Fault]) -> dict[str, _InList]:
     """The images of a gallery's list, by id."""
     found: dict[str, _InList] = {}
     paths: dict[str, int] = {}
+    before = len(faults)
     for number, text in text_lines(path):
+        if _too_many(path, number, faults, before):
+            break
         row, fault = ({}, NOT_UTF8) if text is None else listed_image(text)
         if fault is not None:
             faults.append(Fault(f"{path}: line {number}", fault))
@@ -249,6 +254,15 @@ def _gallery(path: Path, faults: list[Fault]) -> dict[str, _InList]:
             faults.append(Fault(f"{path}: line {number}", f"{said}. Fix: correct one of them."))
         found[image] = _InList(place, path, number)
     return found
+
+
+def _too_many(path: Path, number: int, faults: list[Fault], before: int) -> bool:
+    """Whether a file has more faults than anybody reads; the last one says so."""
+    if len(faults) - before < MOST:
+        return False
+    said = f"{len(faults) - before:,} faults before it: it and what follows were not looked at"
+    faults.append(Fault(f"{path}: {unit(path)} {number}", f"{said}. Fix: correct those, and check again."))
+    return True
 
 
 def _rows(
@@ -266,6 +280,8 @@ def _rows(
     turns: Counter[int] = Counter()
     try:
         for number, fields in read_row_file(path):
+            if _too_many(path, number, faults, before):
+                break
             of_file.rows += 1
             place = place_of(path, number, fields)
             if isinstance(fields, str):

@@ -151,11 +151,13 @@ def picture_folders(folder: Path, image_folder: str) -> tuple[Path, ...]:
 
     Args:
         folder: the benchmark's.
-        image_folder: as its card says it; an absolute path is taken as it is.
+        image_folder: as its card says it; an absolute path is taken as it is. The root of all files is none:
+            any file of the machine would be a picture.
     """
     home = os.environ.get("CIR_IMAGES")
     places = [folder / image_folder, *([Path(home).expanduser().absolute() / image_folder] if home else [])]
-    return tuple(place for place in dict.fromkeys(places) if place.is_dir())
+    resolved = {place: place.resolve() for place in places if place.is_dir()}
+    return tuple(place for place, at in resolved.items() if at != at.parent)
 
 
 def locate(

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import functools
 import json
+import posixpath
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from cir_datasets.common.paths import NAME, PICTURE_FORMATS
 from cir_datasets.common.row_files import ENDINGS, NOT_UTF8, Tallied, tally, text_lines
@@ -113,6 +114,13 @@ class FolderCard(StrictModel):
         if wrong is not None:
             raise ValueError(f"U+{ord(wrong[0]):04X} changes the direction of text; leave it out")
         return fields
+
+    @field_validator("image_folder")
+    @classmethod
+    def _check_image_folder(cls, folder: str) -> str:
+        if set(posixpath.normpath(folder)) == {"/"}:
+            raise ValueError(f"{folder!r} holds every file of the machine; name the folder of the pictures")
+        return folder
 
 
 def files_of(short: FolderCard, folder: Path) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ transaction, what its events hold of its sender's words (`erase_texts`). Their k
 
 from __future__ import annotations
 
+import logging
 import secrets
 import unicodedata
 from collections import defaultdict
@@ -17,7 +18,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy.exc import IntegrityError, OperationalError
 
 from leaderboard.errors import ConflictError
 from leaderboard.store.database import Database, take_turns, upsert
@@ -34,6 +35,8 @@ from leaderboard.submission import (
     state_after,
     without_person,
 )
+
+log = logging.getLogger("leaderboard.store")
 
 _AGAIN: tuple[State, ...] = ("rejected", "failed", "superseded", "withdrawn")
 """States after which the same file may be sent again."""
@@ -243,6 +246,8 @@ class Store:
 
     def submission(self, submission_id: str) -> Submission | None:
         """The submission of that id, or None."""
+        if "\0" in submission_id:  # which PostgreSQL takes in no text
+            return None
         with self.database.read() as connection:
             found = self._read(connection, [submission_id])
         return found[0] if found else None
@@ -392,6 +397,8 @@ class Store:
     def keep_view(self, name: str, etag: str, body: bytes, *, changed: int = 0) -> None:
         """Keep what was made for readers, in the place of what the name had.
 
+        On a full disk nothing is kept, and it is made again for the next reader.
+
         Args:
             name: of the view; erasing a submission removes those that name it.
             etag: names what it was made of, at most 64 characters.
@@ -399,8 +406,11 @@ class Store:
             changed: the event that it goes back to.
         """
         row = {"changed": changed, "etag": etag, "body": body}
-        with self.database.write() as connection:
-            upsert(connection, views, {"name": name, **row}, **row)
+        try:
+            with self.database.write() as connection:
+                upsert(connection, views, {"name": name, **row}, **row)
+        except OperationalError as error:
+            log.warning("%s cannot be kept: %s", name, error.orig)
 
     def changed(self, board: str) -> int:
         """The id of the last event that changed what a board shows; 0 before the first."""

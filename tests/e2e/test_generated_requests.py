@@ -38,9 +38,15 @@ ONCE = (Phase.generate,)
 
 
 @pytest.fixture(scope="module")
-def server(world: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def server(
+    world: ModuleType, new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Any]:
     folder = tmp_path_factory.mktemp("generated")
-    alone = {"CIR_DATA_HOME": "", "CIR_CACHE_HOME": str(folder / "cache")}
+    alone = {
+        "CIR_LEADERBOARD_DATABASE": new_database(),
+        "CIR_DATA_HOME": "",
+        "CIR_CACHE_HOME": str(folder / "cache"),
+    }
     with world.serving(folder / "home", bare=True, CIR_LEADERBOARD_MAX_UPLOAD_MB="1", **alone) as running:
         yield running
 

@@ -10,7 +10,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -63,9 +63,15 @@ UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066
 
 
 @pytest.fixture(scope="module")
-def server(world: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def server(
+    world: ModuleType, new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Any]:
     folder = tmp_path_factory.mktemp("injection")
-    alone = {"CIR_DATA_HOME": "", "CIR_CACHE_HOME": str(folder / "cache")}
+    alone = {
+        "CIR_LEADERBOARD_DATABASE": new_database(),
+        "CIR_DATA_HOME": "",
+        "CIR_CACHE_HOME": str(folder / "cache"),
+    }
     with world.serving_here(folder / "home", **alone) as running:
         yield running
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import ModuleType
@@ -24,15 +24,15 @@ from leaderboard.web import options
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("accounts") / "home"
-    made.mkdir()
-    return made
+def settings(new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    home = tmp_path_factory.mktemp("accounts") / "home"
+    home.mkdir()
+    return Settings(home, database=new_database())
 
 
 @pytest.fixture(scope="module")
-def tokens(home: Path) -> dict[str, str]:
-    store = Store(Settings(home).database_url)
+def tokens(settings: Settings) -> dict[str, str]:
+    store = Store(settings.database_url)
     kept = Tokens(store)
     made = {name: kept.create(name) for name in ("ada", "bob", "cy")}
     made["org"] = kept.create("org", "organiser")
@@ -42,8 +42,9 @@ def tokens(home: Path) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def server(world: ModuleType, home: Path, tokens: dict[str, str]) -> Iterator[Any]:
-    with world.serving_here(home, CIR_LEADERBOARD_ACCOUNTS="tokens") as running:
+def server(world: ModuleType, settings: Settings, tokens: dict[str, str]) -> Iterator[Any]:
+    own = {"CIR_LEADERBOARD_DATABASE": settings.database, "CIR_LEADERBOARD_ACCOUNTS": "tokens"}
+    with world.serving_here(settings.home, **own) as running:
         yield running
 
 
@@ -304,19 +305,21 @@ def test_an_owner_does_not_take_back_what_the_file_says(
     assert act(server, sent["id"], "correct", ada, method={"notes": "a note"}).status_code == 200
 
 
-def test_an_unknown_or_revoked_token_is_refused(server: Any, home: Path, tokens: dict[str, str]) -> None:
+def test_an_unknown_or_revoked_token_is_refused(
+    server: Any, settings: Settings, tokens: dict[str, str]
+) -> None:
     for secret in ("cir_deadbeef_x", "nonsense"):
         answer = server.get("/api/submissions/x", headers={"Authorization": f"Bearer {secret}"})
         assert (answer.status_code, answer.json()["error"]["code"]) == (401, "bad-token")
-    store = Store(Settings(home).database_url)
+    store = Store(settings.database_url)
     kept = Tokens(store)
     kept.revoke(next(one.id for one in kept.all() if one.owner == "token:cy"))
     store.close()
     assert server.get("/api/submissions/x", headers=bearer(tokens, "cy")).status_code == 401
 
 
-def test_no_secret_is_kept_or_logged(server: Any, home: Path, tokens: dict[str, str]) -> None:
-    written = b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
+def test_no_secret_is_kept_or_logged(server: Any, settings: Settings, tokens: dict[str, str]) -> None:
+    written = b"".join(path.read_bytes() for path in settings.home.rglob("*") if path.is_file())
     for secret in tokens.values():
         assert secret.encode() not in written
         assert secret not in server.log.read_text()

@@ -6,7 +6,7 @@ import gzip
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
@@ -23,10 +23,16 @@ import submissions
 
 
 @pytest.fixture(scope="module")
-def server(world: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def server(
+    world: ModuleType, new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Any]:
     # Caches of its own: what other tests have prepared would open boards that are closed here.
     folder = tmp_path_factory.mktemp("api")
-    alone = {"CIR_DATA_HOME": "", "CIR_CACHE_HOME": str(folder / "cache")}
+    alone = {
+        "CIR_LEADERBOARD_DATABASE": new_database(),
+        "CIR_DATA_HOME": "",
+        "CIR_CACHE_HOME": str(folder / "cache"),
+    }
     with world.serving_here(folder / "home", CIR_LEADERBOARD_MAX_UPLOAD_MB="1", **alone) as running:
         yield running
 
@@ -35,6 +41,20 @@ def server(world: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Itera
 def good(world: ModuleType) -> dict[str, Any]:
     document: dict[str, Any] = world.rank_file(1, "First method", hits=0.5, zero_shot=True)
     return document
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["b/{}", "b/shapes/val/{}", "s/{}", "published/{}", "{}", "api/boards/{}", "api/boards/shapes/{}"]
+    + [
+        f"api/{version}submissions/{{}}{more}"
+        for version in ("", "v1/")
+        for more in ("", "/file", "/receipt")
+    ],
+)
+def test_no_database_is_asked_for_what_it_cannot_hold(server: Any, path: str) -> None:
+    for name in ("%00", "a%00b", "%0a", "%ff", "%ed%a0%80", "%f0%9f%98%80"):
+        assert server.get("/" + path.format(name)).status_code == 404, name
 
 
 def test_health_says_what_a_client_must_know(server: Any) -> None:

@@ -8,7 +8,7 @@ import hashlib
 import json
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -25,9 +25,15 @@ BOARD = "shapes/val"
 
 
 @pytest.fixture(scope="module")
-def server(world: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def server(
+    world: ModuleType, new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Any]:
     folder = tmp_path_factory.mktemp("reading")
-    alone = {"CIR_DATA_HOME": "", "CIR_CACHE_HOME": str(folder / "cache")}
+    alone = {
+        "CIR_LEADERBOARD_DATABASE": new_database(),
+        "CIR_DATA_HOME": "",
+        "CIR_CACHE_HOME": str(folder / "cache"),
+    }
     with world.serving_here(folder / "home", **alone) as running:
         for seed, hits in enumerate((0.8, 0.4, 0.0), start=1):
             done = running.submitted(world.as_bytes(world.rank_file(seed, f"Method {seed}", hits=hits)))

@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -27,20 +27,25 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def tokens(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
+def settings(new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory) -> Settings:
     home = tmp_path_factory.mktemp("strangers") / "home"
     home.mkdir()
-    store = Store(Settings(home).database_url)
-    made = {name: Tokens(store).create(name) for name in ("ada", "bob")}
-    made["org"] = Tokens(store).create("org", "organiser")
-    store.close()
-    return home, made
+    return Settings(home, database=new_database())
 
 
 @pytest.fixture(scope="module")
-def server(world: ModuleType, tokens: tuple[Path, dict[str, str]]) -> Iterator[Any]:
-    home, _ = tokens
-    with world.serving_here(home, CIR_LEADERBOARD_ACCOUNTS="tokens", CIR_DATA_HOME="") as running:
+def tokens(settings: Settings) -> dict[str, str]:
+    store = Store(settings.database_url)
+    made = {name: Tokens(store).create(name) for name in ("ada", "bob")}
+    made["org"] = Tokens(store).create("org", "organiser")
+    store.close()
+    return made
+
+
+@pytest.fixture(scope="module")
+def server(world: ModuleType, settings: Settings, tokens: dict[str, str]) -> Iterator[Any]:
+    alone = {"CIR_LEADERBOARD_DATABASE": settings.database, "CIR_DATA_HOME": ""}
+    with world.serving_here(settings.home, CIR_LEADERBOARD_ACCOUNTS="tokens", **alone) as running:
         yield running
 
 
@@ -51,7 +56,7 @@ def bearer(token: str) -> dict[str, str]:
 @pytest.fixture(scope="module", params=["private", "withdrawn", "hidden"])
 def hidden(request: pytest.FixtureRequest, server: Any, world: ModuleType, tokens: Any) -> dict[str, Any]:
     """A submission of Ada's that nobody else may see."""
-    ada = bearer(tokens[1]["ada"])
+    ada = bearer(tokens["ada"])
     seed = ["private", "withdrawn", "hidden"].index(request.param)
     document = world.rank_file(seed, NAME, notes=NOTES)
     query = {"board": world.BOARD, "submitter": SUBMITTER, "file_name": FILE_NAME}
@@ -60,7 +65,7 @@ def hidden(request: pytest.FixtureRequest, server: Any, world: ModuleType, token
     while not (found := server.get(f"/api/submissions/{sent.json()['id']}", headers=ada).json())["finished"]:
         time.sleep(0.1)
     ways = {"private": "correct", "withdrawn": "withdraw", "hidden": "hide"}
-    organiser = bearer(tokens[1]["org"])
+    organiser = bearer(tokens["org"])
     reason = {"reason": NOTES} if request.param == "hidden" else {}
     way = f"{address}/{found['id']}/{ways[request.param]}"
     found = plain_http.post(way, json=reason, headers=organiser, timeout=300).json()
@@ -78,7 +83,7 @@ def test_no_route_tells_of_what_is_not_public(server: Any, hidden: dict[str, Any
     """Every route of the OpenAPI document, and its first form without /v1, with every action."""
     document = server.get("/api/openapi.json").json()
     reads, writes = 0, 0
-    strangers: tuple[dict[str, str], ...] = ({}, bearer(tokens[1]["bob"]), {EDIT_KEY: "x" * 40})
+    strangers: tuple[dict[str, str], ...] = ({}, bearer(tokens["bob"]), {EDIT_KEY: "x" * 40})
     for path, operations in document["paths"].items():
         filled = path.replace("{submission_id}", hidden["id"]).replace("{board_id}", "shapes/val")
         about_it = "{submission_id}" in path
@@ -128,7 +133,9 @@ def test_no_page_tells_of_what_is_not_public(server: Any, hidden: dict[str, Any]
     assert "none that you may read" in page.inner_text("#outcome")
 
 
-def test_the_page_reads_no_file_of_this_machine(server: Any, world: ModuleType, tmp_path: Path) -> None:
+def test_the_page_reads_no_file_of_this_machine(
+    server: Any, settings: Settings, world: ModuleType, tmp_path: Path
+) -> None:
     """Neither by its path, nor by a link that lies among the uploads, nor from an address."""
     submit = server.get("/submit").text
     found = re.search(r"window\.gradio_config = (\{.*?\});</script>", submit, flags=re.DOTALL)
@@ -174,7 +181,7 @@ def test_the_page_reads_no_file_of_this_machine(server: Any, world: ModuleType, 
                 assert '"success":false' in answered.replace(" ", ""), (path, answered[:500])
                 assert "Read from the disk" not in answered
                 assert "root:" not in answered
-    store = Store(Settings(server.home).database_url)
+    store = Store(settings.database_url)
     assert store.of_file(hashlib.sha256(secret.read_bytes()).hexdigest()) == []
     store.close()
 

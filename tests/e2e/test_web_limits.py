@@ -9,7 +9,7 @@ import resource
 import socket
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
@@ -28,9 +28,15 @@ EVIL = "https://evil.example"
 
 
 @pytest.fixture(scope="module")
-def server(world: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def server(
+    world: ModuleType, new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Any]:
     folder = tmp_path_factory.mktemp("web")
-    alone = {"CIR_DATA_HOME": "", "CIR_CACHE_HOME": str(folder / "cache")}
+    alone = {
+        "CIR_LEADERBOARD_DATABASE": new_database(),
+        "CIR_DATA_HOME": "",
+        "CIR_CACHE_HOME": str(folder / "cache"),
+    }
     limits = {"CIR_LEADERBOARD_MAX_UPLOAD_MB": "1", "CIR_LEADERBOARD_UPLOAD_SECONDS": "2"}
     with world.serving(folder / "home", bare=True, **alone, **limits) as running:
         yield running

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
 import challenge_world as world
 import postgres_server
 import pytest
-import sqlalchemy as sa
 from judge_here import judge_here
 
 from leaderboard import boards
@@ -30,26 +28,11 @@ def processes(monkeypatch: pytest.MonkeyPatch) -> None:
     judge_here(monkeypatch, processes=True)
 
 
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[str]:
-    why = postgres_server.missing()
-    if why:
-        pytest.skip(why)
-    with postgres_server.serving() as address:
-        yield address
-
-
 @pytest.fixture(params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'board.sqlite'}"
-    address = request.getfixturevalue("postgres")
-    name = f"t{secrets.token_hex(6)}"
-    engine = sa.create_engine(f"{address}/postgres", isolation_level="AUTOCOMMIT")
-    with engine.connect() as connection:
-        connection.execute(sa.text(f"CREATE DATABASE {name}"))
-    engine.dispose()
-    return f"{address}/{name}"
+    return postgres_server.new_database(request.getfixturevalue("postgres"))
 
 
 @pytest.fixture

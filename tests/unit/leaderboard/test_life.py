@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -47,8 +47,8 @@ class Board:
 
 
 @pytest.fixture
-def board(tmp_path: Path) -> Iterator[Board]:
-    with opened_app(tmp_path, accounts="tokens") as found:
+def board(new_database: Callable[[], str], tmp_path: Path) -> Iterator[Board]:
+    with opened_app(tmp_path, accounts="tokens", database=new_database()) as found:
         yield Board(*found)
 
 

@@ -17,11 +17,13 @@ from says import says
 
 import cir_datasets
 from cir_datasets.audit.listing import listed
+from cir_datasets.construction import folder_check
 from cir_datasets.construction.folder import write_benchmark
 from cir_datasets.construction.folder_check import check_folder
 from cir_datasets.construction.names import made_name
 from cir_datasets.construction.new_folder import new_folder
 from cir_datasets.errors import CardError, RecordError
+from cir_datasets.images.locate import picture_folders
 from cir_datasets.rows.records import query_row
 from cir_metrics.errors import CallError, UnknownNameError
 
@@ -305,6 +307,13 @@ BROKEN: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
         {"card": "name: mine\ntitle: Mine\nconfigs: {test: {queries: ../x.jsonl}}\n"},
         ("configs.test.queries (line 3)", "'../x.jsonl' is not the name of a file in the folder", "Fix:"),
     ),
+    **{
+        f"all files of the machine ({root})": (
+            {"card": f"name: mine\ntitle: Mine\nimage_folder: {root}\n"},
+            ("image_folder (line 3)", "every file of the machine", "Fix:"),
+        )
+        for root in ("/", "//", "/home/..")
+    },
     "no rows": ({"file": "others.jsonl"}, ("queries.jsonl: no such file", "Fix: write it")),
     "no images": ({"images": None}, ("images.txt: no such file", "Fix: write it")),
     "a named file that is not there": (
@@ -508,6 +517,24 @@ def test_faults_of_the_card_come_first_and_those_of_a_row_together(write: Write)
     assert sum("a caption is empty" in line for line in lines) == 5 + 1
     assert f"error: {folder}/queries.jsonl: 35 more of this kind: a caption is empty. Fix:" in found.text()
     assert lines[-1] == "123 errors."
+
+
+def test_a_file_of_nothing_but_faults_is_looked_at_so_far(
+    write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folder_check, "MOST", 100)
+    found = check_folder(write("mine", *[{}] * 1000, images="a\n" * 1000))
+    assert len(found.errors) < 220
+    for file in ("images.txt", "queries.jsonl"):
+        (last,) = [one for one in found.errors if file in one and "were not looked at" in one]
+        says(last, file, "100 faults before it", "Fix:")
+
+
+def test_pictures_are_not_looked_for_in_all_files_of_the_machine(write: Write) -> None:
+    up = "/".join([".."] * 40)
+    folder = write("mine", QUERY, card=f"name: mine\ntitle: Mine\nimage_folder: {up}\n")
+    assert picture_folders(folder, up) == ()
+    says(check_folder(folder).notes[0], "there are no pictures")
 
 
 def test_every_fault_of_a_folder_is_named_at_once(write: Write) -> None:

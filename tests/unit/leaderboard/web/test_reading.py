@@ -7,7 +7,7 @@ import gzip
 import io
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -44,7 +44,7 @@ NASTY = [
     "<script>alert(1)</script>\"&'",
     "]]><x/>",
     'a,b\nc;"d"',
-    "\x00\x1b[31m\x08 \ud83d\ude00".encode("utf-16", "surrogatepass").decode("utf-16"),
+    "\x01\x1b[31m\x08 \ud83d\ude00".encode("utf-16", "surrogatepass").decode("utf-16"),
 ]
 """Texts that intake refuses or lets in; here they come in beside it."""
 
@@ -54,16 +54,19 @@ SEEDS = itertools.count(100)
 
 
 @pytest.fixture
-def opened(tmp_path: Path) -> Iterator[tuple[Any, Server]]:
+def opened(new_database: Callable[[], str], tmp_path: Path) -> Iterator[tuple[Any, Server]]:
     """An application of a test's own."""
-    with opened_app(tmp_path, url=URL) as found:
+    with opened_app(tmp_path, url=URL, database=new_database()) as found:
         yield found
 
 
 @pytest.fixture(scope="module")
-def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, Server]]:
+def filled(
+    new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Any, Server]]:
     """An application with entries, which tests read, and add to where it does not matter to the others."""
-    with opened_app(tmp_path_factory.mktemp("filled"), url=URL) as found:
+    database = new_database()
+    with opened_app(tmp_path_factory.mktemp("filled"), url=URL, database=database) as found:
         fill(found[1].store)
         found[1].tables.refresh(boards.board(BOARD))
         yield found

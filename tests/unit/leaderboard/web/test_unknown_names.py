@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -18,8 +18,10 @@ FILE = {"file": ("run.json", b"[1]", "application/json")}
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, Server]]:
-    with opened_app(tmp_path_factory.mktemp("names")) as found:
+def server(
+    new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Any, Server]]:
+    with opened_app(tmp_path_factory.mktemp("names"), database=new_database()) as found:
         yield found
 
 
