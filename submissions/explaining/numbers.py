@@ -143,7 +143,8 @@ def explain_numbers(values: str | Mapping[str, float | str], benchmark: str) -> 
         odd = f"no rule reads {', '.join(unread)} of {benchmark}" if unread else "there is no number"
         raise CallError(f"{odd}. Fix: write R@K, Rs@K (Recall_subset) or mAP@K, such as R@1=0.8,R@10=39.8")
     percent = "%" in text or max(read.values()) > 1
-    if not percent and all(_near_chance(chances.of(name), value) for name, value in read.items()):
+    expected = {name: 100 * (chances.of(name) or (value / 100, 0))[0] for name, value in read.items()}
+    if not percent and all(expected[name] / 2 <= value <= 2 * expected[name] for name, value in read.items()):
         raise CallError("these may be fractions, or percentages near chance. Fix: write a % behind one.")
     read = {name: value / 100 if percent else value for name, value in read.items()}
     verdicts = tuple(verdict for rule in rules for verdict in _verdicts(rule, read, chances))
@@ -152,6 +153,8 @@ def explain_numbers(values: str | Mapping[str, float | str], benchmark: str) -> 
 
 def _pairs(text: str, as_typed: Mapping[str, str], passed: set[str]) -> Iterator[tuple[str, str]]:
     """Metrics and numbers in the order of the text, a metric before each number or all before all."""
+    if len(text) > 2_000:  # the patterns take time that grows faster than the text
+        raise CallError(f"{len(text):,} characters. Fix: give one row of a table, 2,000 characters at most.")
     for pattern, meant in as_typed.items():
         while text != (text := re.sub(pattern, meant, text, flags=re.IGNORECASE)):
             pass
@@ -194,11 +197,6 @@ class _Chances:
         shares = [min(k / size, 1) for size, _ in sizes]
         variances = [share * (1 - share) / queries for share, (_, queries) in zip(shares, sizes, strict=True)]
         return exact_mean(shares), math.sqrt(math.fsum(variances)) / len(sizes)
-
-
-def _near_chance(chance: tuple[float, float] | None, value: float) -> bool:
-    """Whether a number may be a percentage of a random order; one without known chance may."""
-    return chance is None or 0.5 <= value / 100 / chance[0] <= 2
 
 
 def _verdicts(

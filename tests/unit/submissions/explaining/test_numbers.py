@@ -156,6 +156,7 @@ def test_what_was_read_is_said(values: object, read_as: str, value: float) -> No
         ("R@10=nan", "cirr/val", "no number"),
         ("R@10", "cirr/val", "1 metrics, 0 numbers"),
         ("39.8=R@10", "cirr/val", "0 metrics, 1 numbers"),
+        ("R@10=39.8;" * 1_000, "cirr/val", "10,000 characters"),
         ("fiq R@10=39.8", "cirr/val", "fiq R@10 = 39.8: 2 metrics, 1 numbers"),
         ("R@1=36.5,R@5=,R@10=77.9,50.1", "cirr/val", "R@10 = 77.9 50.1: 1 metrics, 2 numbers"),
         ("R@1/R@5/R@10=36.5/77.9", "cirr/val", "3 metrics, 2 numbers"),
