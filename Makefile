@@ -145,8 +145,8 @@ whole: $(TEST_VENV)/.installed
 # Every hostile file, every training of the docs, every script of perf/, all of shapes, every seeded fault, and 200 examples
 # of each property: after a change to these, and before a release.
 test-all: test-slow
-	@$(TEST_VENV)/bin/python -m pytest -m exhaustive $(WORKERS) tests
-	@$(TEST_VENV)/bin/python -m pytest -m "not exhaustive" --hypothesis-profile thorough $(WORKERS) tests/property
+	@$(TEST_VENV)/bin/python -m pytest -m exhaustive --timeout 7200 $(WORKERS) tests
+	@$(TEST_VENV)/bin/python -m pytest -m "not exhaustive" --hypothesis-profile thorough --timeout 7200 $(WORKERS) tests/property
 
 docs: $(TEST_VENV)/.installed
 	@$(TEST_VENV)/bin/python docs/figures.py

@@ -201,26 +201,26 @@ class Evaluator:
             return dict(self._values)
         members = self._members.values()
         answers = [member.answer() for member in members]
-        answer = answer_of(self.id, [rankings for _, rankings, _ in answers])
-        checked = ValidationReport("evaluator", self.id, (), answer, sum(len(b) for b, _, _ in answers))
-        benchmarks = Benchmarks({benchmark.id: benchmark for benchmark, _, _ in answers})
+        answer = answer_of(self.id, [each.rankings for each in answers])
+        checked = ValidationReport("evaluator", self.id, (), answer, sum(len(a.benchmark) for a in answers))
+        benchmarks = Benchmarks({each.benchmark.id: each.benchmark for each in answers})
         self._report = score_checked(checked, benchmarks, self._further)
-        self.notes = tuple(note for _, _, notes in answers for note in notes)
-        whole = [benchmark for benchmark, _, _ in answers] == [member.benchmark for member in members]
+        self.notes = tuple(note for each in answers for note in each.notes)
+        whole = [each.benchmark for each in answers] == [member.benchmark for member in members]
         if not whole:
             warnings.warn(" ".join(self.notes), stacklevel=2)
         # Without second rankings no board takes the file, though some metrics do not read them.
         whole &= all(
-            rankings.subset_rankings or not second_on_board(benchmark.spec)
-            for benchmark, rankings, _ in answers
+            each.rankings.subset_rankings or not second_on_board(each.benchmark.spec) for each in answers
         )
         self._values = self._flat(self._report)
         self._step = self._step + 1 if step is None else step
-        for metric, value in self._values.items():
-            best = self._best.get(metric)
-            lower = is_rank(metric.rpartition("/")[2])
-            if best is None or (value < best.value if lower else value > best.value):
-                self._best[metric] = Best(metric, value, self._step, answer, self.notes, whole)
+        better = [metric for metric in self._values if self._is_better(metric)]
+        if better:
+            final = answer_of(self.id, [each.settle() for each in answers])
+            for metric in better:
+                value = self._values[metric]
+                self._best[metric] = Best(metric, value, self._step, final, self.notes, whole)
         return dict(self._values)
 
     def reset(self) -> None:
@@ -392,6 +392,13 @@ class Evaluator:
         if report.main is not None and report.main_metric not in report.metrics:
             values[f"{self.id}/main"] = float(report.main)
         return values
+
+    def _is_better(self, metric: str) -> bool:
+        """Whether the last value is the best so far."""
+        value, best = (self._values or {})[metric], self._best.get(metric)
+        if best is None:
+            return True
+        return value < best.value if is_rank(metric.rpartition("/")[2]) else value > best.value
 
     def _key(self, metric: str | None) -> str:
         """A metric's name among the values."""

@@ -94,6 +94,8 @@ class EpochRows:
                 f"Fix: pass {self.ids_argument}=; or call reset() after each epoch."
             )
         ids = list(known[: len(rows)]) if named is None else named
+        if len(set(ids)) == len(ids):
+            return ids, rows
         first: dict[str, int] = {}
         for place, row_id in enumerate(ids):
             before = first.setdefault(row_id, place)
@@ -102,8 +104,6 @@ class EpochRows:
                     f"{called}: {row_id!r} is there twice, with other values. "
                     "Fix: call reset() after each epoch; give each id one row."
                 )
-        if len(first) == len(ids):
-            return ids, rows
         kept = list(first.values())
         return list(first), [rows[place] for place in kept] if isinstance(rows, list) else rows[kept]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -14,8 +14,16 @@ from cir_metrics.sums import IntArray
 from submissions.errors import MethodError
 from submissions.evaluator.held import EpochRows, checked
 from submissions.evaluator.processes import of_each
-from submissions.evaluator.ranking import Block, Products, TurnPlaces, as_numbers, exact_products, ranked
-from submissions.methods.turns import Candidates, excluded_columns, turns_of
+from submissions.evaluator.ranking import (
+    Block,
+    Products,
+    RankedColumns,
+    TurnPlaces,
+    as_numbers,
+    exact_products,
+    ranked,
+)
+from submissions.methods.turns import Candidates, Turn, excluded_columns, turns_of
 from submissions.rank_file.benchmarks import Spelling, board_depth, image_family
 from submissions.rank_file.columns import Columns
 from submissions.rank_file.model import Method, RankFile
@@ -31,6 +39,23 @@ Similarity = Literal["cosine", "dot"] | Callable[[Any, Any], Any]
 
 SHOWN = 3
 """Ids that a message names."""
+
+
+@dataclass(frozen=True)
+class RankedMember:
+    """What was ranked.
+
+    Args:
+        benchmark: as far as its queries and images were given.
+        rankings: in which the images that metrics ask for have their final places.
+        notes: what a reader must know, a sentence each.
+        settle: gives the rankings in their final order.
+    """
+
+    benchmark: Benchmark
+    rankings: RankFile
+    notes: list[str]
+    settle: Callable[[], RankFile]
 
 
 @dataclass(eq=False)
@@ -70,8 +95,8 @@ class MemberRanker:
         arguments = ("queries", "images", "ranked_ids", "subset_ids")
         self.held = {argument: EpochRows(argument, self.names) for argument in arguments}
 
-    def answer(self) -> tuple[Benchmark, RankFile, list[str]]:
-        """What was ranked, the rankings, and what a reader must know of them."""
+    def answer(self) -> RankedMember:
+        """What was given since the last reset, ranked."""
         # All processes go the same way, also one that holds nothing.
         held = of_each({argument for argument, rows in self.held.items() if len(rows)})
         arguments = set().union(*held) - {"subset_ids"}
@@ -86,7 +111,7 @@ class MemberRanker:
             )
         return self._of_lists() if "ranked_ids" in arguments else self._of_vectors()
 
-    def _of_vectors(self) -> tuple[Benchmark, RankFile, list[str]]:
+    def _of_vectors(self) -> RankedMember:
         keys, queries = self.held["queries"].whole(self._keys)
         written, images = self.held["images"].whole(list(self.benchmark.gallery or ()))
         notes = self._order_notes("queries", "images")
@@ -102,52 +127,76 @@ class MemberRanker:
         benchmark = self._part(keys, ids) if left_out else self.benchmark
         places = self._placed(ids, benchmark)
         self._whole = [] if missing else written
+        turns = as_numbers(keys, self._keys)
         with exact_products():
-            blocks = self._blocks(queries, images, keys, ids)
-            first, second = ranked(blocks, places, as_numbers(keys, self._keys), self._depth)
-        images, turns = id_array(ids), None
+            if callable(self.similarity):
+                blocks = self._own_blocks(self.similarity, queries, images, ids)
+                first, second = ranked(blocks, places, turns, self._depth)
+            else:
+                products = self._products(queries, images, keys, ids)
+                blocks = products.blocks(self.block_size)
+                first, second = ranked(blocks, places, turns, self._depth, products.exact)
+
+        def settle() -> RankFile:
+            if callable(self.similarity):
+                return self._rank_file(benchmark, keys, ids, first, second)
+            # Made once more: kept until here they would be as large as what was given.
+            exact = self._products(queries, images, keys, ids).exact
+            best = first.settled(exact, places, turns)
+            others = second and second.settled(exact, places, turns)
+            return self._rank_file(benchmark, keys, ids, best, others)
+
+        rankings = self._rank_file(benchmark, keys, ids, first, second)
+        return RankedMember(benchmark, rankings, [*notes, *left_out], settle)
+
+    def _rank_file(
+        self,
+        benchmark: Benchmark,
+        keys: Sequence[str],
+        ids: Sequence[str],
+        first: RankedColumns,
+        second: RankedColumns | None,
+    ) -> RankFile:
+        images, offsets = id_array(ids), None
         asked = self._keys if benchmark is self.benchmark else list(rows_and_turns(benchmark)[1])
         if benchmark.multi_turn:
-            turns = np.concatenate([[0], np.cumsum(benchmark.column("num_turns"))])
+            offsets = np.concatenate([[0], np.cumsum(benchmark.column("num_turns"))])
         called = benchmark.query_ids
-        answer = RankFile(
+        return RankFile(
             benchmark.id,
             benchmark.version,
             self._method(ids),
-            _ranked(keys, first, images).picked(asked, called=called, turn_offsets=turns),
-            None if second is None else _ranked(keys, second, images).picked(called),
+            _ranked(keys, first.columns, images).picked(asked, called=called, turn_offsets=offsets),
+            None if second is None else _ranked(keys, second.columns, images).picked(called),
         )
-        return benchmark, answer, [*notes, *left_out]
 
-    def _blocks(self, queries: Any, images: Any, keys: list[str], ids: list[str]) -> Iterator[Block]:
-        """The scores of all queries, block by block."""
-        if callable(self.similarity):
-            for start in range(0, len(queries), self.block_size):
-                asked = queries[start : start + self.block_size]
-                block = own_block(self.similarity(asked, images), ids, "similarity")
-                if len(block.near) != len(asked):
-                    raise MethodError(
-                        f"similarity: {len(block.near):,} rows of scores for {len(asked):,} queries. "
-                        "Fix: return shape (queries, images)."
-                    )
-                yield block
-            return
-        questions, each = self._vectors(queries, "queries", keys, "query")
+    def _own_blocks(
+        self, similarity: Callable[[Any, Any], Any], queries: Any, images: Any, ids: list[str]
+    ) -> Iterator[Block]:
+        for start in range(0, len(queries), self.block_size):
+            asked = queries[start : start + self.block_size]
+            block = own_block(similarity(asked, images), ids, "similarity")
+            if len(block.near) != len(asked):
+                raise MethodError(
+                    f"similarity: {len(block.near):,} rows of scores for {len(asked):,} queries. "
+                    "Fix: return shape (queries, images)."
+                )
+            yield block
+
+    def _products(self, queries: Any, images: Any, keys: list[str], ids: list[str]) -> Products:
+        questions, of_query = self._vectors(queries, "queries", keys, "query")
         gallery, of_image = self._vectors(images, "images", ids, "image")
         if is_tensor(queries) or is_tensor(images):
             import torch
 
             gallery = torch.as_tensor(gallery)
             questions = torch.as_tensor(questions, device=gallery.device)
-        pairs = Products(gallery, of_image)
-        if questions.shape[1] != pairs.dimensions:
+        if questions.shape[1] != gallery.shape[1]:
             raise MethodError(
-                f"queries have {questions.shape[1]:,} dimensions, images {pairs.dimensions:,}. "
+                f"queries have {questions.shape[1]:,} dimensions, images {gallery.shape[1]:,}. "
                 "Fix: give both in the space in which they are compared."
             )
-        step = max(1, self.block_size // (each * pairs.each)) * each
-        for start in range(0, len(questions), step):
-            yield pairs.block(questions[start : start + step], each)
+        return Products(questions, gallery, of_query, of_image)
 
     def _vectors(self, given: Any, argument: str, ids: Sequence[str], of: str) -> tuple[Any, int]:
         """Rows to be compared, as float32, and how many there are of each id."""
@@ -179,6 +228,7 @@ class MemberRanker:
             list(ids),
             self._keys,
             excluded_columns(list(self._turns.values()), gallery),
+            _columns([_judged(row, turn) for row in self._rows for turn in turns_of(row)], gallery),
             _columns([first.images(row) for row in self._rows], gallery) if first.column else None,
             None if second is None else _columns([second.images(row) for row in self._rows], gallery),
         )
@@ -209,12 +259,12 @@ class MemberRanker:
         self._check_known(keys)
         places = self._placed(ids, self.benchmark)
         first, second = ranked(iter([block]), places, as_numbers(keys, self._keys), self._depth)
-        lists.add(_named(first, ids), query_ids)
+        lists.add(_named(first.columns, ids), query_ids)
         lists.scored = True
         if second is not None:
-            self.held["subset_ids"].add(_named(second, ids), query_ids)
+            self.held["subset_ids"].add(_named(second.columns, ids), query_ids)
 
-    def _of_lists(self) -> tuple[Benchmark, RankFile, list[str]]:
+    def _of_lists(self) -> RankedMember:
         held, seconds = self.held["ranked_ids"], self.held["subset_ids"]
         keys, lists = held.whole(self._keys)
         left_out = self._missing(keys, self._keys, "ranked_ids")
@@ -237,7 +287,7 @@ class MemberRanker:
             k=None,
             ranks_second=self.ranks_second or "subset_lists" in rankings,
         )
-        return benchmark, answer, [*self._order_notes("ranked_ids"), *left_out]
+        return RankedMember(benchmark, answer, [*self._order_notes("ranked_ids"), *left_out], lambda: answer)
 
     def _order_notes(self, *arguments: str) -> list[str]:
         unnamed = [argument for argument in arguments if self.held[argument].by_position]
@@ -310,6 +360,13 @@ def own_block(scores: Any, ids: Sequence[str], called: str) -> Block:
     if bool((whole != whole).any()):
         raise MethodError(f"{called} holds NaN. Fix: find where it arose; -inf puts an image last.")
     return Block(whole, np.zeros(len(scores)))
+
+
+def _judged(row: Mapping[str, Any], turn: Turn) -> list[str]:
+    """The images whose places a metric or a signature asks for."""
+    several = ("positive_image_ids", "negative_image_ids", "ground_truth_ids")
+    images = {image for name in several for image in row.get(name) or ()}
+    return [image for image in {*images, row.get("target_image_id"), turn.reference} if image is not None]
 
 
 def _columns(lists: Sequence[Sequence[str]], gallery: Candidates) -> IntArray:

@@ -3,6 +3,9 @@
 A block of products says which images may be among the k best, and in what order, up to its rounding error;
 what lies within that error is scored by the definition of `cir_metrics.gallery`, some dozens a query. So the
 lists are those of `submissions.rank_file_from_embeddings`, whatever the device and the size of the blocks.
+
+Metrics ask where a few judged images stand. Images that are near each other and near none of these may change
+places without a change of a number: their order waits until somebody wants the lists.
 """
 
 from __future__ import annotations
@@ -10,26 +13,34 @@ from __future__ import annotations
 import contextlib
 import functools
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cir_metrics.gallery import pair_scores, threads_of_blas
-from cir_metrics.sums import FloatArray, IntArray
+from cir_metrics.sums import BoolArray, FloatArray, IntArray
 from cir_metrics.ties import Ties
 from submissions.errors import MethodError
 from submissions.rank_file.benchmarks import SUBSET_DEPTH
+from submissions.running.own_arrays import side_by_side
 
 BLOCK = 256
 """Queries whose scores are held at once by default."""
-_SPARE = 8
-"""Images beyond the k best that leave the device: rounding may have put them there."""
+_GROUPS = (16, 8, 4)
+"""Images whose best stands for all while the k best are bounded: the first of which there are enough."""
+_ROOMY = 4
+"""Groups for each of the k best, at least."""
 _PAIRS = 64
 """Products that are scored by the definition at once: their terms fit in a core's cache."""
+
+_LATER = 64
+"""Images a list that may wait; where there are more, most of them are alike, and all are ordered at once."""
+
+Exact = Callable[[IntArray, IntArray], FloatArray]
+"""The scores of pairs of a query's row and an image's column by the definition."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,14 +51,15 @@ class TurnPlaces:
         ids: image of each column.
         keys: the turns, in the order of the arrays.
         excluded: column that is not ranked, shape (turns,), -1 for none.
-        own: columns of the turn's own gallery, shape (turns, longest), -1 behind its end; None where the
-            gallery is common.
+        judged: columns that metrics ask for, shape (turns, longest), -1 behind the last.
+        own: columns of the turn's own gallery, likewise; None where the gallery is common.
         second: columns of its second list, likewise; None where none is asked for.
     """
 
     ids: list[str]
     keys: list[str]
     excluded: IntArray
+    judged: IntArray
     own: IntArray | None
     second: IntArray | None
 
@@ -57,179 +69,297 @@ class TurnPlaces:
         return Ties(self.ids)
 
 
-class Products:
-    """The scores of vectors: the dot product, of several vectors a row the highest one.
-
-    Args:
-        images: float32, of shape (images * each, dimensions).
-        each: vectors an image.
-    """
-
-    def __init__(self, images: Any, each: int = 1) -> None:
-        """See the class."""
-        self._images, self.each, self.dimensions = images, each, int(images.shape[1])
-        self._longest = float(_lengths(images).max())
-        self._held: Any = None  # One block's scores: each is done with before the next is made.
-
-    def block(self, queries: Any, each: int = 1) -> Block:
-        """The scores of some queries, shape (queries * each, dimensions)."""
-        rows, columns = len(queries) // each, len(self._images) // self.each
-        lengths = _lengths(queries).reshape(rows, each).max(axis=1)
-        if not lengths.max(initial=0.0) * self._longest < float(np.finfo(np.float32).max):
-            raise MethodError(
-                "queries and images: their products are too large for float32. Fix: scale them."
-            )
-        if self._held is None or len(self._held) < len(queries):
-            shape = (len(queries), len(self._images))
-            whole = isinstance(queries, np.ndarray)
-            self._held = np.empty(shape, queries.dtype) if whole else queries.new_empty(shape)
-        scores = self._held[: len(queries)]
-        multiply = np.matmul if isinstance(queries, np.ndarray) else sys.modules["torch"].mm
-        multiply(queries, self._images.T, out=scores)
-        if each > 1 or self.each > 1:
-            shaped = scores.reshape(rows, each, columns, self.each)
-            scores = shaped.max(3).max(1) if isinstance(scores, np.ndarray) else shaped.amax((1, 3))
-        terms = queries.shape[1]
-        # As `cir_metrics.gallery` bounds it: the product's own error, and that of the definition.
-        relative = sum(terms * u / (1 - terms * u) for u in (2.0**-24, 2.0**-53))
-        near = relative * lengths * self._longest * (1 + 1e-6) + terms * float(np.finfo(np.float32).tiny)
-
-        def exact(row: IntArray, column: IntArray) -> FloatArray:
-            found = np.full(len(row), -np.inf)
-            for of_query in range(each):
-                for of_image in range(self.each):
-                    one = self._exact(queries, row * each + of_query, column * self.each + of_image)
-                    np.maximum(found, one, out=found)
-            return found
-
-        return Block(scores, near, exact)
-
-    def _exact(self, queries: Any, rows: IntArray, columns: IntArray) -> FloatArray:
-        if not on_processor(queries):
-            # The same sums of the same terms in another order: two copies of an image tie here, too.
-            return _numpy((queries[rows].double() * self._images[columns].double()).sum(1))
-        # Views: numpy picks rows in a tenth of the time that torch takes for so few.
-        questions, images = _numpy(queries), _numpy(self._images)
-        values = np.empty(len(rows), dtype=np.float64)
-
-        def score(share: range) -> None:
-            for start in share:
-                part = slice(start, start + _PAIRS)
-                values[part] = pair_scores(questions[rows[part]], images[columns[part]])
-
-        starts, threads = range(0, len(rows), _PAIRS), threads_of_blas()
-        list(_pool().map(score, (starts[thread::threads] for thread in range(threads))))
-        return values
-
-
-@functools.cache
-def _pool() -> ThreadPoolExecutor:
-    """Threads for pairs, kept: a pool costs more to start than a block's pairs."""
-    return ThreadPoolExecutor(threads_of_blas())
-
-
-@dataclass(frozen=True, eq=False)
-class Block:
+class Block(NamedTuple):
     """Scores of some queries, and how sure they are.
 
     Args:
         scores: shape (queries, images), on any device.
         near: the most that a score may differ from its definition, shape (queries,).
-        exact: scores of pairs by the definition; None where the scores are their own.
     """
 
     scores: Any
     near: FloatArray
-    exact: Callable[[IntArray, IntArray], FloatArray] | None = None
 
-    def few(self, columns: IntArray, k: int, places: TurnPlaces, rows: IntArray) -> IntArray:
-        """The k best of a few columns of each query, -1 behind the last."""
-        held = columns >= 0
-        taken = _taken(self.scores, np.where(held, columns, 0)).astype(np.float64)
-        # What a caller scores at minus infinity is ranked last; what is not there, not at all.
-        return self._ordered(np.where(held, taken, np.nan), columns, k, places, rows, np.arange(len(rows)))[0]
 
-    def best(self, k: int, places: TurnPlaces, rows: IntArray) -> IntArray:
-        """The k best columns of each query, without what is excluded, -1 behind the last."""
-        left_out, width = places.excluded[rows], self.scores.shape[1]
-        taken = min(k + _SPARE, width)
-        values, columns = _top(self.scores, taken)
-        last = values[:, -1].copy()
-        values[columns == left_out[:, None]] = np.nan
-        found, reached = self._ordered(values, columns, k, places, rows, np.arange(len(rows)))
-        if taken == width:
-            return found
-        # A row may hide one of the best behind what was taken; then all that may be one is looked at.
-        for row in np.flatnonzero(~(last < reached - 2 * self.near) | ~np.isfinite(reached)).tolist():
-            scores = _numpy(self.scores[row]).astype(np.float64)
-            if left_out[row] >= 0:
-                scores[left_out[row]] = np.nan
-            near = np.flatnonzero(scores >= reached[row] - 2 * self.near[row])
-            asked = np.array([row])
-            found[row] = self._ordered(scores[None, near], near[None], k, places, rows[asked], asked)[0][0]
-        return found
+class Products:
+    """The scores of vectors: the dot product, of several vectors a row the highest one.
 
-    def _ordered(
-        self, values: FloatArray, columns: IntArray, k: int, places: TurnPlaces, rows: IntArray, own: IntArray
-    ) -> tuple[IntArray, FloatArray]:
-        """The k best of columns of the block's rows `own`; and the k-th score as given.
+    Args:
+        queries: float32, of shape (queries * of_query, dimensions).
+        images: likewise, (images * of_image, dimensions).
+        of_query: vectors a query.
+        of_image: vectors an image.
 
-        Where there is none the score is NaN.
-        """
-        order = np.argsort(-values, axis=1, kind="stable")  # NaN stands last.
-        values, columns = np.take_along_axis(values, order, 1), np.take_along_axis(columns, order, 1)
-        kept, error = min(k, values.shape[1]), 2 * self.near[own]
-        reached = values[:, kept - 1]
-        with np.errstate(invalid="ignore"):
-            close = values[:, :-1] - values[:, 1:] <= error[:, None]
-            close |= values[:, :-1] == values[:, 1:]  # Infinities, whose difference is NaN.
-            close &= ~(values[:, 1:] < (reached - error)[:, None])
-        found = np.full((len(values), k), -1, dtype=np.int64)
-        found[:, :kept] = np.where(np.isnan(values[:, :kept]), -1, columns[:, :kept])
-        touched = np.flatnonzero(close.any(axis=1))
-        near = np.zeros((len(touched), values.shape[1]), dtype=np.bool_)
-        near[:, :-1] |= close[touched]
-        near[:, 1:] |= close[touched]
-        values, columns = values[touched], columns[touched]
-        if self.exact is not None and touched.size:
-            at, place = np.nonzero(near)
-            values[at, place] = self.exact(own[touched[at]], columns[at, place])
-        order = np.argsort(-values, axis=1, kind="stable")
-        sorted_values = np.take_along_axis(values, order, 1)
-        best = np.take_along_axis(np.where(np.isnan(values), -1, columns), order, 1)
-        found[touched, :kept] = best[:, :kept]
-        for tie in np.flatnonzero((sorted_values[:, :-1] == sorted_values[:, 1:]).any(axis=1)).tolist():
-            there = ~np.isnan(values[tie])
-            key = places.keys[rows[touched[tie]]]
-            tied = places.ties.best(columns[tie, there], values[tie, there], k, key)
-            found[touched[tie], : len(tied)] = tied
-        return found, reached
+    Raises:
+        MethodError: a product may be too large for float32.
+    """
+
+    def __init__(self, queries: Any, images: Any, of_query: int = 1, of_image: int = 1) -> None:
+        """See the class."""
+        self._queries, self._images = queries, images
+        self._of_query, self._of_image = of_query, of_image
+        longest = float(_lengths(images).max())
+        lengths = _lengths(queries).reshape(-1, of_query).max(axis=1)
+        if not lengths.max(initial=0.0) * longest < float(np.finfo(np.float32).max):
+            raise MethodError(
+                "queries and images: their products are too large for float32. Fix: scale them."
+            )
+        terms = queries.shape[1]
+        # As `cir_metrics.gallery` bounds it: the product's own error, and that of the definition.
+        relative = sum(terms * u / (1 - terms * u) for u in (2.0**-24, 2.0**-53))
+        self._near = relative * lengths * longest * (1 + 1e-6) + terms * float(np.finfo(np.float32).tiny)
+
+    def blocks(self, size: int) -> Iterator[Block]:
+        """The scores of all queries; each block's are done with before the next one's are made."""
+        each, columns = self._of_query, len(self._images) // self._of_image
+        step = max(1, size // (each * self._of_image))
+        whole = isinstance(self._queries, np.ndarray)
+        shape = (min(step * each, len(self._queries)), len(self._images))
+        held: Any = np.empty(shape, np.float32) if whole else self._queries.new_empty(shape)
+        multiply = np.matmul if whole else sys.modules["torch"].mm
+        for start in range(0, len(self._near), step):
+            near = self._near[start : start + step]
+            scores = held[: len(near) * each]
+            multiply(self._queries[start * each : (start + step) * each], self._images.T, out=scores)
+            if each > 1 or self._of_image > 1:
+                shaped = scores.reshape(len(near), each, columns, self._of_image)
+                scores = shaped.max(3).max(1) if whole else shaped.amax((1, 3))
+            yield Block(scores, near)
+
+    def exact(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        """The scores of pairs by the definition."""
+        best = np.full(len(rows), -np.inf)
+        for of_query in range(self._of_query):
+            for of_image in range(self._of_image):
+                pairs = rows * self._of_query + of_query, columns * self._of_image + of_image
+                np.maximum(best, self._scored(*pairs), out=best)
+        return best
+
+    def _scored(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        if not on_processor(self._queries):
+            # The same sums of the same terms in another order: two copies of an image tie here, too.
+            return _numpy((self._queries[rows].double() * self._images[columns].double()).sum(1))
+        # Views: numpy picks rows in a tenth of the time that torch takes for so few.
+        queries, images = _numpy(self._queries), _numpy(self._images)
+        values = np.empty(len(rows), dtype=np.float64)
+        for start in range(0, len(rows), _PAIRS):
+            part = slice(start, start + _PAIRS)
+            values[part] = pair_scores(queries[rows[part]], images[columns[part]])
+        return values
+
+
+class Waiting(NamedTuple):
+    """Images near each other, in lists one behind the other, whose order is not looked at yet.
+
+    Args:
+        rows: list of each, ascending.
+        places: place in it, ascending.
+        columns: which image stands there.
+        runs: number of the run of images that are near, ascending.
+    """
+
+    rows: IntArray
+    places: IntArray
+    columns: IntArray
+    runs: IntArray
+
+    def picked(self, mask: BoolArray) -> Waiting:
+        """Some of them."""
+        return Waiting(*(values[mask] for values in self))
+
+
+@dataclass(frozen=True, eq=False)
+class RankedColumns:
+    """Rankings as columns, best first.
+
+    Args:
+        columns: shape (turns, k), -1 behind the last.
+        waiting: whose order may change.
+    """
+
+    columns: IntArray
+    waiting: Waiting
+
+    def settled(self, exact: Exact, places: TurnPlaces, turns: IntArray) -> RankedColumns:
+        """The lists in their final order."""
+        near, columns = self.waiting, self.columns.copy()
+        step = -(-len(near.rows) // threads_of_blas()) or 1
+        parts = [slice(at, at + step) for at in range(0, len(near.rows), step)]
+        scores = side_by_side(lambda part: exact(near.rows[part], near.columns[part]), parts)
+        _settle(columns, near, np.concatenate([np.empty(0), *scores]), places, turns)
+        return RankedColumns(columns, near.picked(np.zeros(len(near.rows), dtype=np.bool_)))
 
 
 def ranked(
-    blocks: Iterator[Block], places: TurnPlaces, numbers: IntArray, depth: int
-) -> tuple[IntArray, IntArray | None]:
-    """The rankings of turns as columns, -1 behind the last: the first ones, and the second ones.
+    blocks: Iterable[Block], places: TurnPlaces, turns: IntArray, depth: int, exact: Exact | None = None
+) -> tuple[RankedColumns, RankedColumns | None]:
+    """First and second rankings of turns, in which judged images have their final places.
 
     Args:
         blocks: the scores of the turns, block after block.
         places: what is ranked.
-        numbers: place of each turn in `places.keys`.
+        turns: place of each turn in `places.keys`.
         depth: images a ranking.
+        exact: scores by the definition; None where the scores are their own, and all lists are final.
     """
-    first: list[IntArray] = []
-    second: list[IntArray] = []
+    lists: list[tuple[RankedColumns, RankedColumns | None]] = []
     start = 0
     for block in blocks:
-        rows = numbers[start : start + len(block.near)]
-        start += len(rows)
-        if places.second is not None:
-            second.append(block.few(places.second[rows], SUBSET_DEPTH, places, rows))
-        if places.own is not None:
-            first.append(block.few(places.own[rows], depth, places, rows))
-        else:
-            first.append(block.best(depth, places, rows))
-    return np.concatenate(first), np.concatenate(second) if second else None
+        # Threads share the rows of a processor's block.
+        step = len(block.near)
+        if on_processor(block.scores):
+            step = max(1, -(-step // threads_of_blas()))
+        parts = [slice(at, at + step) for at in range(0, len(block.near), step)]
+        rank = functools.partial(_ranked_part, block, start, places, turns, depth, exact)
+        lists += side_by_side(rank, parts)
+        start += len(block.near)
+    first, second = zip(*lists, strict=True)
+    return _joined(first), None if places.second is None else _joined(second)
+
+
+def _ranked_part(
+    block: Block,
+    start: int,
+    places: TurnPlaces,
+    turns: IntArray,
+    depth: int,
+    exact: Exact | None,
+    part: slice,
+) -> tuple[RankedColumns, RankedColumns | None]:
+    """RankedColumns of some rows of a block, whose first row is the turn `start`."""
+    some = Block(block.scores[part], block.near[part])
+    first_row = start + part.start
+    asked = turns[first_row : first_row + len(some.near)]
+    order = functools.partial(_ordered, some.near, places, asked, first_row, exact)
+    if places.own is None:
+        first = order(*_best(some, depth, places.excluded[asked]), depth)
+    else:
+        first = order(*_few(some.scores, places.own[asked]), depth)
+    if places.second is None:
+        return first, None
+    return first, order(*_few(some.scores, places.second[asked]), SUBSET_DEPTH)
+
+
+def _few(scores: Any, columns: IntArray) -> tuple[FloatArray, IntArray]:
+    """The scores of a few columns of each row, NaN where there is none, and these columns."""
+    there = columns >= 0
+    # What a caller scores at minus infinity is ranked last; what is not there, not at all.
+    return np.where(there, _taken(scores, np.where(there, columns, 0)).astype(np.float64), np.nan), columns
+
+
+def _best(block: Block, k: int, left_out: IntArray) -> tuple[FloatArray, IntArray]:
+    """Scores and columns of all that may be among the k best of each row; NaN behind the last."""
+    scores, wanted = block.scores, min(k + 1, block.scores.shape[1])  # One may be left out.
+    if on_processor(scores):
+        rows, columns, values = _at_least(_numpy(scores), wanted, block.near)
+    else:
+        low = _below(_numpy(scores.topk(wanted).values[:, -1]), block.near)
+        there = (scores >= sys.modules["torch"].as_tensor(low, device=scores.device)[:, None]).nonzero()
+        values = _numpy(scores[there[:, 0], there[:, 1]]).astype(np.float64)
+        rows, columns = _numpy(there).T
+    ranks = columns != left_out[rows]
+    rows, columns, values = rows[ranks], columns[ranks], values[ranks]
+    counts = np.bincount(rows, minlength=len(left_out))
+    places = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+    shape = (len(left_out), int(counts.max(initial=1)))
+    every, of = np.full(shape, np.nan), np.full(shape, -1, dtype=np.int64)
+    every[rows, places], of[rows, places] = values, columns
+    return every, of
+
+
+def _at_least(scores: NDArray[Any], wanted: int, near: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
+    """Row, column and score of what may be among the best of each row."""
+    groups = next((each for each in _GROUPS if scores.shape[1] // each >= _ROOMY * wanted), 1)
+    width = scores.shape[1] // groups
+    # The best of each group are scores of different images: the k-th best of these lies little below the k-th
+    # best of all, and takes a fraction of the time to find.
+    some = (
+        scores[:, : width * groups].reshape(len(scores), groups, width).max(axis=1) if groups > 1 else scores
+    )
+    reached = np.partition(some, width - wanted, axis=1)[:, width - wanted]
+    there = np.flatnonzero(scores >= _below(reached, near)[:, None])
+    rows, columns = np.divmod(there, scores.shape[1])
+    return rows, columns, scores.reshape(-1)[there].astype(np.float64)
+
+
+def _below(reached: NDArray[Any], near: FloatArray) -> NDArray[Any]:
+    """The least that a score may be, in its own type, where `reached` is the k-th best or less."""
+    kind = reached.dtype.type
+    low: NDArray[Any] = np.nextafter((reached - 2 * near).astype(kind), kind(-np.inf))
+    return low
+
+
+def _ordered(
+    near: FloatArray,
+    places: TurnPlaces,
+    turns: IntArray,
+    start: int,
+    exact: Exact | None,
+    values: FloatArray,
+    columns: IntArray,
+    k: int,
+) -> RankedColumns:
+    """The k best of candidates of each row; rows of what waits are counted from `start`."""
+    order = np.argsort(-values, axis=1)  # NaN stands last.
+    values, columns = np.take_along_axis(values, order, 1), np.take_along_axis(columns, order, 1)
+    kept, error = min(k, values.shape[1]), 2 * near[:, None]
+    with np.errstate(invalid="ignore"):
+        close = values[:, :-1] - values[:, 1:] <= error
+        close |= values[:, :-1] == values[:, 1:]  # Infinities, whose difference is NaN.
+        close &= ~(values[:, 1:] < values[:, kept - 1, None] - error)
+    lists = np.full((len(values), k), -1, dtype=np.int64)
+    lists[:, :kept] = np.where(np.isnan(values[:, :kept]), -1, columns[:, :kept])
+    member = np.zeros(values.shape, dtype=np.bool_)
+    member[:, :-1] |= close
+    member[:, 1:] |= close
+    rows, at = np.nonzero(member)
+    begins = (at == 0) | ~close[rows, at - 1]
+    all_near = Waiting(rows, at, columns[rows, at], np.cumsum(begins))
+    now = np.ones(len(rows), dtype=np.bool_)
+    if exact is not None and len(rows) <= _LATER * len(values):
+        now = _of_judged(all_near, places.judged[turns], len(places.ids))
+    some = all_near.picked(now)
+    scores = values[rows[now], at[now]] if exact is None else exact(some.rows + start, some.columns)
+    _settle(lists, some, scores, places, turns)
+    later = all_near.picked(~now)
+    return RankedColumns(lists, later._replace(rows=later.rows + start))
+
+
+def _of_judged(near: Waiting, judged: IntArray, n_images: int) -> BoolArray:
+    """Whether a judged image is in the run of each."""
+    table = np.zeros((len(judged), n_images), dtype=np.bool_)
+    rows, at = np.nonzero(judged >= 0)
+    table[rows, judged[rows, at]] = True
+    runs = np.zeros(len(near.runs) + 1, dtype=np.bool_)
+    runs[near.runs[table[near.rows, near.columns]]] = True
+    of_judged: BoolArray = runs[near.runs]
+    return of_judged
+
+
+def _settle(lists: IntArray, near: Waiting, scores: FloatArray, places: TurnPlaces, turns: IntArray) -> None:
+    """Put runs of images in the order of their scores; equal ones by their keys."""
+    order = np.lexsort((-scores, near.runs))
+    runs, levels = near.runs[order], scores[order]
+    ties = np.zeros(len(order), dtype=np.bool_)
+    ties[1:] = (runs[1:] == runs[:-1]) & (levels[1:] == levels[:-1])
+    ties[:-1] |= ties[1:]
+    if ties.any():
+        tied = order[ties]
+        rows, of = np.unique(near.rows[tied], return_inverse=True)
+        keys = np.zeros(len(order), dtype=np.uint64)
+        keys[tied] = places.ties.keys([places.keys[turn] for turn in turns[rows]], near.columns[tied], of)
+        order = np.lexsort((keys, -scores, near.runs))
+    kept = near.places < lists.shape[1]
+    lists[near.rows[kept], near.places[kept]] = near.columns[order][kept]
+
+
+def _joined(parts: Sequence[RankedColumns]) -> RankedColumns:
+    waiting, runs = [], 0
+    for part in parts:
+        waiting.append(part.waiting._replace(runs=part.waiting.runs + runs))
+        runs += int(part.waiting.runs.max(initial=0))
+    columns = np.concatenate([part.columns for part in parts])
+    return RankedColumns(columns, Waiting(*map(np.concatenate, zip(*waiting, strict=True))))
 
 
 @contextlib.contextmanager
@@ -259,20 +389,9 @@ def _lengths(vectors: Any) -> FloatArray:
     return longer
 
 
-def _top(scores: Any, k: int) -> tuple[FloatArray, IntArray]:
-    """The k highest scores of each row, highest first, and their columns."""
-    if not isinstance(scores, np.ndarray):
-        values, columns = scores.topk(k)
-        return _numpy(values).astype(np.float64), _numpy(columns)
-    columns = np.argpartition(scores, scores.shape[1] - k, axis=1)[:, -k:]
-    values = np.take_along_axis(scores, columns, 1).astype(np.float64)
-    order = np.argsort(-values, axis=1)
-    return np.take_along_axis(values, order, 1), np.take_along_axis(columns, order, 1)
-
-
 def _taken(scores: Any, columns: IntArray) -> NDArray[Any]:
-    if isinstance(scores, np.ndarray):
-        return np.take_along_axis(scores, columns, 1)
+    if on_processor(scores):
+        return np.take_along_axis(_numpy(scores), columns, 1)
     torch: Any = sys.modules["torch"]
     return _numpy(scores.gather(1, torch.from_numpy(columns).to(scores.device)))
 

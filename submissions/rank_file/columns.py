@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice
+from itertools import chain, islice, repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -285,7 +285,8 @@ class Columns(Mapping[str, Any]):
 
     def _picked(self, names: Sequence[str]) -> tuple[Codes, Offsets, Offsets | None]:
         """Codes, offsets and turn offsets of some names; of one without an answer, no rankings."""
-        rankings, turns = np.array([self.position.get(name, -1) for name in names], dtype=np.int64), None
+        rankings = np.fromiter(map(self.position.get, names, repeat(-1)), np.int64, len(names))
+        turns = None
         if self.turn_offsets is not None:
             turns, rankings = _ranges(self.turn_offsets, rankings)
         offsets, codes = _ranges(self.offsets, rankings)

@@ -13,7 +13,7 @@ from submissions.errors import MethodError
 from submissions.methods.composing import unit
 from submissions.rank_file.benchmarks import SUBSET_DEPTH
 from submissions.running.by_embeddings import best_by_vectors
-from submissions.running.own_arrays import check_whole, give_back, is_tensor, numbers
+from submissions.running.own_arrays import check_whole, give_back, is_tensor, numbers, side_by_side
 from submissions.running.own_ids import Names, from_own, joined, unframed
 from submissions.running.search import Searcher
 
@@ -154,7 +154,8 @@ def own_vectors(
     stays = isinstance(vectors, np.ndarray) and vectors.dtype == np.float32 and not normalise
     kept: Vectors = vectors if stays else np.empty(tuple(vectors.shape), dtype=np.float32)
     step = max(1, _CELLS // vectors.shape[1])
-    for first in range(0, len(ids), step):
+
+    def check(first: int) -> None:
         block = numbers(vectors[first : first + step], called, "embeddings")
         with np.errstate(over="ignore", invalid="ignore"):
             part = unit(block) if normalise else block.astype(np.float32, copy=False)
@@ -162,6 +163,8 @@ def own_vectors(
         if not stays:
             kept[first : first + step] = part
             give_back(vectors)
+
+    side_by_side(check, range(0, len(ids), step))
     return kept
 
 
@@ -169,6 +172,8 @@ def _check_rows(
     block: np.ndarray[Any, Any], part: Vectors, first: int, ids: Sequence[str], place: str, of: str
 ) -> None:
     """Refuse rows that cannot be compared."""
+    if np.isfinite(part).all() and part.any(axis=1).all():
+        return
     finite = np.isfinite(block).all(axis=1) & np.isfinite(part).all(axis=1)
     for wrong, said, fix in (
         (~finite, "is not finite as float32", "find where the NaN or the infinity arose"),

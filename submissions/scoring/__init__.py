@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -392,8 +393,8 @@ def _references_held(
 
 def _positions(columns: Columns, benchmark: Benchmark) -> NDArray[np.int64]:
     """Where the rankings of the benchmark's queries or sessions stand; -1 for one that has none."""
-    get = columns.position.get
-    return np.array([get(query, -1) for query in benchmark.query_ids], dtype=np.int64)
+    queries = benchmark.query_ids
+    return np.fromiter(map(columns.position.get, queries, repeat(-1)), np.int64, len(queries))
 
 
 def _truth(

@@ -127,8 +127,8 @@ def test_it_serves_and_stops(clean: tuple[Path, dict[str, str], Path]) -> None:
 def _get(url: str) -> object:
     for _ in range(120):
         try:
-            with urllib.request.urlopen(url, timeout=5) as answer:
+            with urllib.request.urlopen(url, timeout=60) as answer:
                 return json.load(answer)
-        except (urllib.error.URLError, ConnectionError):
+        except (urllib.error.URLError, ConnectionError, TimeoutError):
             time.sleep(0.5)
     raise AssertionError(f"{url} did not answer within a minute")

@@ -73,6 +73,22 @@ def test_embeddings_are_ranked_as_a_rank_file_ranks_them(name: str, kind: str, s
     check_equal(again, values, answer, benchmark)
 
 
+@pytest.mark.parametrize("noise", [1e-7, 1e-5])
+def test_images_near_each_other_have_their_places_whether_a_step_is_the_best_or_not(noise: float) -> None:
+    shapes = cir_datasets.load("shapes/val")
+    draws = np.random.default_rng(2)
+    images = np.repeat(draws.standard_normal((len(shapes.gallery or ()) // 10, 16)), 10, axis=0)
+    images += noise * draws.standard_normal(images.shape)
+    queries = draws.standard_normal((len(shapes), 16))
+    answer = submissions.rank_file_from_embeddings(
+        shapes, queries, images, method="Evaluator", by_position=True
+    )
+    evaluator = submissions.Evaluator(shapes, block_size=100)
+    # Only the first of two equal steps is the best one, whose lists are put in order to their end.
+    for _ in range(2):
+        check_equal(evaluator, evaluator(queries=queries, images=images), answer, shapes)
+
+
 @pytest.mark.parametrize("kind", ["float16", "bfloat16", "float64"])
 def test_types_are_compared_as_a_rank_file_compares_them(kind: str) -> None:
     torch = pytest.importorskip("torch")
