@@ -14,7 +14,6 @@ from cir_metrics.catalogue import FORMAT, Declared, Signature
 from leaderboard.boards import Board
 from leaderboard.errors import UploadRefusedError
 from leaderboard.submission import Submission
-from submissions.scoring.suite_signature import read_signature
 
 CODE = "reference-contradiction"
 """As validation calls it in a file."""
@@ -32,6 +31,8 @@ def with_declaration(board: Board, submission: Submission, declared: Declared) -
         UploadRefusedError: `reference-contradiction`, the lists or the protocol contradict it; `wrong-state`,
             an earlier version scored it, whose signatures do not hold the evidence.
     """
+    from submissions.scoring.suite_signature import read_signature
+
     protocols = {spec.id: spec.config.reference for spec in board.specs}
 
     def signed(stored: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,8 @@ import threading
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy.exc import SQLAlchemyError
@@ -17,9 +18,7 @@ from cir_metrics.catalogue import package_version
 from leaderboard import boards, data
 from leaderboard.boards import Board
 from leaderboard.errors import FileStoreError, SubmissionStoreError
-from leaderboard.inspection.differences import Compared
 from leaderboard.inspection.lists import Lists
-from leaderboard.inspection.numbers import GroupedNumbers
 from leaderboard.intake import Intake
 from leaderboard.queue.jobs import LEASE_SECONDS
 from leaderboard.queue.worker import Worker
@@ -34,6 +33,10 @@ from leaderboard.submission import Submission
 from leaderboard.tables import Tables
 
 log = logging.getLogger("leaderboard.server")
+
+if TYPE_CHECKING:
+    from leaderboard.inspection.differences import Compared
+    from leaderboard.inspection.numbers import GroupedNumbers
 
 _POLL_SECONDS = 0.1
 
@@ -52,8 +55,6 @@ class Server:
         quotas: how much may come in.
         tables: the boards' tables.
         lists: the beginnings of the entries' rankings.
-        numbers: the entries' numbers by group.
-        compared: entries side by side.
     """
 
     settings: Settings
@@ -65,8 +66,20 @@ class Server:
     quotas: Quotas
     tables: Tables
     lists: Lists
-    numbers: GroupedNumbers
-    compared: Compared
+
+    @cached_property
+    def numbers(self) -> GroupedNumbers:
+        """The entries' numbers by group."""
+        from leaderboard.inspection.numbers import GroupedNumbers
+
+        return GroupedNumbers(self.store, self.lists)
+
+    @cached_property
+    def compared(self) -> Compared:
+        """Entries side by side."""
+        from leaderboard.inspection.differences import Compared
+
+        return Compared(self.numbers)
 
     @classmethod
     def open(cls, settings: Settings) -> Server:
@@ -93,8 +106,7 @@ class Server:
         quotas = Quotas(store, Allowance(settings.a_day, settings.in_all, settings.uploads_an_hour))
         counted = None if settings.accounts == "local" else quotas
         intake = Intake(settings, store, files, data.problem, counted)
-        tables = Tables(store, settings.max_upload_bytes)
-        lists = Lists(store, files)
+        tables, lists = Tables(store, settings.max_upload_bytes), Lists(store, files)
         worker = Worker(
             files,
             store,
@@ -103,15 +115,14 @@ class Server:
             uninspected=lists.missing,
             refused_days=settings.refused_days,
         )
-        numbers = GroupedNumbers(store, lists)
-        compared = Compared(numbers)
-        return cls(settings, store, files, intake, worker, key, quotas, tables, lists, numbers, compared)
+        return cls(settings, store, files, intake, worker, key, quotas, tables, lists)
 
     def close(self) -> None:
         """Stop the worker after the submission in hand, and give the database back."""
         self.worker.stop()
         self.tables.close()
-        self.compared.close()
+        if "compared" in vars(self):
+            self.compared.close()
         self.lists.close()
         self.store.close()
 

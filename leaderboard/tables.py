@@ -29,8 +29,6 @@ from leaderboard.boards import Board
 from leaderboard.settings import DEFAULT_MAX_UPLOAD_MB
 from leaderboard.standings import Entry, held_back, shown, standings
 from leaderboard.standings.blocks import RANKED, Comparability
-from leaderboard.standings.groups import board_groups, may_have_a_group
-from leaderboard.standings.intervals import main_intervals, opened
 from leaderboard.store import Store
 from leaderboard.store.schema import board_states, views
 from leaderboard.submission import Submission
@@ -175,6 +173,9 @@ class Tables:
         basis = self._basis(board)
         if board.sealed or self._grouped.get(board.id) == basis:
             return
+        from leaderboard.standings.groups import board_groups
+        from leaderboard.standings.intervals import main_intervals, opened
+
         changed = self._store.changed(board.id)
         entries = self._entries(board, self._store.published(board.id))
         view = f"groups:{board.id}"
@@ -228,7 +229,7 @@ def _among(entries: Sequence[Entry]) -> str:
     """Names the scores that groups and intervals are made of, and their order."""
     scored = [(entry, entry.submission.last("scored", "rescored")) for entry in entries]
     among = [
-        [entry.submission.id, entry.block, may_have_a_group(entry), entry.value, event and event.sequence]
+        [entry.submission.id, entry.block, entry.may_have_a_group, entry.value, event and event.sequence]
         for entry, event in scored
     ]
     return hashlib.sha256(json.dumps([_TESTED, *among]).encode()).hexdigest()

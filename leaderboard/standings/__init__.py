@@ -85,6 +85,11 @@ class Entry:
         return is_oracle(self.method)
 
     @property
+    def may_have_a_group(self) -> bool:
+        """Whether it is ranked and no baseline."""
+        return self.rank is not None and not self.submission.baseline
+
+    @property
     def received_at(self) -> datetime:
         """When it came, UTC."""
         return self.submission.received_at

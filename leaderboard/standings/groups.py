@@ -39,7 +39,9 @@ def board_groups(
         The groups by submission id, and the tests behind them.
     """
     values: dict[str, FloatArray] = {}
-    for entry in filter(may_have_a_group, entries):
+    for entry in entries:
+        if not entry.may_have_a_group:
+            continue
         name = entry.submission.id
         by_metric = kept.get(name, {})
         terms = [by_metric[term] for term in board.primary_terms if term in by_metric]
@@ -57,8 +59,3 @@ def board_groups(
     higher = board.primary_direction == "higher"
     groups = leader_groups(list(values.values()), higher=higher, key=board.benchmark, known=known)
     return dict(zip(values, groups.group, strict=True)), groups.tests
-
-
-def may_have_a_group(entry: Entry) -> bool:
-    """Whether an entry is ranked and no baseline."""
-    return entry.rank is not None and not entry.submission.baseline

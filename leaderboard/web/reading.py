@@ -25,7 +25,6 @@ from leaderboard.receipts import public_pem
 from leaderboard.server import Server
 from leaderboard.tables import KeptTable
 from leaderboard.views import board_view
-from leaderboard.web import formats
 from leaderboard.web.kept_answers import etag_of, packed_answer, whole_answer
 from leaderboard.web.schemas import FAILURES, BoardsAnswer, PageAnswer, TableAnswer
 
@@ -107,6 +106,8 @@ def router(server: Server) -> APIRouter:
             return packed_answer(request, table.etag, table.packed, _JSON)
         suffix = SUFFIXES.get(format, format)
         headers = {"Content-Disposition": f'attachment; filename="{board.id.replace("/", "-")}.{suffix}"'}
+        from leaderboard.web import formats
+
         if format == "csv":
             etag, packed = _derived(table, "csv", lambda: formats.as_csv(table.view))
             return packed_answer(request, etag, packed, _CSV, headers)
@@ -149,6 +150,8 @@ def router(server: Server) -> APIRouter:
     )
     def published_rows(request: Request, board: BoardId) -> Response:
         """What papers and lists print for a board, as CSV: numbers as printed, with source and protocol."""
+        from leaderboard.web import formats
+
         found = known_board(board)
         name = f"{found.id.replace('/', '-')}-published.csv"
         headers = {"Content-Disposition": f'attachment; filename="{name}"'}

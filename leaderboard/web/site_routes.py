@@ -14,7 +14,7 @@ from fastapi.responses import RedirectResponse, Response
 from cir_metrics.errors import UnknownNameError
 from leaderboard.callers import as_whom, caller_of, readable
 from leaderboard.errors import FileStoreError, UploadRefusedError
-from leaderboard.pages import pictures, site, submit_page
+from leaderboard.pages import site, submit_page
 from leaderboard.pages.addresses import FIRST_PARTS, page_at
 from leaderboard.pages.site import Links, Page, Site, missing_page
 from leaderboard.server import Server
@@ -91,6 +91,8 @@ def router(server: Server) -> APIRouter:
     @routes.get("/site/pictures/{rest:path}")
     def picture(request: Request, rest: str) -> Response:
         """A picture that the package draws; its address changes with the benchmark's version."""
+        from leaderboard.pages import pictures
+
         try:
             body = pictures.picture(f"site/pictures/{rest}")
         except UnknownNameError:
