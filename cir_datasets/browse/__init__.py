@@ -35,7 +35,7 @@ _IN_A_NOTEBOOK = 5
 """Queries that a notebook shows, and targets and other positives of each."""
 
 
-_OUTCOMES = {
+OUTCOMES = {
     (True,): "hit",
     (False,): "miss",
     (True, False): "won",
@@ -179,7 +179,7 @@ def write_browser(
         title = f"{title}: {won:,} won, {lost:,} lost, {len(cards) - won - lost:,} same at k = {k}"
     elif runs:
         title = f"{title}: {' and '.join(runs)}"
-    order = [name for hits, name in _OUTCOMES.items() if len(hits) == len(runs)]
+    order = [name for hits, name in OUTCOMES.items() if len(hits) == len(runs)]
     where = " at the last turn" if benchmark.multi_turn else ""
     page = render(
         "browser.html",
@@ -239,7 +239,7 @@ def query_card(
         for place, turn in enumerate(row["turns"] if session else [row])
     ]
     hits = [each.rank is not None and each.rank <= k for each in lists[-1][:runs]] if lists else []
-    outcome = _OUTCOMES.get(tuple(hits), "")
+    outcome = OUTCOMES.get(tuple(hits), "")
     return {
         "id": name,
         "aspects": list(row.get("aspects") or ()),

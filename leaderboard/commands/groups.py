@@ -5,11 +5,11 @@ from __future__ import annotations
 import typer
 
 from leaderboard.commands.add import add, rebuild
+from leaderboard.commands.copy import backup, export, import_, verify
 from leaderboard.commands.organise import change, pause, rescore
 from leaderboard.commands.serve import serve, work
 from leaderboard.commands.show import show, submissions
 from leaderboard.commands.submit import pull
-from leaderboard.copying import backup, export, import_, verify
 from leaderboard.export.commands import export_html, export_hub
 from leaderboard.identity.commands import token_commands
 from leaderboard.space.commands import space

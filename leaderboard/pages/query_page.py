@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cir_datasets.browse import ShownRanking, images_of, query_card
+from cir_datasets.browse import OUTCOMES, ShownRanking, images_of, query_card
 from leaderboard.boards import Board
 from leaderboard.inspection.hits import (
     ANY,
@@ -42,24 +42,11 @@ _CHOICES = 200
 """Rows of a board that the form lists."""
 _NEAR = 5
 """Ids that are named where an address has one that is not there."""
-_OUTCOMES: dict[int, dict[str, tuple[bool, ...]]] = {
-    1: {"hit": (True,), "miss": (False,)},
-    2: {
-        "won": (True, False),
-        "lost": (False, True),
-        "both-hit": (True, True),
-        "both-miss": (False, False),
-    },
-}
-"""By how many methods decide: the words of the address, and the hits that they stand for."""
-_WORDS = {
-    "hit": "Hit",
-    "miss": "Miss",
-    "won": "Won",
-    "lost": "Lost",
-    "both-hit": "Both hit",
-    "both-miss": "Both miss",
-}
+
+
+def _outcomes(methods: int) -> dict[str, tuple[bool, ...]]:
+    """By the words of the address the hits of so many deciding methods that they stand for."""
+    return {words.replace(" ", "-"): hits for hits, words in OUTCOMES.items() if len(hits) == methods}
 
 
 @dataclass(frozen=True)
@@ -159,8 +146,9 @@ class _Browser:
         self.turn = self._turn(asked.get("turn", ""))
         self.by = SUBSET if asked.get("by") == SUBSET and self._have_subsets() else ""
         self.hits = self._hits(self.by)
-        outcomes = _OUTCOMES.get(len(self.hits), {})
-        self.outcome = asked.get("outcome", "") if asked.get("outcome", "") in outcomes else ""
+        self.outcome = (
+            asked.get("outcome", "") if asked.get("outcome", "") in _outcomes(len(self.hits)) else ""
+        )
         self.aspect = asked.get("aspect", "") if asked.get("aspect", "") in queries.aspects else ""
         self._say_unknown(asked)
         self.member = queries.spec.id if board.takes_bundles else ""
@@ -269,7 +257,7 @@ class _Browser:
         if aspect:
             fits &= self.queries.aspects[aspect]
         if outcome:
-            for hits, wanted in zip(self.hits, _OUTCOMES[len(self.hits)][outcome], strict=True):
+            for hits, wanted in zip(self.hits, _outcomes(len(self.hits))[outcome], strict=True):
                 fits &= hits == wanted
         return fits
 
@@ -278,30 +266,22 @@ class _Browser:
     ) -> dict[str, Any]:
         """A choice of a filter: its words, how many queries it leaves, and where it leads."""
         places = np.flatnonzero(fits)
-        here = self.queries.places[self.id]
         first = None
         if len(places):
+            here = self.queries.places[self.id]
             first = self.id if fits[here] else list(self.queries.rows)[int(places[0])]
-        return {
-            "words": words,
-            "chosen": chosen,
-            "changes": changes,
-            "count": len(places),
-            "first": first,
-        }
+        return _chip(words, chosen, changes, len(places), first)
 
     def _came_out(self, here: int) -> str:
         """How this query came out, `lost` say; empty where no method decides."""
-        found = tuple(bool(hits[here]) for hits in self.hits)
-        outcomes = _OUTCOMES.get(len(self.hits), {})
-        return next((_WORDS[name].lower() for name, hits in outcomes.items() if hits == found), "")
+        return OUTCOMES.get(tuple(bool(hits[here]) for hits in self.hits), "")
 
     def _outcome_choices(self) -> Iterator[dict[str, Any]]:
         if not self.hits:
             return
-        for outcome in ("", *_OUTCOMES[len(self.hits)]):
+        for outcome in ("", *_outcomes(len(self.hits))):
             fits = self.fitting(outcome, self.aspect)
-            words = _WORDS.get(outcome, "All")
+            words = outcome.replace("-", " ").capitalize() or "All"
             yield self._choice(words, outcome == self.outcome, {"outcome": outcome}, fits)
 
     def _aspect_choices(self) -> Iterator[dict[str, Any]]:
@@ -322,37 +302,22 @@ class _Browser:
             for number in range(1, self._turns() + 1)
         }
         for turn, words in named.items():
-            yield {
-                "words": words,
-                "chosen": turn == self.turn,
-                "changes": {"turn": turn},
-                "count": 0 if lists is None else int(lists.hits(self.k, turn).sum()),
-                "first": self.id,
-            }
+            count = 0 if lists is None else int(lists.hits(self.k, turn).sum())
+            yield _chip(words, turn == self.turn, {"turn": turn}, count, self.id)
 
     def _by_choices(self) -> Iterator[dict[str, Any]]:
         """What counts as a hit; the count is of queries that the first method hits."""
         for by in ("", SUBSET) if self._have_subsets() else ():
-            yield {
-                "words": self._metric(by),
-                "chosen": by == self.by,
-                "changes": {"by": by},
-                "count": int(self._hits(by)[0].sum()),
-                "first": self.id,
-            }
+            count = int(self._hits(by)[0].sum())
+            yield _chip(self._metric(by), by == self.by, {"by": by}, count, self.id)
 
     def _member_choices(self) -> Iterator[dict[str, Any]]:
         """The members of a suite; each has queries of its own."""
         for benchmark in self.board.benchmarks if self.member else ():
             rows = queries_of(benchmark).rows
             chosen = benchmark == self.member
-            yield {
-                "words": benchmark,
-                "chosen": chosen,
-                "changes": {"member": benchmark},
-                "count": len(rows),
-                "first": self.id if chosen else next(iter(rows)),
-            }
+            first = self.id if chosen else next(iter(rows))
+            yield _chip(benchmark, chosen, {"member": benchmark}, len(rows), first)
 
     def _cards(self) -> dict[str, Any]:
         """The query as templates take it, with the lists of each method; see `query_card`."""
@@ -545,6 +510,11 @@ class _Browser:
             "next": step.following,
             "methods": methods,
         }
+
+
+def _chip(words: str, chosen: bool, changes: dict[str, str], count: int, first: str | None) -> dict[str, Any]:
+    """A choice: its words, how many queries it leaves or hits, and the query that it leads to."""
+    return {"words": words, "chosen": chosen, "changes": changes, "count": count, "first": first}
 
 
 def _marks(query: Mapping[str, Any], methods: Sequence[Mapping[str, Any]]) -> set[str]:

@@ -104,7 +104,6 @@ ORDER = {
         "client": "the other side of the API",
         "challenge": "sealed challenges, made and checked",
         "space": "the leaderboard as a Space of the Hub",
-        "copying": "`cir leaderboard export`, `import` and `backup`",
         "commands": "`cir leaderboard`, `cir submit` and `cir receipt`",
         "cli": "`cir`",
     },
