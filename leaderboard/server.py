@@ -27,7 +27,8 @@ from leaderboard.receipts import Receipt, sign, signing_key
 from leaderboard.settings import Settings
 from leaderboard.standings import Entry, shown, standings
 from leaderboard.store import Store
-from leaderboard.store.files import FileStore, open_files
+from leaderboard.store.files import FileStore
+from leaderboard.store.opening import files_of, open_store
 from leaderboard.store.sweeping import kept_files
 from leaderboard.submission import Submission
 from leaderboard.tables import Tables
@@ -93,7 +94,7 @@ class Server:
         """
         try:
             settings.home.mkdir(parents=True, exist_ok=True)
-            files = open_files(settings.files_at or settings.files, settings.home)
+            files = files_of(settings)
             files.sweep()
         except OSError as error:
             raise SubmissionStoreError(
@@ -102,7 +103,7 @@ class Server:
             ) from error
         boards.use(settings.home)
         key = signing_key(settings.signing_key, settings.home)
-        store = Store(settings.database_url, lambda: any(True for _ in files.names()))
+        store = open_store(settings)
         quotas = Quotas(store, Allowance(settings.a_day, settings.in_all, settings.uploads_an_hour))
         counted = None if settings.accounts == "local" else quotas
         intake = Intake(settings, store, files, data.problem, counted)
@@ -157,8 +158,7 @@ class Server:
         }
 
     def look_over(self, stopped: threading.Event) -> None:
-        """Look whether the rank files are there and whole, for `health`; what was read before is read again
-        where it was written to since.
+        """Look whether the rank files are there and whole, for `health`.
 
         Args:
             stopped: ends the look when it is set.

@@ -69,11 +69,11 @@ def rebuild(home: Home = None) -> None:
     need_server("cir leaderboard rebuild")
     from leaderboard import boards, settings
     from leaderboard.store import Store
-    from leaderboard.store.files import open_files
+    from leaderboard.store.opening import files_of
 
     chosen = settings.read(home)
     boards.use(chosen.home)
-    files = open_files(chosen.files_at or chosen.files, chosen.home)
+    files = files_of(chosen)
     store = Store(chosen.database_url)
     try:
         if not store.is_empty():

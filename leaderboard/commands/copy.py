@@ -47,16 +47,13 @@ def import_(
     """
     from leaderboard import settings
     from leaderboard.store import Store
-    from leaderboard.store.files import open_files
+    from leaderboard.store.opening import files_of
     from leaderboard.store.transfer import import_store
 
     chosen = settings.read(home)
     chosen.home.mkdir(parents=True, exist_ok=True)
-    store = Store(chosen.database_url)
-    try:
-        counts = import_store(folder, store, open_files(chosen.files_at or chosen.files, chosen.home))
-    finally:
-        store.close()
+    with closing(Store(chosen.database_url)) as store:
+        counts = import_store(folder, store, files_of(chosen))
     echo(f"{chosen.home}: {_counted(counts)}")
 
 
@@ -129,15 +126,13 @@ def _exported(folder: Path, home: Path | None) -> str:
 @contextmanager
 def _opened(home: Path | None) -> Iterator[tuple[Store, FileStore]]:
     from leaderboard import settings
-    from leaderboard.store import Store
-    from leaderboard.store.files import open_files
+    from leaderboard.store.opening import files_of, open_store
 
     chosen = settings.read(home)
     if not chosen.home.is_dir():
         raise CallError(f"{chosen.home}: is not a leaderboard's home. Fix: name another with --home.")
-    files = open_files(chosen.files_at or chosen.files, chosen.home)
-    with closing(Store(chosen.database_url, lambda: any(True for _ in files.names()))) as store:
-        yield store, files
+    with closing(open_store(chosen)) as store:
+        yield store, files_of(chosen)
 
 
 def _counted(counts: dict[str, int]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
@@ -102,21 +103,18 @@ def change(
     from leaderboard import settings
     from leaderboard.intake import checked_line
     from leaderboard.life import RULES, act
-    from leaderboard.store import Store
+    from leaderboard.store.opening import open_store
 
     known = [name for name in RULES if name != "correct"]
     if action not in known:
         raise CallError(f"{action!r} cannot be done to a submission. Fix: use one of {', '.join(known)}.")
-    store = Store(settings.read(home).database_url)
-    try:
+    with closing(open_store(settings.read(home))) as store:
         submission = store.submission(submission_id)
         if submission is None:
             raise CallError(f"no submission {submission_id!r} in this home. Fix: use the id of its page.")
         done = act(
             store, submission, cast("Action", action), "organiser", reason=checked_line(reason, "reason")
         )
-    finally:
-        store.close()
     echo(f"{done.id}: {done.state}")
 
 
@@ -135,16 +133,13 @@ def pause(
     need_server("cir leaderboard pause")
     from leaderboard import boards, settings
     from leaderboard.intake import checked_line
-    from leaderboard.store import Store
+    from leaderboard.store.opening import open_store
 
     chosen = settings.read(home)
     boards.use(chosen.home)
     found = boards.board(board)
     if not resume and not reason:
         raise CallError("a pause needs a reason. Fix: add --reason, or --resume to end a pause.")
-    store = Store(chosen.database_url)
-    try:
+    with closing(open_store(chosen)) as store:
         store.pause(found.id, None if resume else checked_line(reason, "reason"))
-    finally:
-        store.close()
     echo(f"{found.id}: {'takes submissions again' if resume else 'takes no submissions'}")

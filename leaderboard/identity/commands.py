@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -96,12 +96,9 @@ def team(
 def _tokens(home: Path | None) -> Iterator[Tokens]:
     from leaderboard import settings
     from leaderboard.identity.tokens import Tokens
-    from leaderboard.store import Store
+    from leaderboard.store.opening import open_store
 
     chosen = settings.read(home)
     chosen.home.mkdir(parents=True, exist_ok=True)
-    store = Store(chosen.database_url)
-    try:
+    with closing(open_store(chosen)) as store:
         yield Tokens(store)
-    finally:
-        store.close()

@@ -56,9 +56,9 @@ def add_login(app: FastAPI, server: Server) -> None:
     site, logins = Site(server), Logins(server.store)
     routes = APIRouter(include_in_schema=False)
 
-    def instead(request: Request, words: str, status: int) -> Response:
+    def instead(words: str, status: int) -> Response:
         page = missing_page("Not signed in", words, _AGAIN, status=status)
-        html = site.written(page, Links(request.url.path.lstrip("/")))
+        html = site.written(page, Links("login/callback"))
         headers = {"Content-Security-Policy": page.policy, "Cache-Control": "private, no-store"}
         return HTMLResponse(html, status, headers)
 
@@ -73,7 +73,7 @@ def add_login(app: FastAPI, server: Server) -> None:
         except Exception:
             # Whatever the provider says or does not say, the visitor gets a page.
             log.exception("signing in cannot begin")
-            return instead(request, _DOWN, 503)
+            return instead(_DOWN, 503)
         return answer
 
     @routes.get("/login/callback")
@@ -83,11 +83,11 @@ def add_login(app: FastAPI, server: Server) -> None:
             found = Login.read(await provider.authorize_access_token(request))
         except OAuthError as error:
             if error.error == "access_denied":
-                return instead(request, _CANCELLED, 403)
-            return instead(request, _MIXED_UP, 400)
+                return instead(_CANCELLED, 403)
+            return instead(_MIXED_UP, 400)
         except Exception:
             log.exception("signing in cannot end")
-            return instead(request, _DOWN, 503)
+            return instead(_DOWN, 503)
         if before := request.session.pop(KEY, ""):
             await run_in_threadpool(logins.end, before)
         request.session[KEY] = await run_in_threadpool(logins.begin, found)

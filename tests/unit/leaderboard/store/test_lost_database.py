@@ -70,6 +70,9 @@ def test_a_server_acknowledges_nothing_beside_its_database(
         assert sent(2) == 503
         assert server.get("/health").status_code == 503
         assert "does not answer" in server.get("/status").text
+        if happens is emptied:  # no command fills it meanwhile, so that the server would take it for its own
+            assert world.cir("leaderboard", "token", "create", "ada", "--home", str(home)).returncode == 2
+            assert sent(2) == 503
         if happens is moved_away:
             (home / "leaderboard.away").rename(home / "leaderboard.sqlite")
             assert sent(2) == 202
