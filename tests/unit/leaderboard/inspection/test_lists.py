@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import sqlalchemy as sa
 from inspected_entries import FILES
+from judging_worlds import until
 
 import cir_datasets
 from cir_datasets.rows.right import right_answers
@@ -180,17 +181,13 @@ def test_only_what_everybody_may_see_has_lists(
     assert (server.lists.of(one), server.lists.make(one)) == (None, None)
 
 
-def test_the_worker_makes_them_when_it_has_judged(
-    server: Server, entries: dict[str, Submission], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked = []
-    monkeypatch.setattr(server.worker, "_inspect", lambda name, stopped: asked.append(name))
-    # What other tests have left to inspect is not asked for.
-    monkeypatch.setattr(server.worker, "_to_inspect", [])
+def test_the_worker_makes_them_when_it_has_judged(server: Server, entries: dict[str, Submission]) -> None:
+    asked: list[str] = []
+    worker = Worker(server.files, server.store, inspect=lambda one, _: asked.append(one))
     taken, _ = server.intake.take("shapes/val", [b"{}"], _cover())
-    server.worker._round()
-    assert asked == [taken.id]
-    server.worker._round()
+    worker.start()
+    until(lambda: asked == [taken.id], "the lists of what was judged")
+    worker.stop()
     assert asked == [taken.id]
     server.lists.refresh(taken.id)  # a refused file has none
     _forget(server, entries["sum"])
@@ -212,9 +209,9 @@ def test_a_worker_begins_with_entries_that_nobody_has_inspected(
     worker = Worker(
         server.files, server.store, inspect=lambda one, _: asked.append(one), uninspected=lambda: ["a", "b"]
     )
-    worker._round()
-    worker._round()
-    worker._round()
+    worker.start()
+    until(lambda: asked == ["a", "b"], "both")
+    worker.stop()
     assert asked == ["a", "b"]
     assert missing <= {one.id for one in entries.values()}
 
