@@ -129,7 +129,7 @@ class QueryFilter:
         return [each.subset_hits for each in lists if each.subset_hits is not None]
 
     @property
-    def deciding(self) -> list[ShownMethod]:
+    def deciding(self) -> Sequence[ShownMethod]:
         """The methods that decide what is won and lost: the first two, where both have lists."""
         first = self.methods[:2]
         return first if all(each.lists is not None for each in first) else []

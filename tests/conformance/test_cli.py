@@ -88,6 +88,7 @@ def test_the_commands_are_the_expected_ones() -> None:
         "leaderboard export",
         "leaderboard import",
         "leaderboard backup",
+        "leaderboard verify",
         "leaderboard rebuild",
         "leaderboard rescore",
         "leaderboard change",
