@@ -18,7 +18,7 @@ from cir_metrics.resampling import DRAWS, LEVEL, SEED, bootstrap_means, percenti
 from cir_metrics.sums import FloatArray, exact_mean
 from submissions.comparison.keys import check_comparable
 from submissions.report import Report
-from submissions.report.grouping import Group, Grouping
+from submissions.report.grouping import Grouping, grouped
 from submissions.scoring.intervals import Intervals
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _HITS = frozenset({"recall_at_k", "recall_subset", "final_recall"})
 """Metrics that are 1 or 0 for each query or session."""
+_SOLVERS = ("both", "text", "image", "neither", "all")
 
 
 def beside(
@@ -91,29 +92,21 @@ def _groupings(
     ours, text, image = (_values(score) for score in (part.score, *others))
     found = {}
     for metric in part.values():
-        if parse_metric(metric)[0] not in _HITS or not (
-            metric in ours and metric in text and metric in image
-        ):
+        if parse_metric(metric)[0] not in _HITS or not all(metric in each for each in (ours, text, image)):
             continue
         by_text, by_image = text[metric] > 0, image[metric] > 0
-        members = {
-            "both": (by_text & by_image, "both"),
-            "text": (by_text & ~by_image, names[0]),
-            "image": (~by_text & by_image, names[1]),
-            "neither": (~by_text & ~by_image, "neither"),
-            "all": (np.ones_like(by_text), f"all {part.unit}"),
-        }
-        held = np.stack([of for of, _ in members.values()], 1).astype(np.float64)
-        key, count = part.score.benchmark, held.shape[1]
+        either = by_text & by_image, by_text & ~by_image, ~by_text & by_image, ~by_text & ~by_image
+        member = np.stack([*either, np.ones_like(by_text)], 1)
+        called = dict(zip(_SOLVERS, ("both", *names, "neither", f"all {part.unit}"), strict=True))
+        held, key = member.astype(np.float64), part.score.benchmark
         columns = np.concatenate([held, held * ours[metric][:, None]], axis=1)
         drawn = bootstrap_means(columns, draws=how.draws, seed=how.seed, key=key)
         groups = []
-        for place, (group, (of, name)) in enumerate(members.items()):
-            shares, hits = drawn[:, place], drawn[:, count + place]
-            values = {"share": exact_mean(of), **_ends("share ", shares, how.level)}
-            values[metric] = exact_mean(ours[metric][of]) if of.any() else None
-            values |= _ends("", hits[shares > 0] / shares[shares > 0], how.level)
-            groups.append(Group(group, name, int(of.sum()), values, {}))
+        for place, group in enumerate(grouped({metric: ours[metric]}, {}, member, called)):
+            shares, hits = drawn[:, place], drawn[:, len(called) + place]
+            values = {"share": exact_mean(held[:, place]), **_ends("share ", shares, how.level)}
+            values |= {**group.values, **_ends("", hits[shares > 0] / shares[shares > 0], how.level)}
+            groups.append(dataclasses.replace(group, values=values))
         note = f"Solved: {metric} is 1. {how.note()}"
         title = f"{metric} by what solves the {'session' if part.unit == 'sessions' else 'query'} alone"
         found[f"beside:{metric}"] = Grouping(

@@ -14,23 +14,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cir_datasets.prepared import is_here
-from cir_datasets.registry import benchmark_ids
 from cir_datasets.registry import spec as benchmark_spec
 from cir_datasets.registry.suites import suite, suite_ids
 from cir_datasets.rows.benchmark import Benchmark
 from cir_metrics.sums import UNLISTED
 from submissions.errors import MethodError
 from submissions.explaining.explanation import Explanation, Rankings
-from submissions.explaining.near import near_rows
 from submissions.explaining.places import Places
-from submissions.explaining.readings import FileReading, of_suite, readings
-from submissions.formats import is_json_list, is_transcript, parse_file
+from submissions.explaining.readings import FileReading, near_rows, of_suite, readings
+from submissions.formats import is_transcript, parse_file
 from submissions.formats.content import MAX_BYTES
-from submissions.formats.servers import SERVERS
 from submissions.rank_file.benchmarks import MAX_DEPTH, Benchmarks, queries
 from submissions.rank_file.columns import Columns
-from submissions.rank_file.model import FASHIONIQ, SECTIONS, TRANSCRIPT, RankBundle, RankFile
+from submissions.rank_file.model import SECTIONS, TRANSCRIPT
 from submissions.rank_file.owners import held_by, known_list, owners_of_images, same_queries, sessions_of
 from submissions.validation import check_rankings, report_of
 
@@ -113,30 +109,9 @@ def read_any(
     file: FileLike, benchmark: BenchmarkLike, *, max_bytes: int = MAX_BYTES, name: str | None = None
 ) -> tuple[Benchmarks, Parsed]:
     """A file as far as it can be read, by whichever benchmark reads it; the arguments are `explain`'s."""
-
-    def reading(by: BenchmarkLike) -> tuple[Benchmarks, Parsed]:
-        benchmarks = Benchmarks(by)
-        benchmarks.infers = True
-        return benchmarks, parse_file(file, benchmarks, max_bytes=max_bytes, name=name)
-
-    benchmarks, parsed = reading(benchmark)
-    if any(unchecked is not None for unchecked, _ in parsed.files):
-        return benchmarks, parsed
-    if benchmarks.suite is not None:  # One rank file where a bundle was asked for.
-        parsed.files += reading(None)[1].files
-    elif (
-        benchmark is None
-        and any(each.code == "wrong-benchmark" for each in parsed.findings.listed())
-        and not isinstance(file, RankFile | RankBundle)
-        and is_json_list(file)
-    ):
-        # FashionIQ's items have no ids: the benchmark whose items they are reads them.
-        for each in map(benchmarks.spec, benchmark_ids()):
-            if each.card.name in SERVERS[FASHIONIQ].datasets and is_here(each):
-                other, again = reading(each.id)
-                if any(unchecked and unchecked.format == FASHIONIQ for unchecked, _ in again.files):
-                    return other, again
-    return benchmarks, parsed
+    benchmarks = Benchmarks(benchmark)
+    benchmarks.infers = True
+    return benchmarks, parse_file(file, benchmarks, max_bytes=max_bytes, name=name)
 
 
 def _of_transcript(file: Source, benchmark: BenchmarkLike, max_bytes: int, name: str | None) -> Explanation:
@@ -219,7 +194,7 @@ def _rankings(places: Places, spec: BenchmarkSpec, *, unknown: int) -> Rankings:
         "longest": lengths.max(initial=0),
         "short": np.count_nonzero(lengths < places.asked.depth.required),
         "doubled": np.count_nonzero(places.ranks(places.again) != UNLISTED),
-        "references": np.count_nonzero(places.references >= -1),
+        "references": np.count_nonzero(places.referring),
         "reference_held": np.count_nonzero(references != UNLISTED),
         "reference_first": np.count_nonzero(references == 1),
         "outside_held": np.count_nonzero(outside != UNLISTED),

@@ -14,8 +14,7 @@ from submissions.rank_file.model import SECTIONS
 from submissions.scoring.score_report import shown_value
 
 if TYPE_CHECKING:
-    from submissions.explaining.near import NearRow
-    from submissions.explaining.readings import FileReading
+    from submissions.explaining.readings import FileReading, NearRow
     from submissions.rank_file.findings import ValidationReport
 
 _WIDTH = 100
@@ -100,46 +99,46 @@ class Explanation:
         report, parts = self.report, self.rankings
         if not parts:
             return report.text()
-        found = Counter[str]()
+        found, judged = Counter[str](), "valid" if report.ok else "refused"
         for each in report.findings:
             found[each.code] += each.count
-        said = [f"{code} {count:,}" for code, count in found.items()] or ["no finding"]
-        judged = f"{'valid' if report.ok else 'refused'}: {', '.join(said)}"
-        lines = [f"{printable(self.file)}: a {self.format} file, {judged}"]
+        said = ", ".join(f"{code} {count:,}" for code, count in found.items()) or "no finding"
+        lines = [f"{printable(self.file)}: a {self.format} file, {judged}: {said}"]
         lines += _labelled("answers", _answers(self))
         if len(parts) > _PARTS:
-            heads = ["", *(name.replace("_", " ") for name in _TOLD)]
             rows = [[_head(part), *(f"{part.counts[name]:,}" for name in _TOLD)] for part in parts]
-            table = aligned([heads, *rows], right=range(1, len(heads)))
-            lines += [f"  {line}" for line in table.splitlines()]
-        several = len({part.benchmark for part in parts}) > 1
+            lines += _table([["", *(name.replace("_", " ") for name in _TOLD)], *rows])
         for part in parts:
-            lines += [_head(part)] if several else []
+            lines += [_head(part)] if len({one.benchmark for one in parts}) > 1 else []
             lines += _facts(part) if len(parts) <= _PARTS else []
             if part.withheld:
                 lines += _labelled("numbers", f"none: the ground truth of {part.benchmark} is not public")
             lines += _numbers(part.readings)
         if self.readings:
             lines += ["", f"{self.benchmark}, mean over the members", *_numbers(self.readings)]
-        if any(reading.at_least for part in parts for reading in part.readings):
+        readings = [reading for part in parts for reading in part.readings]
+        if any(reading.at_least for reading in readings):
             lines += ["  >= the least that it can be: lists of the file end before it"]
-        if any(part.readings for part in parts):
+        if readings:
             lines += ["", "Published rows that come near" if self.near else "No published row comes near."]
         for row in self.near:
             values = ", ".join(f"{metric} {text}" for metric, text in row.values.items())
-            near = (
-                f"  {row.method}, {row.benchmark}: {values}; {row.difference:.2f} points from: {row.reading}"
-            )
-            lines += textwrap.wrap(near, _WIDTH, subsequent_indent="    ")
-            claimed = f"    {row.source}. {row.protocol}"
-            lines += textwrap.wrap(claimed, _WIDTH, subsequent_indent="    ", max_lines=2, placeholder=" ...")
+            near = f"{row.method}, {row.benchmark}: {values}; {row.difference:.2f} points from: {row.reading}"
+            lines += _wrapped("  " + near, 4)
+            lines += _wrapped(f"    {row.source}. {row.protocol}", 4, max_lines=2, placeholder=" ...")
         return "\n".join(lines)
 
 
+def _wrapped(text: str, indent: int, **options: Any) -> list[str]:
+    return textwrap.wrap(text, _WIDTH, subsequent_indent=" " * indent, break_on_hyphens=False, **options)
+
+
 def _labelled(label: str, text: str) -> list[str]:
-    return textwrap.wrap(
-        f"{f'  {label}':{_LABEL}}{text}", _WIDTH, subsequent_indent=" " * _LABEL, break_on_hyphens=False
-    )
+    return _wrapped(f"{f'  {label}':{_LABEL}}{text}", _LABEL)
+
+
+def _table(rows: Sequence[Sequence[str]]) -> list[str]:
+    return [f"  {line}" for line in aligned(rows, right=range(1, len(rows[0]))).splitlines()]
 
 
 def _head(part: Rankings) -> str:
@@ -193,10 +192,9 @@ def _numbers(readings: Sequence[FileReading]) -> list[str]:
     names.sort(key=lambda name: name.count("@"))
     room = _WIDTH - 4 - max((len(reading.label) for reading in readings), default=0)
     names = [name for place, name in enumerate(names) if sum(map(len, names[: place + 1])) + 2 * place < room]
-    rows = [["in per cent", *names]]
-    for reading in readings:
-        cells = [shown_value(name, reading.values.get(name)).strip() for name in names]
-        marks = [">=" if name in reading.at_least else "" for name in names]
-        rows.append([reading.label, *(mark + cell for mark, cell in zip(marks, cells, strict=True))])
-    table = aligned(rows, right=range(1, len(names) + 1)) if readings else ""
-    return [f"  {line}" for line in table.splitlines()]
+
+    def shown(reading: FileReading, name: str) -> str:
+        return ">=" * (name in reading.at_least) + shown_value(name, reading.values.get(name)).strip()
+
+    rows = [[reading.label, *(shown(reading, name) for name in names)] for reading in readings]
+    return _table([["in per cent", *names], *rows]) if readings else []

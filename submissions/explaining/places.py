@@ -34,7 +34,7 @@ class Places:
         owners: the ranking of each place.
         counts: rankings that each query or session wants.
         rankings: the ranking of each query or turn, as `Benchmark.references` has them; -1 for none.
-        references: by ranking the code of its reference: -1 where no ranking holds it, -2 where it has none.
+        referring: marks rankings whose query or turn has a reference, shape (n_rankings,).
         reference: marks where the reference of the place's own query or turn stands.
         strange: marks images that the query does not rank.
         outside: these without the reference, where each query has a list of its own.
@@ -46,15 +46,14 @@ class Places:
         self.benchmark, self.asked = benchmark, asked
         self.columns = columns = columns.picked([name for name in benchmark.query_ids if name in columns])
         self.owners = np.repeat(np.arange(len(columns.lengths)), columns.lengths)
-        counts = benchmark.column("num_turns") if benchmark.multi_turn else [1] * len(benchmark)
-        self.counts = np.array(counts, dtype=np.int64)
-        self.rankings = self._rankings()
-        self.references = np.full(len(columns.lengths), -2, dtype=np.int64)
-        there = (numbers(benchmark.references.is_valid().cast("uint8")) > 0) & (self.rankings >= 0)
-        self.references[self.rankings[there]] = columns.codes_of(benchmark.references)[there]
-        self.reference: BoolArray = columns.codes == self.references[self.owners]
-        strange = strange_places(columns, asked, image_family(benchmark.spec))
-        self.strange: BoolArray = np.zeros_like(self.reference) if strange is None else strange
+        self.counts = np.array(list(asked.references.turns.values()))
+        at, wanted = asked.references.places(columns), asked.references.array
+        self.rankings = np.full(self.counts.sum(), -1)
+        self.rankings[at[at >= 0]] = np.flatnonzero(at >= 0)
+        self.referring = np.append(numbers(wanted.is_valid().cast("uint8")) > 0, False)[at]
+        references = np.append(columns.codes_of(wanted), np.int32(-1))[at]
+        self.reference: BoolArray = columns.codes == references[self.owners]
+        self.strange: BoolArray = strange_places(columns, asked, image_family(benchmark.spec))
         # A list of the query's own may lack the reference because it is not to be ranked.
         self.outside = self.strange if asked.own is None else self.strange & ~self.reference
         self.again: BoolArray = np.ones_like(self.reference)
@@ -74,12 +73,3 @@ class Places:
         return Columns(
             columns.names, columns.codes[~marks], offsets, columns.images, turns, columns.unreadable
         )
-
-    def _rankings(self) -> IntArray:
-        turns, counts = self.columns.turns, self.counts
-        places = [self.columns.position.get(name, -1) for name in self.benchmark.query_ids]
-        owners = np.repeat(np.array(places, dtype=np.int64), counts)
-        turn = np.arange(len(owners)) - np.repeat(np.cumsum(counts) - counts, counts)
-        first = np.append(np.cumsum(turns) - turns, 0)[owners]
-        found: IntArray = np.where(turn < np.append(turns, 0)[owners], first + turn, -1)
-        return found

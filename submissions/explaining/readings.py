@@ -1,4 +1,5 @@
-"""The numbers of a file under each reading that it allows: what they would be, had it been made otherwise.
+"""The numbers of a file under each reading that it allows: what they would be, had it been made otherwise;
+and published rows that come near to them.
 
 A reading takes places out of the lists: references, images outside a known list, images that stood before. It
 adds none, so that lists get shorter. A number is exact where every list still holds as many images as it
@@ -7,14 +8,15 @@ reads. Where some do not, and lists of the file did, a recall or mAP can only be
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cir_datasets.registry.schema import member_metric
+from cir_datasets.registry.published import published
 from cir_metrics.catalogue import parse_metric, reads_subset
 from cir_metrics.evaluation import evaluate_coded, parse_wanted
 from cir_metrics.sums import UNLISTED, exact_mean
@@ -25,12 +27,18 @@ from submissions.scoring import code_rankings
 from submissions.scoring.score_report import main_value
 
 if TYPE_CHECKING:
+    from cir_datasets.registry.published import Reported
     from cir_datasets.registry.suites import Suite
     from cir_metrics.sums import BoolArray
     from submissions.explaining.places import Places
 
 _BOUNDED = ("recall_at_k", "recall_subset", "map_at_k", "map_subset", "hits_at_k")
 """Metrics that a longer list never lowers."""
+WITHIN = 2.0
+"""Points that each number may be off."""
+_SHARED = 2
+"""Metrics that a row and a reading have in common at least: one alone is near by chance."""
+_ROWS = 3
 
 
 @dataclass(frozen=True)
@@ -72,6 +80,29 @@ class FileReading:
         return {**self.metrics, **self.at_least}
 
 
+@dataclass(frozen=True)
+class NearRow:
+    """A published row beside the reading that it comes nearest to.
+
+    Args:
+        method: as its source names it.
+        source: source, table and row.
+        protocol: what the source claims of split and gallery.
+        benchmark: the benchmark or suite that its numbers stand for.
+        reading: the reading's label.
+        difference: mean over the metrics that both have, in points.
+        values: by metric the number as it is printed.
+    """
+
+    method: str
+    source: str
+    protocol: str
+    benchmark: str
+    reading: str
+    difference: float
+    values: dict[str, str]
+
+
 def readings(places: Places) -> Iterator[FileReading]:
     """The numbers under each reading; none where the ground truth is withheld, or nothing is answered."""
     spec, second = places.benchmark.spec, places.asked.section == SECTIONS[1]
@@ -102,15 +133,11 @@ def of_suite(suite: Suite, members: Sequence[Sequence[FileReading]]) -> Iterator
     own = [[replace(each, gallery=each.gallery and "their own lists") for each in one] for one in members]
     for runs in product(*own):
         if len({run.label for run in runs}) == 1:
-            values = suite.reduce([run.values for run in runs], [run.queries for run in runs])
-            exact = set[str].intersection(*(set(run.metrics) for run in runs))
-            yield replace(
-                runs[0],
-                queries=sum(run.queries for run in runs),
-                depth=min(run.depth for run in runs),
-                metrics={name: value for name, value in values.items() if member_metric(name) in exact},
-                at_least={name: value for name, value in values.items() if member_metric(name) not in exact},
-            )
+            counts, depth = [run.queries for run in runs], min(run.depth for run in runs)
+            exact = suite.reduce([run.metrics for run in runs], counts)
+            every = suite.reduce([run.values for run in runs], counts)
+            at_least = {name: value for name, value in every.items() if name not in exact}
+            yield replace(runs[0], queries=sum(counts), depth=depth, metrics=exact, at_least=at_least)
 
 
 def _galleries(places: Places) -> Iterator[tuple[str, BoolArray, int]]:
@@ -164,3 +191,27 @@ def _reading(places: Places, names: list[str], marks: BoolArray, size: int, way:
     if value is not None and main not in {**exact, **at_least}:
         (at_least if main_value(main, exact) is None else exact)[main] = value
     return replace(way, queries=int(over.sum()), depth=depth, metrics=exact, at_least=at_least)
+
+
+def near_rows(numbers: Iterable[tuple[Sequence[FileReading], Sequence[str]]]) -> tuple[NearRow, ...]:
+    """The rows that come nearest, each once, the nearest first.
+
+    Args:
+        numbers: readings, and the benchmarks or suites that their numbers may stand for.
+    """
+    found: dict[str, NearRow] = {}
+    for readings, names in numbers:
+        for row, name, reading in product(published(), names, readings):
+            near = _near(row, name, reading)
+            if near is not None and (row.id not in found or near.difference < found[row.id].difference):
+                found[row.id] = near
+    return tuple(sorted(found.values(), key=lambda near: near.difference)[:_ROWS])
+
+
+def _near(row: Reported, name: str, reading: FileReading) -> NearRow | None:
+    printed = {metric: row.values[name, metric] for metric in reading.values if (name, metric) in row.values}
+    off = [abs(100 * reading.values[metric] - float(text)) for metric, text in printed.items()]
+    if len(off) < _SHARED or max(off) > WITHIN:
+        return None
+    difference = round(math.fsum(off) / len(off), 2)
+    return NearRow(row.label, row.where, row.table.protocol, name, reading.label, difference, printed)

@@ -22,18 +22,17 @@ from submissions.explaining.places import Places
 from submissions.rank_file.benchmarks import queries
 from submissions.rank_file.columns import Columns
 from submissions.rank_file.findings import RefusedError
-from submissions.rank_file.model import NATIVE, answer_of, runs_of, write_bytes
+from submissions.rank_file.model import NATIVE, RankFile, answer_of, runs_of, write_bytes
 from submissions.rank_file.owners import same_queries
 from submissions.scoring import computable
 from submissions.scoring.repaired import unexcused
 from submissions.transform.convert import convert
-from submissions.validation import report_of, validate
+from submissions.validation import check_rankings, report_of, validate
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
     from submissions.rank_file.benchmarks import BenchmarkLike
     from submissions.rank_file.findings import Finding
-    from submissions.rank_file.model import RankFile
 
 _KINDS = ("references", "outsiders", "doubles")
 _DOUBLE = "duplicate-image"
@@ -101,8 +100,7 @@ class Repaired:
 
     def to_dict(self) -> dict[str, Any]:
         """The same as JSON values."""
-        runs, findings = list(map(asdict, self.runs)), [each.to_dict() for each in self.findings]
-        return {"file": self.file, "path": str(self.path), "runs": runs, "findings": findings}
+        return {**asdict(self), "path": str(self.path)}
 
 
 def repair(
@@ -145,37 +143,32 @@ def repair(
     if Path(path).resolve() == Path(out).resolve():
         raise CallError(f"{path} would be replaced. Fix: name another file with --out.")
     benchmarks, parsed = read_any(path, benchmark)
-    read = report_of(parsed)
+    read, runs, told = report_of(parsed), list[RankFile](), list[RepairedRun]()
     if read.rank_file is None or any(finding.code != _DOUBLE for finding in read.errors):
         said = "is no rank file that can be read, so that nothing of it can be repaired."
         raise RefusedError(f"{read.file} {said}", read)
-    runs, told = [], []
-    for whole, (_, findings) in zip(runs_of(read.rank_file), parsed.files, strict=True):
-        loaded = benchmarks.load(whole.benchmark)
-        known = {*loaded.query_ids, *loaded.left_out}
-        if any(not known.issuperset(answers) for answers in whole.sections().values()):
-            refused = validate(path, benchmarks, part=True)
-            raise RefusedError(f"{read.file} answers queries that {loaded.id} does not have.", refused)
+    for (unchecked, findings), whole in zip(parsed.files, runs_of(read.rank_file), strict=True):
         # The reader of TREC runs leaves doubles out itself.
         doubles = sum(each.count for each in findings.listed() if each.code == _DOUBLE)
-        run, taken, changed = _cleaned(whole, loaded, doubles)
-        withheld = loaded.ground_truth_withheld
-        kept, lost = ([], loaded.spec.metrics) if withheld else computable(run, loaded)
-        if not run.rankings and run.subset_rankings:
+        loaded = benchmarks.load(whole.benchmark)
+        if unchecked is not None:
+            check_rankings(unchecked, benchmarks, findings, {}, part=True)
+        held = [each for each in whole.sections().values() if len(each)]
+        unknown = any(finding.code == "unknown-query" for finding in findings.listed())
+        if unknown or not held:
+            why = f"answers queries that {loaded.id} does not have" if unknown else "holds no rankings"
+            raise RefusedError(f"{read.file} {why}.", report_of(parsed))
+        if not whole.rankings:
             raise ConversionError(
                 f"{path} ranks subsets alone, which no format holds that can say what was repaired. "
-                f"Fix: join it with its file for recall:  cir convert RECALL {path} --benchmark "
-                f"{run.benchmark} --to native --out FILE  , and repair that."
+                f"Fix: join it with its file for recall:  cir convert RECALL {path} --benchmark {loaded.id} "
+                "--to native --out FILE  , and repair that."
             )
-        answers = [each for each in run.sections().values() if isinstance(each, Columns) and len(each)]
-        if not answers:
-            refused = validate(path, benchmarks, part=True)
-            raise RefusedError(f"{read.file} holds no rankings.", refused)
-        depth, lists = int(answers[0].lengths.min()), sum(len(each.lengths) for each in answers)
-        runs.append(run)
         named = benchmark is not None or whole.format == NATIVE
         also = () if named else tuple(same_queries(loaded.spec)[1:])
-        told.append(RepairedRun(run.benchmark, taken, changed, lists, depth, tuple(kept), lost, also))
+        run, one = _cleaned(whole, loaded, doubles)
+        runs.append(run)
+        told.append(replace(one, also=also))
     answer = answer_of(runs[0].benchmark if parsed.suite is None else parsed.suite.id, runs)
     packed = str(out).lower().endswith(".gz")
     made = convert([answer.to_json()], to, benchmark=benchmark, name=name, compress=packed)
@@ -185,25 +178,29 @@ def repair(
     return Repaired(read.file, written, tuple(told), unexcused(validate(written, benchmarks)))
 
 
-def _cleaned(run: RankFile, benchmark: Benchmark, doubles: int) -> tuple[RankFile, dict[str, int], int]:
-    """A rank file without what may not stand in its lists, what was taken out, and of how many lists."""
-    method, changed, kept = run.method, 0, dict[str, Columns]()
+def _cleaned(run: RankFile, benchmark: Benchmark, doubles: int) -> tuple[RankFile, RepairedRun]:
+    """A rank file without what may not stand in its lists, and what is to be told of that."""
+    method, changed, kept = run.method, 0, dict[str, Any]()
     taken = Counter({**dict.fromkeys(_KINDS, 0), "doubles": doubles})
     for asked in queries(benchmark, method.reference).asked:
         answers = getattr(run, asked.section)
-        if not isinstance(answers, Columns):
-            continue
-        places = Places(answers, benchmark, asked)
-        reference = places.reference & asked.removes
-        outsider = ~reference & places.strange
-        gone = reference | outsider | places.again
-        kinds = zip(_KINDS, (reference, outsider, gone & ~reference & ~outsider), strict=True)
-        taken.update({kind: int(marks.sum()) for kind, marks in kinds})
-        changed += len(np.unique(places.owners[gone]))
-        kept[asked.section] = places.without(gone)
+        if isinstance(answers, Columns):
+            places = Places(answers, benchmark, asked)
+            reference = places.reference & asked.removes
+            outsider = ~reference & places.strange
+            gone = reference | outsider | places.again
+            kinds = zip(_KINDS, (reference, outsider, gone & ~reference & ~outsider), strict=True)
+            taken.update({kind: int(marks.sum()) for kind, marks in kinds})
+            changed += len(np.unique(places.owners[gone]))
+            kept[asked.section] = places.without(gone)
     total = Counter(method.repaired or {}) + taken
     said: dict[str, Any] = {"repaired": {kind: total[kind] for kind in _KINDS if total[kind]} or None}
     # What was declared kept is no longer there.
     said |= {"reference": "removed"} if taken["references"] and method.reference == "kept" else {}
-    sections: dict[str, Any] = {"method": method.model_copy(update=said), **kept}
-    return replace(run, **sections), dict(taken), changed
+    run = replace(run, method=method.model_copy(update=said), **kept)
+    possible, lost = computable(run, benchmark)
+    if benchmark.ground_truth_withheld:
+        possible, lost = [], benchmark.spec.metrics
+    lengths = [each.lengths for each in kept.values()]
+    depth, lists = int(lengths[0].min()), sum(map(len, lengths))
+    return run, RepairedRun(run.benchmark, dict(taken), changed, lists, depth, tuple(possible), lost)

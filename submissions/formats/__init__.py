@@ -208,11 +208,13 @@ def _take(kind: str, value: Any, context: ReaderContext, parsed: Parsed) -> None
         for run, own in runs:
             parsed.files.append((None if run is None else _parse("", run, own), own.findings))
         bundles.check_one_method(parsed.files, findings)
-    elif suite is not None:
+        return
+    if suite is not None:
         from submissions.formats import bundles
 
         bundles.refuse_single(value, suite.id, findings)
-    else:
+        context = replace(context, expected=None)
+    if suite is None or context.benchmarks.infers:
         unchecked = _parse(kind, value, context)
         parsed.files.append((unchecked, findings))
         if unchecked is not None:
@@ -247,14 +249,6 @@ def is_transcript(file: Source) -> bool:
     except OSError:
         return False
     return means_transcript(inside(head), footer)
-
-
-def is_json_list(file: Source) -> bool:
-    """Whether a file holds a JSON list, by its beginning."""
-    try:
-        return inside(_ends(file)[0]).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
-    except OSError:
-        return False
 
 
 def are_transcripts(files: Sequence[str]) -> bool:

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import orjson
 
-from cir_datasets.rows import id_array
 from submissions.formats import odd_files, trec
 from submissions.formats.content import Budget, is_whole, kind_of
+from submissions.formats.native import check_images
 from submissions.rank_file.benchmarks import Spelling, image_family
-from submissions.rank_file.columns import Columns
+from submissions.rank_file.columns import Columns, Gathering
 from submissions.rank_file.findings import Findings, json_type, shown
 from submissions.rank_file.model import JSON_RUN
 
@@ -56,7 +56,7 @@ def parse(content: bytes, context: ReaderContext) -> UncheckedFile | None:
     if run is None:
         return None
     form = AskedForm(JSON_RUN, "a JSON run", (), "cirr/val")
-    spec = asked_benchmark(context, form, ids=run.qids)
+    spec = asked_benchmark(context, form, ids=run.images.names)
     if spec is None:
         return None
     spelling = Spelling(image_family(spec), context.benchmarks.gallery(spec) or ())
@@ -89,38 +89,27 @@ def dump(rank_file: RankFile) -> bytes:
 
 
 class _ScoredRun:
-    """Scored images by qid in the making: of what was taken only numbers and distinct ids are kept."""
+    """Scored images by qid in the making."""
 
-    def __init__(self, method: str, budget: Budget) -> None:
-        self.method, self.budget = method, budget
-        self.qids: list[str] = []
-        self.images: dict[str, int] = {}
-        self._lengths, self._codes, self._scores = array("q"), array("i"), array("d")
-        self._bytes = 0
+    def __init__(self, budget: Budget, method: str = "") -> None:
+        self.budget, self.method = budget, method
+        self.images, self.scores = Gathering(by_turn=False), array("d")
 
     def take(self, qid: str, scores: Mapping[str, float]) -> None:
-        images = self.images
         self.budget.check("ids", len(scores))
-        fresh = [image for image in scores if image not in images]
-        self._bytes += sum(map(len, fresh))
-        self.budget.check("ids", len(images) + len(fresh))
-        self.budget.check("id_bytes", self._bytes)
-        images.update(zip(fresh, range(len(images), len(images) + len(fresh)), strict=True))
-        self.qids.append(qid)
-        self._lengths.append(len(scores))
-        self._codes.extend(map(images.__getitem__, scores))
-        self._scores.extend(scores.values())
+        self.images.take([qid], [list(scores)])
+        self.scores.extend(scores.values())
 
     def columns(self, spelling: Spelling) -> Columns:
         """By qid its images, the best first."""
-        lengths, scores = np.array(self._lengths), np.frombuffer(self._scores)
-        codes, offsets = np.frombuffer(self._codes, dtype=np.int32), np.concatenate([[0], np.cumsum(lengths)])
-        columns = Columns(self.qids, codes, offsets, id_array(list(self.images)))
-        if changed := spelling.changes(list(self.images)):
-            columns = columns.respelled([changed.get(image, image) for image in self.images])
-        owners = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
-        best = trec.best_first(scores, owners, columns.codes, self.qids, columns.image_ids)
-        return Columns(self.qids, columns.codes[best], offsets, columns.images)
+        columns = self.images.columns()
+        check_images(columns, self.budget)
+        if changed := spelling.changes(columns.image_ids):
+            columns = columns.respelled([changed.get(image, image) for image in columns.image_ids])
+        owners = np.repeat(np.arange(len(columns), dtype=np.int32), columns.lengths)
+        scores, names = np.frombuffer(self.scores), columns.names
+        best = trec.best_first(scores, owners, columns.codes, names, columns.image_ids)
+        return Columns(names, columns.codes[best], columns.offsets, columns.images)
 
 
 def _plain(content: bytes, budget: Budget) -> _ScoredRun | None:
@@ -131,15 +120,15 @@ def _plain(content: bytes, budget: Budget) -> _ScoredRun | None:
     if b"\\" in content or not content.isascii():
         return None
     scored = Decoder(dict[str, float])
-    run, strings = _ScoredRun("", budget), 0
+    run, strings = _ScoredRun(budget), 0
     try:
         for qid, raw in Decoder(dict[str, Raw]).decode(content).items():
             scores = scored.decode(raw)
             run.take(qid, scores)
             strings += 1 + len(scores)
-    except (MsgspecError, RecursionError):
+    except (MsgspecError, RecursionError, ValueError):
         return None  # Something is odd: what, is said by those who look closer.
-    return run if is_whole(content, strings) and "" not in run.images else None
+    return run if is_whole(content, strings) else None
 
 
 def _careful(content: bytes, findings: Findings, budget: Budget) -> _ScoredRun | None:
@@ -156,7 +145,7 @@ def _careful(content: bytes, findings: Findings, budget: Budget) -> _ScoredRun |
             findings.add("wrong-format", what, fix=_ONE_RUN)
             return None
         document, method = runs[0], str(meta.get("model_name") or "") if isinstance(meta, dict) else ""
-    run = _ScoredRun(method, budget)
+    run = _ScoredRun(budget, method)
     for qid, scores in document.items():
         if not isinstance(scores, Mapping):
             budget.spend("broken")

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from cir_datasets.prepared import is_here
-from cir_metrics.errors import CirError
+from cir_datasets.registry import benchmark_ids
 from submissions.errors import ConversionError
 from submissions.formats.native import ReaderContext, UncheckedFile, nameless_method, read_rankings
 from submissions.rank_file.benchmarks import Benchmarks
@@ -337,8 +337,6 @@ def _benchmark_of(document: Mapping[str, Any], benchmarks: Benchmarks, findings:
 
     Only benchmarks whose data is on this machine are looked at: nothing is downloaded for a guess.
     """
-    from cir_datasets.registry import benchmark_ids
-
     sessions = {key.rpartition(TURN)[0] if _is_turn(key) else key for key in document}
     counts = {len(document), len(sessions)}
     fit, unread = [], []
@@ -348,10 +346,10 @@ def _benchmark_of(document: Mapping[str, Any], benchmarks: Benchmarks, findings:
         if known is not None and known not in counts:
             continue
         wanted = sessions if spec.kind == "multi_turn" else set(document)
-        ids = _query_ids(name, benchmarks) if is_here(spec) else None
-        if ids == wanted:
+        loaded = benchmarks.available(spec) if is_here(spec) else None
+        if loaded is not None and set(loaded.query_ids) == wanted:
             fit.append(name)
-        elif ids is None and known is not None:
+        elif loaded is None and known is not None:
             unread.append(name)
     # Of one dataset several benchmarks may have the same queries; and numbers are anybody's ids.
     datasets = {name.partition("/")[0] for name in fit}
@@ -372,14 +370,6 @@ def _benchmark_of(document: Mapping[str, Any], benchmarks: Benchmarks, findings:
     return None
 
 
-def _query_ids(name: str, benchmarks: Benchmarks) -> set[str] | None:
-    """A benchmark's query or session ids; None where its data is broken, which says nothing of the file."""
-    try:
-        return set(benchmarks.load(name).query_ids)
-    except CirError:
-        return None
-
-
 def whole_benchmark(benchmark_id: str, benchmarks: Benchmarks) -> Benchmark:
     """The benchmark in whose order FashionIQ's items are: an overlay's base, which leaves no query out."""
     spec = benchmarks.spec(benchmark_id)
@@ -394,7 +384,13 @@ def _is_item(value: Any) -> bool:
 
 def _parse_fashioniq(document: list[Any], context: ReaderContext) -> UncheckedFile | None:
     """Read the starter kit's file: each item must be the query at its place; no message names a target."""
-    findings = context.findings
+    findings, benchmarks = context.findings, context.benchmarks
+    if context.expected is None and benchmarks.infers:
+        # Its items have no ids: the benchmark is meant whose items they are.
+        trials = {name: replace(context, expected=name, findings=Findings("")) for name in benchmark_ids()}
+        here = (name for name in trials if name.startswith("fashioniq/") and is_here(benchmarks.spec(name)))
+        fit = next((name for name in here if _parse_fashioniq(document, trials[name])), None)
+        context = replace(context, expected=fit)
     spec = asked_benchmark(context, _FASHIONIQ)
     if spec is None:
         return None

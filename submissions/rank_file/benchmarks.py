@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from cir_datasets.registry import BenchmarkSpec
     from cir_datasets.registry.suites import Suite
     from cir_datasets.rows.benchmark import Benchmark
+    from submissions.rank_file.columns import Columns
     from submissions.rank_file.model import RankBundle, RankFile
 
     BenchmarkLike = str | Benchmark | Mapping[str, Benchmark] | None
@@ -100,7 +101,7 @@ class Benchmarks:
             answers: query ids, or answers by query id; anything else says nothing.
             datasets: names of the data sets that are looked at; empty: all.
         """
-        if not self.infers or self.suite is not None or not isinstance(answers, Collection):
+        if not self.infers or not isinstance(answers, Collection):
             return ""
         from submissions.rank_file.owners import owner_of
 
@@ -272,11 +273,19 @@ class References:
     def __init__(self, turns: Mapping[str, int], array: pa.Array) -> None:
         """See the class."""
         self.array = array
+        self.turns = turns
         self._starts = dict(zip(turns, accumulate(turns.values(), initial=0), strict=False))
 
     def starts(self, names: Iterable[str]) -> NDArray[np.int64]:
         """Where the references of queries or sessions start; -1 for one that is not asked."""
         return np.array([self._starts.get(name, -1) for name in names], dtype=np.int64)
+
+    def places(self, columns: Columns) -> NDArray[np.int64]:
+        """Where in `array` the reference of each ranking stands; -1 for a ranking that is not asked."""
+        owners = np.repeat(np.arange(len(columns)), columns.turns)
+        turns = np.arange(len(owners)) - (np.cumsum(columns.turns) - columns.turns)[owners]
+        wanted = np.array([self.turns.get(name, 0) for name in columns.names], dtype=np.int64)
+        return np.where(turns < wanted[owners], self.starts(columns.names)[owners] + turns, -1)
 
     def of(self, name: str, turn: int = 1) -> str | None:
         """The reference of a query, or of a session's turn, from 1."""
@@ -290,9 +299,9 @@ class AskedLists:
     Args:
         section: the part of a rank file that holds them, of `SECTIONS`.
         depth: their lengths.
+        references: the reference of each turn.
         gallery_ids: what may stand in them, or None where that is not available, or `own` says all of it.
         own: the images that each query ranks, where these differ from query to query; else None.
-        references: the reference of each turn, or None where it does not matter whether they hold it.
         removes: whether it may not stand in them; else a list of the query's own may leave it out.
         needed: whether the board needs them.
         whole: whether the query's own list is short, and may be ranked to its end without a finding.
@@ -302,9 +311,9 @@ class AskedLists:
 
     section: str
     depth: Depth
+    references: References
     gallery_ids: Sequence[str] | None = None
     own: OwnLists | None = None
-    references: References | None = None
     removes: bool = False
     needed: bool = True
     whole: bool = False
@@ -329,7 +338,7 @@ class AskedLists:
             return self.lengths[query][(turn or 1) - 1]
         if self.own is None:
             return self.depth.required
-        reference = None if self.references is None else self.references.of(query)
+        reference = self.references.of(query)
         left_out = (
             reference is not None and reference not in ranked and not self.own.lacking(query, [reference])
         )
@@ -368,14 +377,14 @@ def queries(benchmark: Benchmark, declared: str = "") -> Queries:
     counts = benchmark.column("num_turns") if benchmark.multi_turn else [1] * len(ids)
     num_turns = dict(zip(ids, counts, strict=True))
     own = benchmark.own_lists(first) if first.column else None
-    references = References(num_turns, benchmark.references) if removes or own or second else None
+    references = References(num_turns, benchmark.references)
     asked = [
         AskedLists(
             first_section,
             board_depth(benchmark, removes=removes),
+            references,
             benchmark.gallery,
             own=own,
-            references=references if removes or own else None,
             removes=removes,
         )
     ]
@@ -384,8 +393,8 @@ def queries(benchmark: Benchmark, declared: str = "") -> Queries:
             AskedLists(
                 second_section,
                 Depth(SUBSET_DEPTH, SUBSET_DEPTH),
+                references,
                 own=benchmark.own_lists(second),
-                references=references,
                 removes=True,
                 needed=second.on_board,
                 whole=True,

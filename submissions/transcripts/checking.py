@@ -219,8 +219,8 @@ class _Checks:
         asked = AskedLists(
             "rankings",
             Depth(DEPTH, DEPTH),
+            References(num_turns, id_array(references)),
             self._benchmark.gallery,
-            references=References(num_turns, id_array(references)),
             removes=True,
             readers="; a transcript keeps",
             lengths={session: list(map(self._length, rounds)) for session, rounds in sessions.items()},

@@ -228,7 +228,7 @@ def suspects(columns: Columns, asked: AskedLists, queries: Queries, family: str)
         _odd_lengths(columns, asked)
         | _with_duplicates(columns)
         | _with_strangers(columns, asked, family)
-        | _with_references(columns, asked, owners, wanted)
+        | _with_references(columns, asked)
     )
     suspect[owners[wrong]] = True
     places = np.flatnonzero(suspect & (wanted > 0)).tolist()
@@ -275,15 +275,13 @@ def _blocks(columns: Columns) -> Iterator[NDArray[np.int64]]:
 def _with_strangers(columns: Columns, asked: AskedLists, family: str) -> NDArray[np.bool_]:
     """Rankings with an image from outside the gallery, or that their query does not rank."""
     strange = strange_places(columns, asked, family)
-    if strange is None:
-        return np.zeros(len(columns.lengths), dtype=np.bool_)
     before = np.concatenate([[0], np.cumsum(strange)])
     found: NDArray[np.bool_] = before[columns.offsets[1:]] > before[columns.offsets[:-1]]
     return found
 
 
-def strange_places(columns: Columns, asked: AskedLists, family: str) -> NDArray[np.bool_] | None:
-    """Which places hold an image from outside the gallery, or that the query does not rank; None: none does.
+def strange_places(columns: Columns, asked: AskedLists, family: str) -> NDArray[np.bool_]:
+    """Which places hold an image from outside the gallery, or that the query does not rank.
 
     Args:
         columns: the answers.
@@ -300,8 +298,6 @@ def strange_places(columns: Columns, asked: AskedLists, family: str) -> NDArray[
         outside = np.array(odd, dtype=np.bool_)
     else:
         outside = np.zeros(len(columns.images), dtype=np.bool_)
-    if asked.own is None and not outside.any():
-        return None
     strange: NDArray[np.bool_] = outside[columns.codes]
     if asked.own is not None:
         asking = np.repeat(asked.own.places(columns.names), columns.lengths)
@@ -309,18 +305,13 @@ def strange_places(columns: Columns, asked: AskedLists, family: str) -> NDArray[
     return strange
 
 
-def _with_references(
-    columns: Columns, asked: AskedLists, owners: NDArray[np.int64], wanted: NDArray[np.int64]
-) -> NDArray[np.bool_]:
+def _with_references(columns: Columns, asked: AskedLists) -> NDArray[np.bool_]:
     """Rankings that hold the reference of their turn, where it is to be removed."""
-    if asked.references is None or not asked.removes:
-        return np.zeros(len(owners), dtype=np.bool_)
-    starts = asked.references.starts(columns.names)
-    turns = np.arange(len(owners)) - (np.cumsum(columns.turns) - columns.turns)[owners]
-    places = np.where(turns < wanted[owners], starts[owners] + turns, -1)
+    if not asked.removes:
+        return np.zeros(len(columns.lengths), dtype=np.bool_)
     # An id is never empty, so that the empty text is found nowhere.
     codes = np.append(columns.codes_of(asked.references.array), np.int32(-1))
-    return columns.holding(codes[places])
+    return columns.holding(codes[asked.references.places(columns)])
 
 
 def note_ranked_gallery(

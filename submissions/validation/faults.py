@@ -189,7 +189,7 @@ class _Faults:
             strange = {image for image in present if not well_formed(self.family, image)}
             why = "is not a COCO id (12 digits)."
             self._images("unknown-image", query, turn, ids, strange, lambda _: why, cause="form")
-        reference = asked.references.of(query, turn or 1) if asked.references and asked.removes else None
+        reference = asked.references.of(query, turn or 1) if asked.removes else None
         if reference is not None and reference in present:
             place = ids.index(reference) + 1
             self._reference(query, turn, reference, place)
