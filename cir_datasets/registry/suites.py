@@ -87,6 +87,17 @@ class Suite(BaseModel):
         meant = exact or begun
         return meant[0] if len(meant) == 1 else None
 
+    def short_name(self, member: str) -> str:
+        """The shortest name that means a member: the beginning of its configuration, or all of it.
+
+        Example:
+            >>> suite("fashioniq/val").short_name("fashioniq/dress_val")
+            'dress'
+        """
+        words = member.partition("/")[2].split("_")
+        begun = ("_".join(words[:count]) for count in range(1, len(words)))
+        return next((name for name in begun if self.member(name) == member), "_".join(words))
+
     def fit(self, answered: Sequence[object]) -> list[Misfit]:
         """What keeps rank files from making up the suite; nothing where there is one for each member.
 

@@ -12,7 +12,7 @@ import cir_datasets
 from cir_datasets.registry.suites import find_suite
 from cir_datasets.rows.benchmark import second_on_board
 from cir_metrics.catalogue import METRICS
-from submissions.errors import MethodError
+from submissions.errors import MethodError, WithheldError
 from submissions.evaluator.member import MemberRanker, Similarity
 from submissions.evaluator.processes import of_each
 from submissions.evaluator.ranking import BLOCK
@@ -24,7 +24,6 @@ from submissions.running.own_ids import Names, by_member
 from submissions.scoring import score_checked
 from submissions.scoring.further_metrics import metric_names, parse_further
 from submissions.scoring.score_report import ScoreReport, is_rank
-from submissions.scoring.withheld import withheld_error
 
 if TYPE_CHECKING:
     import os
@@ -109,6 +108,8 @@ class Evaluator:
             raise MethodError(f"over_vectors={over_vectors!r}. Fix: pass 'max' or 'mean'.")
         if block_size is not None and (not isinstance(block_size, int) or block_size < 1):
             raise MethodError(f"block_size={block_size!r}. Fix: pass a whole number from 1, or leave it out.")
+        if metrics is not None and not metrics:
+            raise MethodError(f"metrics={metrics!r}. Fix: name some, or leave it out for the benchmark's.")
         self._further = () if metrics is None else parse_further(metric_names(metrics))
         self._names = None if metrics is None else [entry.name for entry in self._further]
         ranks_second = metrics is None or any(METRICS[entry.module].reads_subset for entry in self._further)
@@ -119,7 +120,7 @@ class Evaluator:
             loaded = _loaded(name, data_dir)
             self._members[loaded.id] = MemberRanker(
                 loaded,
-                Names(options=_ARGUMENTS, member=_short(self._suite, loaded.id) if self._suite else ""),
+                Names(options=_ARGUMENTS, member=self._suite.short_name(loaded.id) if self._suite else ""),
                 similarity=similarity,
                 over_vectors=over_vectors,
                 partial=partial,
@@ -175,7 +176,8 @@ class Evaluator:
             "subset_ids": subset_ids,
         }
         given = {argument: value for argument, value in given.items() if value is not None}
-        if self._suite is not None and member is None:
+        by_name = [isinstance(value, Mapping) for value in given.values()]
+        if self._suite is not None and member is None and all(by_name):
             parts = {name: by_member(self._suite, name, value, Names()) for name, value in given.items()}
             for name, ranker in self._members.items():
                 self._take(ranker, {argument: part[name] for argument, part in parts.items()})
@@ -359,6 +361,7 @@ class Evaluator:
         if len(kinds) != 1:
             fix = "leave the others out" if kinds else "give one of them"
             raise MethodError(f"update takes {', or '.join(_KINDS.values())}. Fix: {fix}.")
+        ranker.check_ids(given.get("query_ids"), given.get("image_ids"))
         if "scores" in given:
             ranker.add_scores(given["scores"], given.get("query_ids"), given.get("image_ids"))
         for argument, rows in ranker.held.items():
@@ -372,16 +375,19 @@ class Evaluator:
             return self._members[self.id]
         found = self._suite.member(name)
         if found is None:
-            short = ", ".join(_short(self._suite, each) for each in self._members)
-            raise MethodError(f"member={name!r}: {self.id} is a suite. Fix: name one of {short}.")
+            short = ", ".join(map(self._suite.short_name, self._members))
+            said = f"{self.id} is a suite" if name is None else f"member={name!r} is none of {self.id}"
+            raise MethodError(f"{said}. Fix: pass member=, one of {short}; or give each argument by member.")
         return self._members[found]
 
     def _parts(self) -> list[tuple[str, ScoreReport]]:
         """The last report by what stands before its metrics: of a suite itself and its members."""
         if self._report is None:
             return []
-        members = [(f"{self.id}/{_short(self._suite, run.benchmark)}", run) for run in self._report.runs]
-        return [(self.id, self._report), *members]
+        runs, whole = self._report.runs, [(self.id, self._report)]
+        if self._suite is None:
+            return whole
+        return [*whole, *((f"{self.id}/{self._suite.short_name(run.benchmark)}", run) for run in runs)]
 
     def _flat(self, report: ScoreReport) -> dict[str, float]:
         values: dict[str, float] = {}
@@ -431,17 +437,13 @@ def _described(method: str | Mapping[str, Any] | Method) -> Method:
         raise MethodError(f"method{place} is refused: {reason}. Fix: give a name, or of {fields}.") from error
 
 
-def _short(suite: Any, member: str) -> str:
-    """A member's configuration, as short as the suite takes it: `dress` of `dress_val`."""
-    words = member.partition("/")[2].split("_")
-    begun = ("_".join(words[:count]) for count in range(1, len(words)))
-    return next((each for each in begun if suite.member(each) == member), "_".join(words))
-
-
 def _loaded(benchmark: str | Benchmark, data_dir: str | Path | None) -> Benchmark:
     if isinstance(benchmark, str) and data_dir is not None:
         benchmark = cir_datasets.load(benchmark, data_dir=data_dir)
     loaded = loaded_benchmark(benchmark)
     if loaded.ground_truth_withheld:
-        raise withheld_error("FILE", loaded.spec)
+        raise WithheldError(
+            f"{loaded.id}: its ground truth is withheld by its publisher. Fix: evaluate a split whose ground "
+            "truth is public; rank_file_from_embeddings makes the file that the publisher's server scores."
+        )
     return loaded

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -50,8 +50,13 @@ class EpochRows:
         Raises:
             MethodError: rows of another kind or shape; not one id a row; ids in some batches only.
         """
-        called = self._names.of(self.argument)
+        called, ids_called = self._names.of(self.argument), self._names.of(self.ids_argument)
         if self.argument not in ("queries", "images"):
+            if isinstance(rows, Mapping | str):
+                raise MethodError(
+                    f"{called}: of type {type(rows).__name__}. Fix: give a list of image ids a query, and "
+                    f"{ids_called}."
+                )
             rows = list(rows)
         else:
             rows = checked(rows, called, (2, 3))
@@ -61,11 +66,10 @@ class EpochRows:
                     f"{called}: a batch of shape {tuple(rows.shape)} behind rows of shape {width}. "
                     "Fix: give all batches in one shape; reset() begins anew."
                 )
-        ids_called = self._names.of(self.ids_argument)
         if self._count and (ids is None) != (self._ids is None):
             raise MethodError(f"{ids_called}: given for some batches only. Fix: give ids with each.")
         if ids is not None:
-            named = given_ids(ids, ids_called, "row")
+            named = given_ids(ids, ids_called, "row", "an image" if self.argument == "images" else "a query")
             if len(named) != len(rows):
                 raise MethodError(f"{ids_called}: {len(named)} ids for {len(rows)} rows. Fix: name each row.")
             self._ids = self._ids or []

@@ -85,6 +85,8 @@ class MemberRanker:
         self._rows, self._turns = rows_and_turns(self.benchmark)
         self._keys = list(self._turns)
         self._depth = board_depth(self.benchmark).used
+        gallery = self.benchmark.gallery or ()
+        self._spelling, self._images = Spelling(image_family(self.benchmark.spec), gallery), set(gallery)
         self._places: TurnPlaces | None = None
         # The images that `_places` is of, as they were given, where none is missing.
         self._whole: list[str] = []
@@ -94,6 +96,15 @@ class MemberRanker:
         """Forget what was given."""
         arguments = ("queries", "images", "ranked_ids", "subset_ids")
         self.held = {argument: EpochRows(argument, self.names) for argument in arguments}
+
+    def check_ids(self, query_ids: Any, image_ids: Any) -> None:
+        """Refuse ids that the benchmark does not have, before an epoch was spent on their rows."""
+        if query_ids is not None:
+            self._check_known(given_ids(query_ids, self.names.of("query_ids"), "row", "a query"))
+        if image_ids is not None and self.benchmark.gallery is not None:
+            ids = self._spelling.all(given_ids(image_ids, self.names.of("image_ids"), "row"))
+            if not self._images.issuperset(ids):
+                own_gallery(ids, self.benchmark, self.names)
 
     def answer(self) -> RankedMember:
         """What was given since the last reset, ranked."""
@@ -119,7 +130,7 @@ class MemberRanker:
         if self._places is not None and written == self._whole:
             ids, missing = self._places.ids, []  # As in the epoch before.
         else:
-            ids = Spelling(image_family(self.benchmark.spec), self.benchmark.gallery or ()).all(written)
+            ids = self._spelling.all(written)
             missing = self._missing(ids, self.benchmark.gallery, "images")
             if not missing:
                 own_gallery(ids, self.benchmark, self.names)
@@ -256,7 +267,6 @@ class MemberRanker:
             keys = given_ids(query_ids, "query_ids", "row")
         if len(keys) != rows:
             raise MethodError(f"scores: {rows:,} rows for {len(keys):,} queries. Fix: name each row.")
-        self._check_known(keys)
         places = self._placed(ids, self.benchmark)
         first, second = ranked(iter([block]), places, as_numbers(keys, self._keys), self._depth)
         lists.add(_named(first.columns, ids), query_ids)
@@ -301,15 +311,11 @@ class MemberRanker:
         """What of the benchmark's was not given, in words.
 
         Raises:
-            MethodError: something was not given, and `partial` is False; an id is unknown.
+            MethodError: something was not given, and `partial` is False.
         """
         if known is None:
             return []
         held = set(ids)
-        if of != "images":
-            self._check_known(ids)
-        elif not held.issubset(known):
-            own_gallery(ids, self.benchmark, self.names)
         missing = [known_id for known_id in known if known_id not in held]
         if not missing:
             return []
@@ -317,7 +323,9 @@ class MemberRanker:
             f"{self.names.of(of)}: {len(missing):,} of {len(known):,} of {self.benchmark.id} are missing, "
             f"{', '.join(map(repr, missing[:SHOWN]))} first."
         )
-        if not self.partial or len(missing) == len(known):
+        if len(missing) == len(known):
+            raise MethodError(f"{self.names.of(of)}: none of {self.benchmark.id} was given. Fix: give some.")
+        if not self.partial:
             raise MethodError(
                 f"{sentence} Fix: give every row (drop_last=False, no limit on validation batches); "
                 "Evaluator(..., partial=True) computes what is there."

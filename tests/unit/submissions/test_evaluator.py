@@ -182,3 +182,5 @@ def test_a_suite_is_given_by_member(monkeypatch: pytest.MonkeyPatch) -> None:
     assert submissions.Evaluator("fashioniq/val")(queries=queries, images=images) == values
     with pytest.raises(MethodError, match="toptee"):
         evaluator.update(queries=QUERIES, member="shoes")
+    with refusal("pass member=, one of dress, shirt, toptee", MethodError):
+        evaluator.update(queries=QUERIES)

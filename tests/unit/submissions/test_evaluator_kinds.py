@@ -14,7 +14,7 @@ from says import refusal
 import cir_datasets
 import submissions
 from cir_datasets.rows.benchmark import SUBSET, AskedRanking
-from submissions.errors import MethodError
+from submissions.errors import MethodError, WithheldError
 
 DRAWN = np.random.default_rng(3)
 SCORES = DRAWN.integers(0, 9, (len(KEYS), len(IMAGES))).astype(np.float32)
@@ -219,6 +219,9 @@ def test_the_best_step_is_kept_and_written(tmp_path: Path, monkeypatch: pytest.M
         ({"queries": np.zeros((6, 3)), "images": np.ones((60, 3))}, "queries[0] is all zeros"),
         ({"ranked_ids": [IMAGES], "query_ids": KEYS[:1]}, "ranked_ids: 5 of 6"),
         ({"scores": SCORES, "member": "dress"}, "member='dress'"),
+        ({"ranked_ids": {KEYS[0]: IMAGES}}, "ranked_ids: of type dict"),
+        ({"queries": np.ones((1, 3)), "query_ids": ["x"]}, "query_ids[0] is 'x'"),
+        ({"images": np.ones((1, 3)), "image_ids": ["x"]}, "image_ids[0] is 'x'"),
         ({"query_ids": KEYS}, "update takes ... Fix: give one of them"),
         ({"queries": np.ones((6, 3), int), "images": np.ones((60, 3))}, "queries: type int64"),
     ],
@@ -239,6 +242,7 @@ def test_what_does_not_fit_is_refused(change: dict[str, Any], text: str) -> None
         ({"similarity": "dot"}, "products are too large"),
         ({"block_size": -1}, "block_size=-1"),
         ({"block_size": 1.5}, "block_size=1.5"),
+        ({"metrics": []}, "metrics=[]"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(option: dict[str, Any], text: str) -> None:
@@ -246,6 +250,12 @@ def test_options_that_do_not_fit_are_refused(option: dict[str, Any], text: str) 
         submissions.Evaluator(BENCHMARK, **option)(
             queries=np.full((6, 3), 1e30, np.float32), images=np.full((60, 3), 1e30, np.float32)
         )
+
+
+@pytest.mark.real_data
+def test_a_withheld_split_is_refused_before_the_loop() -> None:
+    with refusal("withheld ... rank_file_from_embeddings", WithheldError):
+        submissions.Evaluator("cirr/test1")
 
 
 def test_a_fix_names_what_works(tmp_path: Path) -> None:
