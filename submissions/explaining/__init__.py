@@ -71,30 +71,20 @@ def explain(
     if isinstance(file, str | os.PathLike | bytes) and is_transcript(file):
         return _of_transcript(file, benchmark, max_bytes, name)
     benchmarks, parsed = read_any(file, benchmark, max_bytes=max_bytes, name=name)
-    ids: dict[str, int] = {}
-    counted: list[Rankings] = []
+    ids, parts, form, whole = dict[str, int](), list[Rankings](), "", tuple[FileReading, ...]()
     for unchecked, findings in parsed.files:
         if unchecked is not None:
-            answering, held = _answering(unchecked, findings, benchmarks)
-            ids |= held
-            counted += _counted(answering, findings, benchmarks)
+            form = form or unchecked.kind or unchecked.format
+            answering = _answering(unchecked, findings, benchmarks, ids)
+            parts += _counted(answering, findings, benchmarks)
             parsed.benchmark = parsed.benchmark if parsed.suite else answering.spec.id
-    first = {part.benchmark: part.readings for part in counted if part.section == SECTIONS[0]}
-    whole: tuple[FileReading, ...] = ()
+    first = {part.benchmark: part.readings for part in parts if part.section == SECTIONS[0]}
     if parsed.suite is not None and list(first) == list(parsed.suite.benchmarks):
         whole = tuple(of_suite(parsed.suite, list(first.values())))
-    numbers = [(part.readings, _printed_for(benchmarks.spec(part.benchmark))) for part in counted]
-    return Explanation(
-        file=parsed.findings.file,
-        format=next((read.kind or read.format for read, _ in parsed.files if read is not None), ""),
-        benchmark=parsed.benchmark,
-        asked=benchmarks.expected or "",
-        ids=ids,
-        report=report_of(parsed),
-        rankings=tuple(counted),
-        readings=whole,
-        near=near_rows([*numbers, (whole, [parsed.benchmark or ""])]),
-    )
+    numbers = [(part.readings, _printed_for(benchmarks.spec(part.benchmark))) for part in parts]
+    near = near_rows([*numbers, (whole, [parsed.benchmark or ""])])
+    name, answered, asked = parsed.findings.file, parsed.benchmark, benchmarks.expected or ""
+    return Explanation(name, form, answered, asked, ids, report_of(parsed), tuple(parts), whole, near)
 
 
 def _printed_for(spec: BenchmarkSpec) -> list[str]:
@@ -116,7 +106,7 @@ def read_any(
 
 def _of_transcript(file: Source, benchmark: BenchmarkLike, max_bytes: int, name: str | None) -> Explanation:
     """A dialogue by the lists of its rounds, as sessions over the same gallery."""
-    from submissions.multiround.sessions import session_rows, sessions_spec
+    from submissions.multiround.sessions import lists_of, session_rows, sessions_spec
     from submissions.transcripts.checking import check_transcript
 
     checked = check_transcript(file, benchmark, max_bytes=max_bytes, name=name)
@@ -126,14 +116,13 @@ def _of_transcript(file: Source, benchmark: BenchmarkLike, max_bytes: int, name:
             spec = sessions_spec(played)
         except MethodError:  # Any form of sessions will do, over the images that were played with.
             spec = benchmark_spec(_ANY_SESSIONS)
-        rows, lists = session_rows(transcript, played, spec), dict[str, list[list[str]]]()
+        rows = session_rows(transcript, played, spec)
         for row, rounds in zip(rows, transcript.sessions().values(), strict=True):
-            lists[row["session_id"]] = [list(each.top) for each in rounds] if rounds[0].top else []
             for turn, each in zip(row["turns"], rounds, strict=True):
                 if each.silent:  # Its list repeats the one before.
                     turn["reference_image_id"] = None
         sessions = Benchmark.from_rows(spec, rows, played.gallery)
-        columns = Columns.of_lists(lists, by_turn=True)
+        columns = Columns.of_lists(lists_of(transcript), by_turn=True)
         part = _rankings(Places(columns, sessions, queries(sessions).asked[0]), played.spec, unknown=0)
         own = tuple(replace(each, gallery=each.gallery and played.id) for each in part.readings)
         parts = [replace(part, protocol=played.reference_use, readings=own)]
@@ -143,12 +132,11 @@ def _of_transcript(file: Source, benchmark: BenchmarkLike, max_bytes: int, name:
 
 
 def _answering(
-    unchecked: UncheckedFile, findings: Findings, benchmarks: Benchmarks
-) -> tuple[UncheckedFile, dict[str, int]]:
-    """A file with the benchmark that has most of its queries, and how many which has."""
+    unchecked: UncheckedFile, findings: Findings, benchmarks: Benchmarks, ids: dict[str, int]
+) -> UncheckedFile:
+    """A file with the benchmark that has most of its queries; how many which has is put into `ids`."""
     answers = unchecked.rankings if unchecked.rankings is not None else unchecked.subset_rankings
-    ids = [] if answers is None else answers.names
-    spec, asked = unchecked.spec, sessions_of(ids)
+    spec, asked = unchecked.spec, sessions_of([] if answers is None else answers.names)
     known = len(asked.intersection(benchmarks.load(spec.id).query_ids))
     # Whose they are is asked of all benchmarks only where it is not the one that was named.
     held = held_by(asked, datasets=[spec.card.name] if 2 * known > len(asked) else None)
@@ -162,8 +150,8 @@ def _answering(
             fix=f"check it against  --benchmark {owner}",
         )
         unchecked = replace(unchecked, spec=benchmarks.spec(owner))
-    held = {unchecked.spec.id: max(known, held.get(unchecked.spec.id, 0)), **held}
-    return unchecked, held
+    ids |= {unchecked.spec.id: max(known, held.get(unchecked.spec.id, 0)), **held}
+    return unchecked
 
 
 def _counted(unchecked: UncheckedFile, findings: Findings, benchmarks: Benchmarks) -> Iterator[Rankings]:

@@ -6,6 +6,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from cir_datasets.common.terminal import aligned, counted, printable
@@ -190,11 +191,15 @@ def _numbers(readings: Sequence[FileReading]) -> list[str]:
     names = list(dict.fromkeys(name for reading in readings for name in reading.values if not is_micro(name)))
     # The numbers of single turns come last, and means.
     names.sort(key=lambda name: name.count("@"))
-    room = _WIDTH - 4 - max((len(reading.label) for reading in readings), default=0)
-    names = [name for place, name in enumerate(names) if sum(map(len, names[: place + 1])) + 2 * place < room]
+    # The gallery without the name of its data set: the last metrics would have no room beside it.
+    labels = [each.label.replace(each.gallery, each.gallery.rpartition("/")[2]) for each in readings]
+    room = _WIDTH - 2 - max(map(len, labels), default=0)
+    ends = accumulate(len(name) + 2 for name in names)
+    names = [name for name, end in zip(names, ends, strict=True) if end <= room]
 
     def shown(reading: FileReading, name: str) -> str:
         return ">=" * (name in reading.at_least) + shown_value(name, reading.values.get(name)).strip()
 
-    rows = [[reading.label, *(shown(reading, name) for name in names)] for reading in readings]
+    cells = ([shown(reading, name) for name in names] for reading in readings)
+    rows = [[label, *own] for label, own in zip(labels, cells, strict=True)]
     return _table([["in per cent", *names], *rows]) if readings else []

@@ -120,15 +120,13 @@ def _plain(content: bytes, budget: Budget) -> _ScoredRun | None:
     if b"\\" in content or not content.isascii():
         return None
     scored = Decoder(dict[str, float])
-    run, strings = _ScoredRun(budget), 0
+    run = _ScoredRun(budget)
     try:
         for qid, raw in Decoder(dict[str, Raw]).decode(content).items():
-            scores = scored.decode(raw)
-            run.take(qid, scores)
-            strings += 1 + len(scores)
+            run.take(qid, scored.decode(raw))
     except (MsgspecError, RecursionError, ValueError):
         return None  # Something is odd: what, is said by those who look closer.
-    return run if is_whole(content, strings) else None
+    return run if is_whole(content, len(run.images.names) + len(run.scores)) else None
 
 
 def _careful(content: bytes, findings: Findings, budget: Budget) -> _ScoredRun | None:

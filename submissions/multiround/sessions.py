@@ -112,9 +112,10 @@ def rank_file_of(transcript: Transcript, benchmark: Benchmark) -> RankFile:
     choices = transcript.choices
     history = f"{choices.history} of all rounds" if choices.history != "none" else "latest"
     method = transcript.method.model_copy(update={"aggregation": history})
-    rankings = {
-        session: [each.top for each in rounds]
-        for session, rounds in transcript.sessions().items()
-        if rounds[0].top
-    }
-    return RankFile(spec.id, spec.card.version, method, rankings)
+    return RankFile(spec.id, spec.card.version, method, lists_of(transcript))
+
+
+def lists_of(transcript: Transcript) -> dict[str, list[list[str]]]:
+    """What each session found, round by round; of one whose user never said a word, nothing."""
+    sessions = transcript.sessions().items()
+    return {session: [each.top for each in rounds] for session, rounds in sessions if rounds[0].top}
