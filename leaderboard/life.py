@@ -11,7 +11,6 @@ from typing import Any, Literal
 import sqlalchemy as sa
 
 from leaderboard import boards
-from leaderboard.declaring import with_declaration
 from leaderboard.errors import UploadRefusedError
 from leaderboard.identity import Caller
 from leaderboard.identity.tokens import matches
@@ -167,6 +166,8 @@ def act(
     happened: list[Happened] = [(rule.event, payload)]
     if "reference" in payload.get("changes", {}):
         declared = columns["method"].get("reference", "")
+        from leaderboard.declaring import with_declaration
+
         report = with_declaration(boards.board(submission.board), submission, declared)
         happened.append(("rescored", {"report": report}))
     if action == "correct" and submission.verified and set(payload["fields"]) - _NOT_VERIFIED:
