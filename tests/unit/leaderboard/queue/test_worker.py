@@ -269,17 +269,17 @@ def test_values_a_query_are_kept_with_the_score(server: Server) -> None:
     assert math.isclose(kept["recall@10"].mean(), (done.scores or {})["metrics"]["recall@10"])
 
 
-def test_the_table_of_a_board_is_made_without_a_reader(server: Server) -> None:
+def test_the_groups_of_a_board_are_made_without_a_reader(server: Server) -> None:
     submission = received(server)
     server.worker.start()
-    kept = sa.select(views.c.changed).where(views.c.name == "board:shapes/val")
+    kept = sa.select(views.c.changed).where(views.c.name == "groups:shapes/val")
 
     def made_of() -> int | None:
         with server.store.database.read() as connection:
             found: int | None = connection.execute(kept).scalar_one_or_none()
         return found
 
-    until(lambda: made_of() is not None, "the table")
+    until(lambda: made_of() is not None, "the groups")
     assert made_of() == now(server, submission).events[-1].id
 
 
