@@ -188,25 +188,6 @@ class MemberLists:
         """Whether the target is the first of each query's subset, shape (queries,); None without subsets."""
         return None if self._subset_ranks is None else self._subset_ranks == 1
 
-    def alike(self, other: MemberLists) -> int:
-        """How many lists begin with the same images in the same order as those of another entry.
-
-        Of dialogues with other numbers of rounds the rounds that both have are compared.
-
-        Args:
-            other: its lists for the same benchmark.
-        """
-        if self.names != other.names:
-            return 0
-        own = {image: code for code, image in enumerate(self._images)}
-        # The last one is where -1 points to, which stands behind the end of a list.
-        codes = np.array([*(own.get(image, -2) for image in other._images), -1], dtype=np.int32)
-        counts = np.minimum(np.diff(self.starts), np.diff(other.starts))
-        within = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
-        mine = self._top[np.repeat(self.starts[:-1], counts) + within]
-        theirs = codes[other._top[np.repeat(other.starts[:-1], counts) + within]]
-        return int((mine == theirs).all(axis=1).sum())
-
     def _ranking(self, number: int) -> ShownRanking:
         return self._shown(self._top[number], self.ranks[number], self.listed[number])
 

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from cir_datasets.common.terminal import counted
 from leaderboard.boards import Board
-from leaderboard.inspection.alike import AlikeSearch
 from leaderboard.inspection.lists import KeptLists
-from leaderboard.inspection.making import SHOWN
 from leaderboard.standings.blocks import UNVERIFIED, Reference
 
 
@@ -49,7 +46,6 @@ class ProtocolCheck:
         subsets_compared: of these, queries whose list holds an image of the subset: the order is known.
         subsets_consistent: of these, queries where that is the order of the subset ranking.
         equals: ids of other entries of the board with the same rankings.
-        alike: what a comparison with the entries nearest to its score found.
     """
 
     keeps: bool
@@ -64,14 +60,13 @@ class ProtocolCheck:
     subsets_compared: int
     subsets_consistent: int
     equals: tuple[str, ...]
-    alike: AlikeSearch = field(default_factory=AlikeSearch)
 
     def findings(self) -> list[ProtocolFinding]:
         """What the numbers say, a label, a value and a sentence each."""
         found = [self._of_reference()] if self.reference.used != "none" else []
         if self.subsets:
             found.append(self._of_subsets())
-        return [*found, self._of_gallery(), self._of_equals(), self._of_alike()]
+        return [*found, self._of_gallery(), self._of_equals()]
 
     def _of_reference(self) -> ProtocolFinding:
         label, reference = "Reference ranked", self.reference
@@ -134,33 +129,12 @@ class ProtocolCheck:
             entries=tuple((name, "") for name in self.equals),
         )
 
-    def _of_alike(self) -> ProtocolFinding:
-        label, search = "Lists that begin the same", self.alike
-        nearest = f"{counted(search.looked_at, 'entry', 'entries')} nearest to its score"
-        waiting = ""
-        if search.waiting:
-            waiting = f" {counted(search.waiting, 'entry is', 'entries are')} still being read for this."
-        if not search.alike:
-            words = (
-                f"Compared with the {nearest}: none has the same first {SHOWN} images in half of the lists."
-            )
-            if not search.looked_at:
-                words = "Nothing is compared yet." if waiting else "There is no other entry to compare with."
-            return ProtocolFinding(label, "not known yet" if waiting else "none", f"{words}{waiting}")
-        words = (
-            f"Of the {nearest}, these have the same first {SHOWN} images in the same order. They may be "
-            f"the same method, submitted again with small changes.{waiting}"
-        )
-        named = tuple((one.id, _share(one.same, one.lists, "lists")) for one in search.alike)
-        return ProtocolFinding(label, "", words, entries=named)
-
 
 def protocol_check(
     board: Board,
     lists: KeptLists,
     reference: Reference,
     equals: Sequence[str] = (),
-    alike: AlikeSearch | None = None,
 ) -> ProtocolCheck:
     """Check an entry's lists.
 
@@ -169,7 +143,6 @@ def protocol_check(
         lists: the entry's.
         reference: from its signature.
         equals: ids of other entries of the board with the same rankings, from `Server.equals`.
-        alike: from `entries_alike`.
     """
     about = [member.about for member in lists.members]
 
@@ -190,7 +163,6 @@ def protocol_check(
         subsets_compared=total("subsets_compared"),
         subsets_consistent=total("subsets_consistent"),
         equals=tuple(equals),
-        alike=alike or AlikeSearch(),
     )
 
 

@@ -11,7 +11,6 @@ from leaderboard import boards
 from leaderboard.boards import Board
 from leaderboard.callers import readable
 from leaderboard.identity import NOBODY
-from leaderboard.inspection.alike import entries_alike
 from leaderboard.inspection.hits import answer_words, turn_word
 from leaderboard.inspection.numbers import MemberNumbers
 from leaderboard.inspection.protocol import protocol_check
@@ -192,9 +191,8 @@ def _looked_at(site: Site, board: Board, submission: Submission, row: Mapping[st
     lists, numbers = server.lists.of(submission), server.numbers.of(submission)
     checked = []
     if lists is not None:
-        alike = entries_alike(server.store, server.lists, server.tables.of(board), submission)
         reference = Reference(**row["reference_evidence"])
-        checked = protocol_check(board, lists, reference, server.equals(submission), alike).findings()
+        checked = protocol_check(board, lists, reference, server.equals(submission)).findings()
     members = [] if numbers is None else [_member(board, method_name(row), each) for each in numbers.members]
     waits = lists is None and server.lists.waits(submission)
     unread = as_sentence(UNREAD) if lists is None and not waits else ""
