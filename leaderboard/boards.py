@@ -18,7 +18,7 @@ from datetime import UTC, date, datetime, time
 from importlib import resources
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
@@ -34,9 +34,16 @@ from leaderboard.dialogues import BoardDialogue
 from leaderboard.errors import BoardError
 from leaderboard.settings import default_home, only_own_boards
 
+if TYPE_CHECKING:
+    from leaderboard.pricing import BoardPrice
+
 log = logging.getLogger("leaderboard.boards")
 
 _DERIVED = re.compile(r"^(?P<metric>[a-z_]+@\d+)@turn\d+$")
+
+
+FINEST = 0.01
+"""The step in which the judging process writes numbers of sealed boards: of a per cent, or of a rank."""
 
 
 class Column(BaseModel):
@@ -152,6 +159,11 @@ class Board(BaseModel):
     primary_unit: Literal["percent", "rank"] = "percent"
     primary_direction: Literal["higher", "lower"] = "higher"
     columns: Annotated[tuple[Column, ...], Field(min_length=1)]
+    step: Annotated[float, Field(ge=FINEST, le=50)] = FINEST
+    """In which steps a sealed board tells its numbers, in per cent or in ranks; what is stored is finer."""
+    choices: Annotated[int, Field(ge=2)] | None = None
+    """Of a sealed board whose queries rank lists of their own: the images of such a list. Else the gallery's
+    images are what a label is one of."""
     description: str
     max_mb: Annotated[int, Field(ge=1)] | None = None
     """MB of 2**20 bytes that a rank file may have; a board may take less than its server, never more."""
@@ -172,9 +184,60 @@ class Board(BaseModel):
         """Whether its ground truth is private: only rounded aggregates of it are given out."""
         return self.track == "sealed"
 
+    @property
+    def price(self) -> BoardPrice | None:
+        """What a sealed board sells of its labels; None of an open one, and where its size is not known."""
+        if not self.sealed:
+            return None
+        choices = self.choices if self.spec.per_query else self.gallery
+        if self.queries is None or choices is None:
+            return None
+        from leaderboard.pricing import BoardPrice
+
+        return BoardPrice(self.queries, choices, self._told, self.step)
+
+    @property
+    def _told(self) -> dict[str, Literal["percent", "rank"]]:
+        """The metrics that a sealed board tells, with their units: terms of what ranks, then the columns."""
+        terms = dict.fromkeys(self.primary_terms, self.primary_unit)
+        return {**terms, **{each.metric: each.unit for each in self.columns}}
+
+    @property
+    def in_force(self) -> tuple[Phase, ...]:
+        """The phases, on a sealed board with no more answers, and no sooner, than its price allows."""
+        price = self.price
+        if price is None:
+            return self.phases
+        return tuple(
+            phase.model_copy(
+                update={
+                    "in_all": min(phase.in_all or price.answers, price.answers),
+                    "results": "at_end" if price.small else phase.results,
+                }
+            )
+            for phase in self.phases
+        )
+
+    def told(self, report: Mapping[str, Any]) -> dict[str, Any]:
+        """A score report as everybody may read it: of a sealed board what is priced, in its steps.
+
+        Args:
+            report: as it is stored, or nothing.
+        """
+        if not self.sealed or not report:
+            return dict(report)
+        metrics = {
+            name: rounded(report["metrics"][name], unit, self.step)
+            for name, unit in self._told.items()
+            if name in report["metrics"]
+        }
+        signatures = {name: report["signatures"][name] for name in metrics}
+        main = {"main_metric": self.primary, "main": self.primary_value(metrics)}
+        return {**report, **main, "metrics": metrics, "signatures": signatures}
+
     def phase(self, now: datetime) -> Phase | None:
         """The phase that is open at a moment, or None."""
-        return next((phase for phase in self.phases if phase.opens <= now < phase.closes), None)
+        return next((phase for phase in self.in_force if phase.opens <= now < phase.closes), None)
 
     def phase_began(self, at: datetime) -> datetime | None:
         """When the phase that is open at a moment began: what came before it is of another; None without."""
@@ -283,21 +346,30 @@ class Board(BaseModel):
         if missing:
             raise BoardError(f"board {self.id!r}: the scores hold no {missing[0]!r}, which ranks this board.")
         value = math.fsum(metrics[term] for term in self.primary_terms) / len(self.primary_terms)
-        return coarse(value, self.primary_unit) if self.sealed else value
+        return rounded(value, self.primary_unit) if self.sealed else value
 
 
 def _day(moment: datetime) -> str:
     return f"{moment:%Y-%m-%d at %H:%M} UTC"
 
 
-def coarse(value: float, unit: Literal["percent", "rank"] = "percent") -> float:
-    """A value of a sealed board: two decimals in per cent, or of a rank.
+def rounded(value: float, unit: Literal["percent", "rank"] = "percent", step: float = FINEST) -> float:
+    """A number as a sealed board tells it.
+
+    Args:
+        value: a fraction, or a rank.
+        unit: which of the two.
+        step: of what is told, in per cent or in ranks.
 
     Example:
-        >>> coarse(0.123456), coarse(17.24681, "rank")
-        (0.1235, 17.25)
+        >>> rounded(0.123456), rounded(17.24681, "rank"), rounded(0.5867, step=5.0)
+        (0.1235, 17.25, 0.6)
     """
-    return round(value, 4 if unit == "percent" else 2)
+    written = round(value, 4 if unit == "percent" else 2)
+    if step == FINEST:
+        return written
+    width = step / 100 if unit == "percent" else step
+    return round(round(written / width) * width, 6)
 
 
 def ids() -> tuple[str, ...]:

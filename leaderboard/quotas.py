@@ -1,6 +1,7 @@
 """How much may come in: scored submissions of an owner a day and in all, uploads an hour from an address.
 
-A board's open phase has limits of its own, which go before the server's and count what came in the phase.
+A board's open phase has limits of its own, which go before the server's and count what came in the phase. On
+a sealed board an owner has no more answers in all than its labels afford, whatever else allows.
 A quota counts only what was scored; what is refused or fails costs nothing. What waits keeps its place until
 it is judged. The place is taken in the transaction that records the submission, so that uploads at the same
 moment cannot share one. The limit by address counts every upload, so that a stream of broken files ends. Both
@@ -20,7 +21,7 @@ import sqlalchemy as sa
 
 from cir_metrics.errors import UnknownNameError
 from leaderboard import boards
-from leaderboard.boards import Phase
+from leaderboard.boards import Board
 from leaderboard.errors import UploadRefusedError
 from leaderboard.identity import LINK
 from leaderboard.store import Store
@@ -147,20 +148,27 @@ class Quotas:
 
     def _of(self, connection: sa.Connection, owner: str, board: str) -> Quota:
         now = datetime.now(UTC)
-        phase = _phase_of(board, now)
+        found = _board(board)
+        phase = None if found is None else found.phase(now)
+        price = None if found is None else found.price
         a_day, in_all = self._limits.a_day, self._limits.in_all
         if phase is not None:
             a_day, in_all = phase.a_day or a_day, phase.in_all or in_all
         midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
         mine = [submissions.c.owner == owner, submissions.c.board == board, ~submissions.c.baseline]
-        if phase is not None:
-            mine.append(submissions.c.received_at >= phase.opens)
         waits = submissions.c.state.in_(WAITING)
         today = waits | (submissions.c.scored_at >= midnight)
         whole = waits | submissions.c.scored_at.is_not(None)
+        of_phase = sa.true() if phase is None else submissions.c.received_at >= phase.opens
         # One query: between two, what waits in the first may be judged.
-        counts = [sa.func.count().filter(which) for which in (waits, today, whole)]
-        waiting, of_today, of_all = map(int, connection.execute(sa.select(*counts).where(*mine)).one())
+        which = (waits & of_phase, today & of_phase, whole & of_phase, whole)
+        counts = [sa.func.count().filter(each) for each in which]
+        row = connection.execute(sa.select(*counts).where(*mine)).one()
+        waiting, of_today, of_all, of_ever = map(int, row)
+        if price is not None:
+            earlier = of_ever - of_all
+            afforded = max(0, price.answers - earlier)
+            in_all = afforded if in_all is None else min(in_all, afforded)
         return Quota(
             a_day,
             in_all,
@@ -214,9 +222,9 @@ def _fix(waiting: int, otherwise: str) -> str:
     return f"{files} to be judged: a place is free again if {one} is refused; else {otherwise}"
 
 
-def _phase_of(board: str, now: datetime) -> Phase | None:
+def _board(name: str) -> Board | None:
     try:
-        return boards.board(board).phase(now)
+        return boards.board(name)
     except UnknownNameError:
         return None
 

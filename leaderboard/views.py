@@ -65,7 +65,7 @@ def board_view(
             "reference": board.spec.config.reference,
         },
         "max_upload_bytes": board.max_upload_bytes(max_upload_bytes),
-        "phases": [phase.model_dump(mode="json") for phase in board.phases],
+        "phases": [phase.model_dump(mode="json") for phase in board.in_force],
         "closed": board.closed(datetime.now(UTC)),
         "unavailable": unavailable,
         "paused": paused,
@@ -242,7 +242,7 @@ def submission_view(
         "same_as": None if same is None or not same.payload.get("same_rankings") else same.payload["by"],
         "verified": submission.verified,
         "flag": submission.flag,
-        "scores": submission.scores if organiser or results_are_shown(submission) else None,
+        "scores": submission.scores if organiser else _told(submission),
         "scores_from": None if hidden_until is None else hidden_until.isoformat(),
         "events": [_event_view(event, whole=organiser or owner) for event in submission.events],
         "page": entry_page(submission.board, submission.id),
@@ -274,6 +274,13 @@ def _is_sealed(submission: Submission) -> bool:
     """Whether files are not given out: of a board that is not here, nobody knows what it holds back."""
     board = _board_of(submission)
     return board is None or board.sealed
+
+
+def _told(submission: Submission) -> dict[str, Any] | None:
+    board = _board_of(submission)
+    if board is None or submission.scores is None or not results_are_shown(submission):
+        return None
+    return board.told(submission.scores)
 
 
 def results_are_shown(submission: Submission) -> bool:

@@ -79,10 +79,23 @@ def new(
             show_default=False,
         ),
     ] = None,
-    a_day: Annotated[int, typer.Option(help="Scored submissions of an owner a day.", min=1)] = 5,
-    in_all: Annotated[int, typer.Option(help="Scored submissions of an owner in a phase.", min=1)] = 100,
+    a_day: Annotated[
+        int | None,
+        typer.Option(
+            help="Scored submissions of an owner a day. Default: up to 5.", min=1, show_default=False
+        ),
+    ] = None,
+    in_all: Annotated[
+        int | None,
+        typer.Option(
+            help="The same in a phase. Default, and the most: what the labels afford.",
+            min=1,
+            show_default=False,
+        ),
+    ] = None,
     at_end: Annotated[
-        bool, typer.Option("--at-end", help="Show results only when their phase has closed.")
+        bool,
+        typer.Option("--at-end", help="Show results when their phase has closed; a small test always does."),
     ] = False,
     home: Home = None,
     data_dir: DataDirAnywhere = None,
@@ -127,6 +140,10 @@ def new(
     echo(f"board         {rules.id}: {made.board}")
     echo(f"ground truth  {rules.ground_truth} ({made.queries:,} queries): keep it to yourself")
     echo(f"to hand out   {made.public}")
+    priced = boards.board(rules.id)
+    if priced.price is not None:
+        results = "at the end" if priced.shown_from(priced.phases[0].opens) else "as they come"
+        echo(f"price         {priced.price.words()}; results are shown {results}")
     for warning in made.warnings:
         echo(f"warning: {warning}", err=True)
     echo("Next:")
@@ -144,7 +161,7 @@ def check(
     names: Names = None,
     home: Home = None,
 ) -> None:
-    """Check that the ground truth fits, is private, and lies neither in the home nor in what is handed out.
+    """Check that the ground truth fits, is private, lies in no place of the server, and is not sold.
 
     \b
     Example:
@@ -159,6 +176,8 @@ def check(
         for fault in said:
             echo(fault, err=True)
         found += len(said)
+        if board.price is not None:
+            echo(f"{board.id}: {board.price.words()}")
         if not said:
             echo(f"{board.id}: its ground truth fits, is private, and lies in no place of the server")
     if found:

@@ -33,6 +33,7 @@ from cir_metrics.errors import CallError
 from leaderboard.boards import Phase, check_place, organisers_folder, parse, phases_fault
 from leaderboard.challenge.material import Material, own_data
 from leaderboard.errors import BoardError, FileStoreError
+from leaderboard.pricing import BoardPrice, Unit, offered, oversold, rule
 from leaderboard.queue.ground_truth import LEAST_QUERIES, as_bytes
 
 if TYPE_CHECKING:
@@ -272,13 +273,17 @@ def _board(material: Material, rules: Rules) -> dict[str, Any]:
             f"{', '.join(metric for metric in material.metrics if column(metric))} with --main."
         )
     columns = [found for metric in material.metrics if metric != material.main and (found := column(metric))]
+    sizes = [len(row["gallery_image_ids"]) for row in material.rows] if material.per_query else []
+    choices = min(sizes, default=len(material.images))
+    units: dict[str, Unit] = dict.fromkeys((*terms, *(each["metric"] for each in columns)), "percent")
+    price = offered(len(material.rows), choices, terms, units, max(1, len(rules.phases)))
     phases = [
         {
             name: value.isoformat() if isinstance(value, datetime) else value
             for name, value in phase.model_dump().items()
             if value is not None
         }
-        for phase in rules.phases
+        for phase in _priced(rules.phases, price)
     ]
     return {
         "id": rules.id,
@@ -291,10 +296,28 @@ def _board(material: Material, rules: Rules) -> dict[str, Any]:
         "ground_truth": rules.ground_truth,
         "primary": material.main,
         "primary_label": main["label"] if len(terms) == 1 else "Mean",
-        "columns": columns or [main],
+        "columns": [each for each in columns if each["metric"] in price.units] or [main],
+        "step": price.step,
+        **({"choices": choices} if material.per_query else {}),
         "phases": phases,
-        "description": "A challenge whose ground truth stays with its organisers. Numbers have two decimals.",
+        "description": "A challenge whose ground truth stays with its organisers. "
+        f"Its numbers are told in steps of {price.step:g} %.",
     }
+
+
+def _priced(phases: Sequence[Phase], price: BoardPrice) -> list[Phase]:
+    """The phases with the quotas that the price affords where they have none of their own."""
+    open_ended = sum(phase.in_all is None for phase in phases)
+    left = price.answers - sum(phase.in_all or 0 for phase in phases)
+    found = []
+    for phase in phases:
+        limit = phase.in_all or max(1, left // open_ended)
+        results = "at_end" if price.small else phase.results
+        limits = {"in_all": limit, "a_day": phase.a_day or min(rule().a_day, limit), "results": results}
+        found.append(phase.model_copy(update=limits))
+    for fault in oversold(price, [phase.in_all for phase in found], at_end=price.small):
+        raise CallError(fault)
+    return found
 
 
 def _card(material: Material, rules: Rules) -> dict[str, Any]:

@@ -72,7 +72,7 @@ def page(site: Site, submission: Submission, by: By | None = None, *, with_key: 
     movable = is_owner and submission.state == "rejected" and submission.file_removed_at is None
     right = board_offered(submission.board, submission.findings) if movable else None
     title = f"Submission {submission.id}: {_STATES.get(submission.state, submission.state)}"
-    report = submission.scores or {}
+    report = view["scores"] or {}
     values = {
         "one": submission,
         "board": board,

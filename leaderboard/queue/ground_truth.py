@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from leaderboard.boards import coarse
+from leaderboard.boards import rounded
 from leaderboard.errors import GroundTruthError
 
 if TYPE_CHECKING:
@@ -228,12 +228,13 @@ def aggregates(report: Mapping[str, Any], benchmark: Benchmark) -> dict[str, Any
         return not turn or sum(length >= int(turn) for length in lengths) >= LEAST_QUERIES
 
     metrics = {
-        name: coarse(value, "rank" if is_rank(name) else "percent")
+        name: rounded(value, "rank" if is_rank(name) else "percent")
         for name, value in report["metrics"].items()
         if counted(name)
     }
     # Of the rounded numbers: a mean of finer ones would say more than they do.
     main = main_value(report["main_metric"], metrics)
-    rounded = None if main is None else coarse(main, "rank" if is_rank(report["main_metric"]) else "percent")
+    if main is not None:
+        main = rounded(main, "rank" if is_rank(report["main_metric"]) else "percent")
     signatures = {name: report["signatures"][name] for name in metrics}
-    return {**report, "main": rounded, "metrics": metrics, "extra": {}, "signatures": signatures}
+    return {**report, "main": main, "metrics": metrics, "extra": {}, "signatures": signatures}

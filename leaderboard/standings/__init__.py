@@ -192,7 +192,7 @@ def _entry(board: Board, one: Submission, block: Block, why: str = "") -> Entry:
         rank=None,
         submission=one,
         value=_value(board, one),
-        metrics=all_metrics(one.scores or {}),
+        metrics=all_metrics(board.told(one.scores or {})),
         signature=str(signature["text"]),
         reference=Reference.of(signature),
         gallery=_gallery(signature),
@@ -202,7 +202,8 @@ def _entry(board: Board, one: Submission, block: Block, why: str = "") -> Entry:
 
 
 def _value(board: Board, one: Submission) -> float:
-    return round(board.primary_value((one.scores or {})["metrics"]), _EQUAL_DIGITS)
+    # Told values order a sealed board: the order of finer ones would tell what is not priced.
+    return round(board.primary_value(board.told(one.scores or {})["metrics"]), _EQUAL_DIGITS)
 
 
 def checked_gallery(board: Board, entries: Sequence[Entry]) -> int | None:

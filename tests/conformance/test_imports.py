@@ -78,6 +78,7 @@ ORDER = {
         "options": "options that several commands have",
         "settings": "what a server is given from outside",
         "dialogues": "what a board of transcripts asks of these",
+        "pricing": "how much of its labels a sealed board tells",
         "boards": "which boards there are, and what they show",
         "destination": "which board a file is for, from its own words",
         "submission": "a submission and its events",

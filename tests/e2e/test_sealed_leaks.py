@@ -14,6 +14,7 @@ import sqlite3
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -22,6 +23,7 @@ from urllib.parse import unquote
 import challenge_world
 import plain_http
 import pytest
+import yaml
 from challenge_world import ID, NAME, Places
 from read_pages import html_of
 from written_pages import submission_html
@@ -129,6 +131,11 @@ def ran(world: ModuleType, folder: Path, truth: int) -> Ran:
         places.ground_truth.write_bytes(content[:-20])
         ids["waiting"] = sent(challenge_world.rank_file(3, name="Waiting"), "bob", "yes")
         until_logged(folder)
+        # So small a test shows its results when its phase has closed.
+        board = places.home / "boards" / f"{NAME}.yaml"
+        written = yaml.safe_load(board.read_text(encoding="utf-8"))
+        written["phases"][0]["closes"] = datetime.now(UTC).isoformat()
+        board.write_text(yaml.safe_dump(written), encoding="utf-8")
         answers = {
             (who, path): (answer.status_code, answer.content)
             for path in addresses(server, ids)

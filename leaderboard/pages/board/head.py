@@ -298,7 +298,7 @@ def _limits(board: Board, view: Mapping[str, Any]) -> Fact:
     size = f"up to {view['max_upload_bytes'] / 2**20:.0f} MB"
     if not board.phases:
         return Fact("File", f"{file_word(board)}, {size}")
-    return Fact("Phases", "; ".join(map(phase_words, board.phases)), "", f"a {file_word(board)} of {size}")
+    return Fact("Phases", "; ".join(map(phase_words, board.in_force)), "", f"a {file_word(board)} of {size}")
 
 
 def phase_words(phase: Phase) -> str:
