@@ -216,7 +216,7 @@ def _refuse_too_many(submission: Submission) -> None:
 def refuse_taken_name(
     store: Store, submission: Submission, method: Mapping[str, Any] | None, connection: sa.Connection
 ) -> None:
-    """Refuse a method's name that another owner's entry, or a baseline, has on the board.
+    """Refuse a method's name that looks like that of another owner's entry, or a baseline, on the board.
 
     Args:
         store: where the entries are.
@@ -228,13 +228,13 @@ def refuse_taken_name(
         UploadRefusedError: `name-taken`.
     """
     name = str((method or {}).get("name", ""))
-    for other in store.named(submission.board, name, connection):
-        if other.owner == submission.owner and other.baseline == submission.baseline:
+    for first in store.named(submission.board, name, connection)[:1]:
+        if first.owner == submission.owner and first.baseline == submission.baseline:
             continue
-        whose = "a baseline of the organisers" if other.baseline else "another owner's entry"
+        whose = "a baseline of the organisers" if first.baseline else "another owner's entry"
         raise UploadRefusedError(
             "name-taken",
-            f"the name {name[:80]!r} belongs to {whose} on {submission.board}.",
+            f"the name {name[:80]!r}, or one that looks like it, belongs to {whose} on {submission.board}.",
             fix="choose another name for the method",
             status=409,
         )

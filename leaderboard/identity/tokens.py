@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import re
 import secrets
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import cast
@@ -16,6 +17,7 @@ from sqlalchemy.exc import IntegrityError
 from cir_metrics.errors import CallError, UnknownNameError
 from leaderboard.identity import Caller, Role
 from leaderboard.store import Store
+from leaderboard.store.names import name_key
 from leaderboard.store.schema import members, tokens
 
 _PREFIX = "cir_"
@@ -86,7 +88,7 @@ class Tokens:
             The token; it is not kept and cannot be shown again.
 
         Raises:
-            CallError: the name has other characters.
+            CallError: the name has other characters, or looks like another owner's.
         """
         if not _NAME.match(name):
             raise CallError(
@@ -97,6 +99,7 @@ class Tokens:
         whole = f"{_PREFIX}{token_id}_{secret}"
         row = {"id": token_id, "hash": digest(whole), "owner": f"token:{name}", "role": role}
         with self._database.write() as connection:
+            _refuse_alike(name, connection.execute(sa.select(tokens.c.owner).distinct()).scalars())
             connection.execute(tokens.insert().values(**row, created_at=datetime.now(UTC)))
         return whole
 
@@ -136,7 +139,8 @@ class Tokens:
         """Let a token's owner act for a team as well.
 
         Raises:
-            CallError: the team's name has other characters than a token's owner may have, or they are in it.
+            CallError: the team's name has other characters than a token's owner may have or looks like
+                another team's, or they are in it.
         """
         if not _NAME.match(team):
             raise CallError(
@@ -144,6 +148,7 @@ class Tokens:
             )
         try:
             with self._database.write() as connection:
+                _refuse_alike(team, connection.execute(sa.select(members.c.team).distinct()).scalars())
                 connection.execute(members.insert().values(team=f"team:{team}", owner=f"token:{name}"))
         except IntegrityError as error:
             raise CallError(f"{name} is in the team {team} already.") from error
@@ -153,6 +158,16 @@ class Tokens:
         query = sa.select(members.c.team).where(members.c.owner == owner).order_by(members.c.team)
         with self._database.read() as connection:
             return tuple(connection.execute(query).scalars())
+
+
+def _refuse_alike(name: str, owners: Iterable[str]) -> None:
+    others = (owner.partition(":")[2] for owner in owners)
+    alike = next((other for other in others if other != name and name_key(other) == name_key(name)), None)
+    if alike is not None:
+        raise CallError(
+            f"{name!r} looks like {alike!r}, who is known here. Fix: choose a name that is told apart from "
+            f"it, or write {alike!r}."
+        )
 
 
 def _token(row: sa.Row[tuple[object, ...]]) -> Token:

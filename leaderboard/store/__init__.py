@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import logging
 import secrets
-import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -22,6 +21,7 @@ from sqlalchemy.exc import IntegrityError, OperationalError
 
 from leaderboard.errors import ConflictError
 from leaderboard.store.database import Database, take_turns, upsert
+from leaderboard.store.names import name_key
 from leaderboard.store.schema import board_states, events, jobs, submissions, swept, values, views, workers
 from leaderboard.store.sweeping import claim, refuse_swept
 from leaderboard.submission import (
@@ -56,16 +56,6 @@ Decide = Callable[[sa.Connection], Sequence[Happened]]
 """What happens to a submission, decided from what stands on its board, in the transaction that writes it."""
 
 
-def name_key(name: str) -> str:
-    """A method's name as names are compared: case, spaces and compatible letters make no difference.
-
-    Example:
-        >>> name_key("  CLIP  Sum") == name_key("clip sum"), name_key("ＣLIP")
-        (True, 'clip')
-    """
-    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())[:400]
-
-
 def erase_texts(connection: sa.Connection, submission_id: str | None = None) -> None:
     """Replace what the events of erased submissions hold of their senders' words.
 
@@ -84,6 +74,15 @@ def erase_texts(connection: sa.Connection, submission_id: str | None = None) -> 
         kept = without_person(payload)
         if kept != payload:
             connection.execute(events.update().where(events.c.id == number).values(payload=kept))
+
+
+def name_methods(connection: sa.Connection) -> None:
+    """Write of all submissions how their methods' names are compared."""
+    named = sa.select(submissions.c.id, submissions.c.method)
+    for one, method in connection.execute(named).all():
+        if method:
+            key = name_key(str(method.get("name", "")))
+            connection.execute(submissions.update().where(submissions.c.id == one).values(name_key=key))
 
 
 class Store:
@@ -331,7 +330,7 @@ class Store:
         )
 
     def named(self, board: str, name: str, connection: sa.Connection | None = None) -> list[Submission]:
-        """What stands on a board under a method's name, as names are compared."""
+        """What stands on a board under a method's name, or one that looks like it, first come first."""
         here = (submissions.c.board == board, submissions.c.state == "published")
         return self._of(*here, submissions.c.name_key == name_key(name), connection=connection)
 

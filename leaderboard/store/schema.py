@@ -31,7 +31,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import Dialect
 
-HEAD = "v5"
+HEAD = "v6"
 """The newest migration in `migrations/versions`; a store that names one we do not know is refused."""
 
 

@@ -20,14 +20,14 @@ import sqlalchemy as sa
 from cir_datasets.common.atomic import sync_folder
 from cir_metrics.catalogue import package_version
 from leaderboard.errors import LostFileError, SubmissionStoreError
-from leaderboard.store import Store, erase_texts, schema
+from leaderboard.store import Store, erase_texts, name_methods, schema
 from leaderboard.store.files import FileStore, hash_of
 from leaderboard.store.sweeping import kept_files, removed_at
 
 FORMAT = "cir-leaderboard-export"
 FORMAT_VERSION = 1
 _ABOUT = "export.json"
-_EARLIER = ("v2", "v3", "v4")
+_EARLIER = ("v2", "v3", "v4", "v5")
 """Schemas whose exports are read too: their tables have the columns of today's, and one may be missing."""
 _MADE_ANEW = ("views", "workers", "arrivals", "turns", "logins")
 """Tables that a server fills by itself."""
@@ -148,6 +148,7 @@ def import_store(folder: Path, store: Store, files: FileStore) -> dict[str, int]
         version = schema.about.update().where(schema.about.c.name == "schema_version")
         connection.execute(version.values(value=schema.HEAD[1:]))
         erase_texts(connection)
+        name_methods(connection)
         if store.database.dialect == "postgresql":
             newest = "SELECT coalesce(max(id), 1) FROM events"
             connection.exec_driver_sql(f"SELECT setval(pg_get_serial_sequence('events', 'id'), ({newest}))")

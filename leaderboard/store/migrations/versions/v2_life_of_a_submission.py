@@ -3,9 +3,6 @@
 Submissions and events of the first version move to the new tables.
 """
 
-import json
-
-import sqlalchemy as sa
 from alembic import op
 
 from leaderboard.store import schema
@@ -40,23 +37,6 @@ def upgrade() -> None:
         "INSERT INTO jobs (submission_id) SELECT id FROM submissions WHERE state IN "
         "('received', 'validated', 'scored')"
     )
-    _name_keys(connection)
     for name in ("events_v1", "submissions_v1"):
         op.drop_table(name)
     op.execute("UPDATE about SET value = '2' WHERE name = 'schema_version'")
-
-
-def _name_keys(connection: sa.Connection) -> None:
-    from leaderboard.store import name_key
-
-    rows = connection.exec_driver_sql(
-        "SELECT id, method FROM submissions WHERE method IS NOT NULL"
-    ).fetchall()
-    for submission_id, written in rows:
-        method = json.loads(written) if isinstance(written, str) else written
-        if method:
-            connection.execute(
-                schema.submissions.update()
-                .where(schema.submissions.c.id == submission_id)
-                .values(name_key=name_key(str(method.get("name", ""))))
-            )
