@@ -253,9 +253,9 @@ def test_options_that_do_not_fit_are_refused(option: dict[str, Any], text: str) 
 
 
 @pytest.mark.real_data
-def test_a_withheld_split_is_refused_before_the_loop() -> None:
+def test_a_withheld_split_is_refused_before_the_loop(data_home: Path) -> None:
     with refusal("withheld ... rank_file_from_embeddings", WithheldError):
-        submissions.Evaluator("cirr/test1")
+        submissions.Evaluator("cirr/test1", data_dir=data_home)
 
 
 def test_a_fix_names_what_works(tmp_path: Path) -> None:
