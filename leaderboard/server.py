@@ -27,8 +27,7 @@ from leaderboard.receipts import Receipt, sign, signing_key
 from leaderboard.settings import Settings
 from leaderboard.standings import Entry, shown, standings
 from leaderboard.store import Store
-from leaderboard.store.files import FileStore
-from leaderboard.store.opening import files_of, open_store
+from leaderboard.store.files import FileStore, files_of
 from leaderboard.store.sweeping import kept_files
 from leaderboard.submission import Submission
 from leaderboard.tables import Tables
@@ -103,7 +102,7 @@ class Server:
             ) from error
         boards.use(settings.home)
         key = signing_key(settings.signing_key, settings.home)
-        store = open_store(settings)
+        store = Store.of(settings)
         quotas = Quotas(store, Allowance(settings.a_day, settings.in_all, settings.uploads_an_hour))
         counted = None if settings.accounts == "local" else quotas
         intake = Intake(settings, store, files, data.problem, counted)

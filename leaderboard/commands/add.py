@@ -69,7 +69,7 @@ def rebuild(home: Home = None) -> None:
     need_server("cir leaderboard rebuild")
     from leaderboard import boards, settings
     from leaderboard.store import Store
-    from leaderboard.store.opening import files_of
+    from leaderboard.store.files import files_of
 
     chosen = settings.read(home)
     boards.use(chosen.home)

@@ -47,7 +47,7 @@ def import_(
     """
     from leaderboard import settings
     from leaderboard.store import Store
-    from leaderboard.store.opening import files_of
+    from leaderboard.store.files import files_of
     from leaderboard.store.transfer import import_store
 
     chosen = settings.read(home)
@@ -126,12 +126,13 @@ def _exported(folder: Path, home: Path | None) -> str:
 @contextmanager
 def _opened(home: Path | None) -> Iterator[tuple[Store, FileStore]]:
     from leaderboard import settings
-    from leaderboard.store.opening import files_of, open_store
+    from leaderboard.store import Store
+    from leaderboard.store.files import files_of
 
     chosen = settings.read(home)
     if not chosen.home.is_dir():
         raise CallError(f"{chosen.home}: is not a leaderboard's home. Fix: name another with --home.")
-    with closing(open_store(chosen)) as store:
+    with closing(Store.of(chosen)) as store:
         yield store, files_of(chosen)
 
 

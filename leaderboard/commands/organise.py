@@ -103,12 +103,12 @@ def change(
     from leaderboard import settings
     from leaderboard.intake import checked_line
     from leaderboard.life import RULES, act
-    from leaderboard.store.opening import open_store
+    from leaderboard.store import Store
 
     known = [name for name in RULES if name != "correct"]
     if action not in known:
         raise CallError(f"{action!r} cannot be done to a submission. Fix: use one of {', '.join(known)}.")
-    with closing(open_store(settings.read(home))) as store:
+    with closing(Store.of(settings.read(home))) as store:
         submission = store.submission(submission_id)
         if submission is None:
             raise CallError(f"no submission {submission_id!r} in this home. Fix: use the id of its page.")
@@ -133,13 +133,13 @@ def pause(
     need_server("cir leaderboard pause")
     from leaderboard import boards, settings
     from leaderboard.intake import checked_line
-    from leaderboard.store.opening import open_store
+    from leaderboard.store import Store
 
     chosen = settings.read(home)
     boards.use(chosen.home)
     found = boards.board(board)
     if not resume and not reason:
         raise CallError("a pause needs a reason. Fix: add --reason, or --resume to end a pause.")
-    with closing(open_store(chosen)) as store:
+    with closing(Store.of(chosen)) as store:
         store.pause(found.id, None if resume else checked_line(reason, "reason"))
     echo(f"{found.id}: {'takes submissions again' if resume else 'takes no submissions'}")

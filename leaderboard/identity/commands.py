@@ -96,9 +96,9 @@ def team(
 def _tokens(home: Path | None) -> Iterator[Tokens]:
     from leaderboard import settings
     from leaderboard.identity.tokens import Tokens
-    from leaderboard.store.opening import open_store
+    from leaderboard.store import Store
 
     chosen = settings.read(home)
     chosen.home.mkdir(parents=True, exist_ok=True)
-    with closing(open_store(chosen)) as store:
+    with closing(Store.of(chosen)) as store:
         yield Tokens(store)

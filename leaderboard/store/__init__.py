@@ -20,7 +20,9 @@ import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError, OperationalError
 
 from leaderboard.errors import ConflictError
+from leaderboard.settings import Settings
 from leaderboard.store.database import Database, take_turns, upsert
+from leaderboard.store.files import files_of
 from leaderboard.store.names import name_key
 from leaderboard.store.schema import board_states, events, jobs, submissions, swept, values, views, workers
 from leaderboard.store.sweeping import claim, refuse_swept
@@ -101,6 +103,11 @@ class Store:
     def __init__(self, url: str, has_files: Callable[[], bool] = lambda: False) -> None:
         """Open the database and bring its tables to the newest schema."""
         self.database = Database(url, has_files)
+
+    @classmethod
+    def of(cls, chosen: Settings) -> Store:
+        """The store that a leaderboard's settings name; a new database beside its rank files is refused."""
+        return cls(chosen.database_url, lambda: any(True for _ in files_of(chosen).names()))
 
     def close(self) -> None:
         """Give the connections back."""

@@ -29,6 +29,7 @@ from cir_datasets.common.atomic import sync_folder
 from cir_datasets.errors import without_secret_cause
 from cir_metrics.errors import CallError
 from leaderboard.errors import FileStoreError, LostFileError
+from leaderboard.settings import Settings
 
 _STALE_SECONDS = 24 * 3600
 _NAME = re.compile(r"[0-9a-f]{2}/([0-9a-f]{64})\.json")
@@ -372,6 +373,11 @@ def open_files(address: str | Path, home: Path) -> FileStore:
             "s3://BUCKET/PREFIX or hf://datasets/OWNER/NAME; keys and tokens belong into the environment."
         )
     return FolderFiles(Path(text).expanduser().absolute())
+
+
+def files_of(chosen: Settings) -> FileStore:
+    """The file store that a leaderboard's settings name; see `open_files`."""
+    return open_files(chosen.files_at or chosen.files, chosen.home)
 
 
 def _name_of(sha256: str) -> str:
