@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+import logging
+import unicodedata
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, cast, get_args
+
+log = logging.getLogger("leaderboard.store")
 
 State = Literal[
     "received",
@@ -32,6 +38,14 @@ ERASED = "(erased)"
 WAITING: tuple[State, ...] = ("received", "validated", "scored")
 """States in which the server has something left to do."""
 NO_STATE: tuple[NoState, ...] = get_args(NoState)
+
+_UNSEEN = ("Cc", "Cf", "Zs", "Zl", "Zp", "Pd", "Pc")
+"""Categories of characters that make no difference: unseen ones, blanks, hyphens, underscores."""
+_AT_ENDS = ".,:;!\u2026\u00b7'"
+_KEY_LENGTH = 400
+_FIX = "Fix: pip install confusable-homoglyphs"
+# Of these none depends on the table: i is the small I, which looks like l.
+_SAME = str.maketrans("i1|0", "lllo")
 
 
 @dataclass(frozen=True)
@@ -220,3 +234,46 @@ class Submission:
         """What the organisers warn of, or None."""
         said = self.last("flagged", "unflagged")
         return said.payload.get("reason") if said is not None and said.kind == "flagged" else None
+
+
+def name_key(name: str) -> str:
+    """A name as names are compared: what looks alike is one.
+
+    Letters are replaced by what they look like (the skeleton of Unicode Technical Standard 39), small letters
+    stand for large ones, and blanks, hyphens, underscores and marks at an end make no difference.
+
+    Example:
+        >>> name_key(" CLIP  Sum. ") == name_key("clip-sum") == name_key("C1IP_Sum"), name_key("\uff23LIP+")
+        (True, 'cllp+')
+    """
+    folded = _without_case(name)
+    looks = "".join(_look(letter) for letter in unicodedata.normalize("NFD", folded))
+    return _without_case(looks).translate(_SAME).strip(_AT_ENDS)[:_KEY_LENGTH]
+
+
+def _without_case(text: str) -> str:
+    """Of compatible small letters, without what is not seen."""
+    text = unicodedata.normalize("NFKC", text).casefold()
+    return "".join(letter for letter in text if unicodedata.category(letter) not in _UNSEEN)
+
+
+def _look(letter: str) -> str:
+    """What stands for all letters that look like this one.
+
+    The library has pairs of a letter and its like, both ways. The one that stands for a class has them
+    all; of a class of two it is the longer one.
+    """
+    table = _alike()
+    near = [one["c"].strip("\u200e") for one in table.get(letter) or table.get(f"\u200e{letter}\u200e") or ()]
+    return max((letter, *near), key=lambda one: (len(table.get(one, ())), len(one), one))
+
+
+@functools.cache
+def _alike() -> Mapping[str, list[dict[str, str]]]:
+    try:
+        from confusable_homoglyphs.confusables import confusables_data
+    except ImportError:
+        log.error("confusable-homoglyphs is missing: letters of other scripts are told apart. %s", _FIX)
+        return {}
+    found: Mapping[str, list[dict[str, str]]] = confusables_data
+    return found

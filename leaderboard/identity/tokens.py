@@ -17,8 +17,8 @@ from sqlalchemy.exc import IntegrityError
 from cir_metrics.errors import CallError, UnknownNameError
 from leaderboard.identity import Caller, Role
 from leaderboard.store import Store
-from leaderboard.store.names import name_key
 from leaderboard.store.schema import members, tokens
+from leaderboard.submission import name_key
 
 _PREFIX = "cir_"
 EDIT_PREFIX = "edit_"

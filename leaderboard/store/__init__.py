@@ -23,7 +23,6 @@ from leaderboard.errors import ConflictError
 from leaderboard.settings import Settings
 from leaderboard.store.database import Database, take_turns, upsert
 from leaderboard.store.files import files_of
-from leaderboard.store.names import name_key
 from leaderboard.store.schema import board_states, events, jobs, submissions, swept, values, views, workers
 from leaderboard.store.sweeping import claim, refuse_swept
 from leaderboard.submission import (
@@ -34,6 +33,7 @@ from leaderboard.submission import (
     EventKind,
     State,
     Submission,
+    name_key,
     state_after,
     without_person,
 )

@@ -9,9 +9,8 @@ from leaderboard.errors import UploadRefusedError
 from leaderboard.identity.tokens import Tokens
 from leaderboard.life import act
 from leaderboard.store import Store, name_methods
-from leaderboard.store.names import name_key
 from leaderboard.store.schema import submissions
-from leaderboard.submission import Submission
+from leaderboard.submission import Submission, name_key
 
 NAME = "Sprint-0 CLIP Sum"
 PLAIN = (
