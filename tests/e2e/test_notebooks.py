@@ -31,7 +31,7 @@ def test_a_notebook_prints_what_it_shows(path: Path, monkeypatch: pytest.MonkeyP
     stored = nbformat.read(path, as_version=4)
     nbformat.validate(stored)
     shown = outputs(stored)
-    fresh = NotebookClient(nbformat.read(path, as_version=4), timeout=120, kernel_name="python3").execute()
+    fresh = NotebookClient(nbformat.read(path, as_version=4), timeout=600, kernel_name="python3").execute()
     assert len(shown) >= 3
     assert outputs(fresh) == shown
 
