@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NoReturn
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import gradio as gr
 from fastapi import FastAPI, Request
@@ -180,6 +180,8 @@ def mount_pages(app: FastAPI, server: Server, uploads: UploadFolder) -> None:
             mcp_server=False,
             show_error=False,
             max_file_size=server.settings.max_upload_bytes,
+            # Below a path Gradio's addresses need it; all others are relative.
+            root_path=urlsplit(server.settings.url).path.rstrip("/") or None,
         )
     mount = app.router.routes[-1]
     if not isinstance(mount, Mount):

@@ -93,3 +93,29 @@ def test_the_proxy_has_the_limits(server: Any, nginx: Any) -> None:
         with ThreadPoolExecutor(8) as pool:
             answers = pool.map(lambda _: plain_http.get(f"{front}/health", timeout=300), range(40))
         assert 429 in {answer.status_code for answer in answers}
+
+
+@pytest.mark.slow
+def test_a_file_is_submitted_below_a_path(
+    world: ModuleType, nginx: Any, browser: Any, tmp_path: Path
+) -> None:
+    """The page of Gradio is told of the path by the server's address."""
+    path = tmp_path / "run.json"
+    path.write_bytes(world.as_bytes(world.rank_file(1, "Below")))
+    alone = {"CIR_DATA_HOME": "", "CIR_LEADERBOARD_URL": "https://board.example.org/cir"}
+    with (
+        world.serving_here(tmp_path / "home", ["127.0.0.1"], **alone) as running,
+        nginx.in_front_of(running.url) as front,
+    ):
+        page = browser.new_page()
+        refused: list[str] = []
+        page.on("response", lambda answer: refused.append(answer.url) if answer.status >= 400 else None)
+        page.goto(f"{front}/cir/submit", timeout=300_000)
+        page.locator("#field-file input[type=file]").set_input_files(path, timeout=300_000)
+        page.wait_for_function(
+            "document.querySelector('#named')?.innerText.includes('hapes')", timeout=300_000
+        )
+        page.locator("#send").click(timeout=300_000)
+        page.wait_for_url(f"{front}/cir/s/*", timeout=300_000)
+        page.close()
+        assert refused == []
