@@ -277,10 +277,16 @@ def test_pages_hold_nothing_of_it_for_anybody(first: Ran, monkeypatch: pytest.Mo
             found = server.store.submission(one)
             assert found is not None
             pages += [submission_html(server, found, by) for by in (None, "organiser")]
+        published = server.store.submission(first.ids["published"])
+        stored = (published and published.scores) or {}
+        told = boards.board(ID).told(stored)["main"]
     finally:
         server.close()
         boards.use(None)
-    assert any("33.33" in page for page in pages)
+    assert any(f"{100 * told:.2f}" in page for page in pages)
+    finer = {f"{100 * value:.2f}" for value in stored["metrics"].values()} - {f"{100 * told:.2f}"}
+    assert "33.33" in finer
+    assert not [page for page in pages if any(f">{number}<" in page for number in finer)]
     assert not [page for page in pages if any(marker.decode() in page for marker in first.markers)]
     assert not [page for page in pages if "picture-" in page.replace("no-such-picture", "")]
 
