@@ -7,7 +7,6 @@ limits the time until a request's headers are complete. Strangers could hold eve
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import logging
 import resource
 from typing import Any
@@ -34,17 +33,6 @@ _STALL_SECONDS = 60
 """A client that takes nothing of its answer for so long is cut off."""
 
 
-PER_ADDRESS = 100
-"""Connections of one address of the internet at most; a browser opens six."""
-
-
-def _is_public(address: str) -> bool:
-    try:
-        return ipaddress.ip_address(address.partition("%")[0]).is_global
-    except ValueError:
-        return False
-
-
 def raise_descriptors() -> int:
     """Take as many descriptors as this process may have, and say how many that is."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -69,11 +57,9 @@ class Connection(H11Protocol):
     """A connection of uvicorn's, with limits.
 
     `limit_concurrency` of the configuration is the number of connections. One more takes the place of the one
-    that has rested longest; where none rests, it is answered 503. The same holds for those of one address.
+    that has rested longest; where none rests, it is answered 503. How many one
+    address may have is for the proxy in front to say.
     """
-
-    per_address: int | None = None
-    """Of one address at most; None takes `PER_ADDRESS`, and leaves private addresses out: a proxy has one."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         """Take the limit over: uvicorn's own check would count resting connections against a request."""
@@ -88,12 +74,8 @@ class Connection(H11Protocol):
         """Begin to rest, or make room."""
         super().connection_made(transport)
         self._look()
-        mine = self._address()
-        most = self.per_address or (PER_ADDRESS if _is_public(mine) else None)
-        if most is not None:
-            self._make_room(most, mine)
         if len(self.connections) > self._most:
-            self._make_room(self._most)
+            self._make_room()
 
     def data_received(self, data: bytes) -> None:
         """See whether a request has begun."""
@@ -142,17 +124,11 @@ class Connection(H11Protocol):
         else:
             self.transport.close()
 
-    def _address(self) -> str:
-        """Where the other end is, as the connection itself says; a header may say anything."""
-        found = self.transport.get_extra_info("peername")
-        return str(found[0]) if found else ""
-
-    def _make_room(self, most: int, address: str | None = None) -> None:
-        """End the longest rest among all connections, or those of an address, where there are too many."""
+    def _make_room(self) -> None:
+        """End the longest rest, where there are too many."""
         others = [one for one in self.connections if isinstance(one, Connection) and one is not self]
         others = [one for one in others if not one.transport.is_closing()]
-        others = [one for one in others if address is None or one._address() == address]
-        if len(others) < most:
+        if len(others) < self._most:
             return
         resting = [(one.rests_since, one) for one in others if one.rests_since is not None]
         if resting:

@@ -16,7 +16,6 @@ from leaderboard.web.origins import host_name
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _UPLOAD_SECONDS = 600
 _CONNECTIONS = 1000
-_PER_ADDRESS = "CIR_LEADERBOARD_CONNECTIONS_OF_ONE"
 _PAGE_UPLOADS_MB = 1024
 
 
@@ -29,7 +28,6 @@ class WebOptions:
         framed_by: who may show its pages in a frame, as `frame-ancestors` writes it.
         upload_seconds: in which the body of any request must be complete.
         connections: at once.
-        per_address: connections of one address at once; None is the default, for public addresses alone.
         logs: folder of log files that rotate; None logs to standard error.
         page_uploads_bytes: that files uploaded through the pages and not checked yet may have together.
         proxies: addresses and networks whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed.
@@ -39,7 +37,6 @@ class WebOptions:
     framed_by: str = "'self'"
     upload_seconds: int = _UPLOAD_SECONDS
     connections: int = _CONNECTIONS
-    per_address: int | None = None
     logs: Path | None = None
     page_uploads_bytes: int = _PAGE_UPLOADS_MB * 2**20
     proxies: tuple[str, ...] = ()
@@ -74,7 +71,6 @@ def read(hosts: Iterable[str] = (), proxies: Iterable[str] = ()) -> WebOptions:
         framed_by="'self' https://huggingface.co" if os.environ.get("SPACE_ID") else "'self'",
         upload_seconds=_number("CIR_LEADERBOARD_UPLOAD_SECONDS", _UPLOAD_SECONDS),
         connections=_number("CIR_LEADERBOARD_CONNECTIONS", _CONNECTIONS),
-        per_address=_number(_PER_ADDRESS, 1) if os.environ.get(_PER_ADDRESS) else None,
         logs=Path(logs).expanduser().absolute() if logs else None,
         page_uploads_bytes=_number("CIR_LEADERBOARD_PAGE_UPLOADS_MB", _PAGE_UPLOADS_MB) * 2**20,
         proxies=tuple(map(_network, proxies)),

@@ -42,10 +42,9 @@ def serve(
     address = f"http://{shown_host}:{listener.getsockname()[1]}"
     logs.configure(options.logs)
     descriptors = connections.raise_descriptors()
-    limited = type("Connection", (connections.Connection,), {"per_address": options.per_address})
     config = uvicorn.Config(
         make_app(),
-        http=limited,
+        http=connections.Connection,
         ws="none",
         limit_concurrency=connections.most_connections(options.connections, descriptors),
         backlog=connections.BACKLOG,

@@ -508,19 +508,6 @@ def test_idle_connections_beyond_the_limit_make_room(few: Any) -> None:
 
 
 @pytest.mark.slow
-def test_one_address_cannot_take_every_connection(world: ModuleType, tmp_path: Path) -> None:
-    few = {"CIR_DATA_HOME": "", "CIR_LEADERBOARD_CONNECTIONS_OF_ONE": "8"}
-    with world.serving(tmp_path / "home", **few) as running, contextlib.ExitStack() as stack:
-        assert error_of(while_busy(running, 8, stack))["code"] == "too-many-connections"
-        # Another address of this machine is another client.
-        other = stack.enter_context(
-            socket.create_connection(address(running), source_address=("127.0.0.2", 0))
-        )
-        other.sendall(head(running, "GET", "/health"))
-        assert other.recv(65536).startswith(b"HTTP/1.1 200 ")
-
-
-@pytest.mark.slow
 def test_1100_idle_connections_keep_nobody_out(world: ModuleType, tmp_path: Path) -> None:
     """With 1,024 descriptors, three times; then with every descriptor taken: the log stays small."""
     with world.serving(tmp_path / "home", descriptors=1024, CIR_DATA_HOME="") as running:
