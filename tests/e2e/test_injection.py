@@ -201,8 +201,13 @@ def test_feed_and_headers_hold_nothing_but_their_own(server: Any, rows: list[dic
 
 
 def test_commands_write_lines_that_no_terminal_obeys(
-    server: Any, world: ModuleType, rows: list[dict[str, Any]], tmp_path: Path
+    server: Any,
+    world: ModuleType,
+    rows: list[dict[str, Any]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setenv("CIR_LEADERBOARD_DATABASE", server.database)
     shown = world.cir("leaderboard", "show", "shapes/val", "--home", str(server.home)).stdout
     # A head, names of columns, a rule; and a note, for those that call themselves an oracle have no rank.
     assert len(shown.splitlines()) == 3 + len(rows) + 1

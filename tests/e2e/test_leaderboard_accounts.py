@@ -488,8 +488,9 @@ def test_an_owner_cannot_grow_the_log_without_end(
 
 
 def test_organisers_list_all_submissions_and_nobody_else_does(
-    server: Any, world: ModuleType, tokens: dict[str, str]
+    server: Any, world: ModuleType, tokens: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("CIR_LEADERBOARD_DATABASE", server.database)
     sent = send(server, world.as_bytes(world.rank_file(77, "Listed")), bearer(tokens, "ada"))
     finished(server, sent["id"], bearer(tokens, "ada"))
     path = "/api/v1/submissions?board=shapes/val"
