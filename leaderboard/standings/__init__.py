@@ -131,7 +131,9 @@ class Entry:
 def standings(
     board: Board, published: Sequence[Submission], current: Comparability | None = None
 ) -> list[Entry]:
-    """The entries of a board, block by block, each best first and then its oracles, best first.
+    """The entries of a board, block by block: methods, then baselines, then oracles, each best first.
+
+    Baselines stand behind the methods, and count where values are ranked.
 
     Args:
         board: says what ranks, and which values are better.
@@ -158,7 +160,7 @@ def standings(
             tied = counts[block] > 1 and above.value == entry.value
             entry = replace(entry, rank=above.rank if tied else counts[block])
         entries.append(entry)
-    return entries
+    return sorted(entries, key=lambda each: (BLOCKS.index(each.block), each.oracle, each.submission.baseline))
 
 
 def shown(board: Board, published: Sequence[Submission]) -> list[Submission]:

@@ -43,7 +43,9 @@ def page(site: Site, board: Board, query: Mapping[str, str]) -> Page:
     """
     view = site.server.tables.of(board).view
     choices, remarks = read_choices(board, query)
-    lines = [*lines_of(board, view), *published_lines(board)]
+    published = published_lines(board)
+    others = [line for line in published if line.other_split]
+    lines = lines_of(board, view) + [line for line in published if choices.split or not line.other_split]
     found = shown(board, lines, choices, remarks)
     embed = query.get("embed") == "1"
     tabs = tabs_here(site, board)
@@ -59,7 +61,7 @@ def page(site: Site, board: Board, query: Mapping[str, str]) -> Page:
         "open": takes_files(view),
         "example": example_of(board),
         "head": _head(site, board, view, lines),
-        "table": table_values(board, view, lines, found),
+        "table": table_values(board, view, lines, found, others),
         "notices": [*_unknown_tab(asked_tab(query, tabs), tabs), *_notices(view)],
         "missing_entry": _missing_entry(view, choices.entry),
         "missing_known": _is_known(site, choices.entry),

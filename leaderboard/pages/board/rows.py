@@ -17,6 +17,8 @@ ALL = "all"
 """As a page: every row."""
 KINDS = {"baseline": "baselines", "oracle": "oracles", "published": "published rows"}
 """Kinds of rows that stand outside the groups and can be hidden, and how a page calls them."""
+OTHER_SPLITS = "other"
+"""As a split: published rows of another one stand there, too."""
 _UNSTATED = "not stated"
 _TRAINING = ("zero-shot", "trained", _UNSTATED)
 _VERIFIED = ("yes", "no")
@@ -90,6 +92,12 @@ class Line:
     row: Any = field(default=None, compare=False, repr=False)
 
     @property
+    def section(self) -> tuple[bool, int, int, bool]:
+        """What it stands in, in order: blocks, each with baselines and then oracles last; published rows."""
+        outside = ("baseline", "oracle").index(self.kind) + 1 if self.kind in ("baseline", "oracle") else 0
+        return self.kind == "published", BLOCKS.index(self.block), outside, bool(self.other_split)
+
+    @property
     def found_by(self) -> str:
         """What a search looks at."""
         return _folded(f"{self.name} {self.backbone} {self.submitter} {self.where} {self.key}")
@@ -109,6 +117,7 @@ class Choices:
         caption_rule: how several captions become one text.
         verified: `yes` or `no`, by the organisers.
         hide: kinds of rows that are left out, separated by commas.
+        split: `other` where published rows of another split are shown, too.
         page: from 1; 0 for all rows, None for the page of `entry` or the first.
         entry: the entry that is marked.
     """
@@ -122,6 +131,7 @@ class Choices:
     caption_rule: str = ""
     verified: str = ""
     hide: str = ""
+    split: str = ""
     page: int | None = None
     entry: str = ""
 
@@ -133,7 +143,7 @@ class Choices:
     @property
     def narrows(self) -> bool:
         """Whether it leaves rows out."""
-        return replace(self, sort="main", order="", page=None, entry="") != Choices()
+        return replace(self, sort="main", order="", split="", page=None, entry="") != Choices()
 
     def query(self, **changes: object) -> dict[str, object]:
         """The query of an address that chooses the same, but for some changes.
@@ -161,8 +171,8 @@ class Shown:
 
     Args:
         lines: of the page.
+        left: those of all pages.
         choices: with the page that it is.
-        matching: rows that the choices leave.
         total: rows of the table.
         first: place of the page's first row among those, from 1.
         pages: how many there are.
@@ -170,8 +180,8 @@ class Shown:
     """
 
     lines: tuple[Line, ...]
+    left: tuple[Line, ...]
     choices: Choices
-    matching: int
     total: int
     first: int
     pages: int
@@ -196,6 +206,7 @@ def read_choices(board: Board, query: Mapping[str, str]) -> tuple[Choices, tuple
         "order": ("asc", "desc"),
         "training": _TRAINING,
         "verified": _VERIFIED,
+        "split": (OTHER_SPLITS,),
     }
     remarks = []
     for name, words in allowed.items():
@@ -237,6 +248,7 @@ def choice_words(board: Board, choices: Choices) -> list[str]:
     words += [f"caption rule {choices.caption_rule}"] if choices.caption_rule else []
     words += [{"yes": "verified", "no": "not verified"}[choices.verified]] if choices.verified else []
     words += [f"without {KINDS[kind]}" for kind in choices.hidden]
+    words += ["with rows of another split"] if choices.split else []
     if choices.sort != "main" or choices.order:
         order = {"asc": ", ascending", "desc": ", descending"}.get(choices.order, "")
         words.append(f"sorted by {labels.get(choices.sort, choices.sort)}{order}")
@@ -272,8 +284,8 @@ def shown(board: Board, lines: Sequence[Line], choices: Choices, remarks: Sequen
     part = left if page == 0 else left[start : start + PAGE_ROWS]
     return Shown(
         tuple(part),
+        tuple(left),
         replace(choices, page=page),
-        len(left),
         len(lines),
         start + 1,
         1 if page == 0 else pages,
@@ -426,10 +438,7 @@ def _is_wanted(line: Line, choices: Choices) -> bool:
 
 
 def _sorted(board: Board, lines: list[Line], choices: Choices) -> list[Line]:
-    """Block by block by the column; rows without a value come behind those with one.
-
-    Published rows of another split end the first block: a higher number there is another question's.
-    """
+    """Section by section by the column; rows without a value come behind those with one."""
     sort, order = choices.sort, choices.order or best_first(board, choices.sort)
     texts = {"name": lambda line: line.name, "training": lambda line: line.training}
     texts |= {"encoder": lambda line: line.encoder, "received": lambda line: line.received}
@@ -442,7 +451,7 @@ def _sorted(board: Board, lines: list[Line], choices: Choices) -> list[Line]:
     known = [line for line in lines if value(line) is not None]
     known.sort(key=value, reverse=order == "desc")
     unknown = [line for line in lines if value(line) is None]
-    return sorted([*known, *unknown], key=lambda line: (BLOCKS.index(line.block), bool(line.other_split)))
+    return sorted([*known, *unknown], key=lambda line: line.section)
 
 
 def _each(words: Iterable[str]) -> list[str]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -12,6 +11,7 @@ from cir_datasets.common.terminal import counted
 from leaderboard.boards import Board, Column
 from leaderboard.pages.board.rows import (
     KINDS,
+    OTHER_SPLITS,
     PAGE_ROWS,
     Choices,
     Line,
@@ -29,16 +29,17 @@ _WIDTH, _MARGIN = 100, 5
 _STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50)
 _GROUPS = "Methods with the same group number do not differ significantly from the best of them."
 _OUTSIDE = {
-    "baseline": "baselines",
-    "oracle": "oracles, which are told what no user's query says",
-    "published": "published rows",
+    "baseline": "Baselines, outside the groups.",
+    "oracle": "Oracles, which are told what no user's query says: outside the groups.",
+    "published": "Published, as reported: not scored here, and they do not compare with entries.",
 }
+"""What stands above rows of a kind."""
 _CHIPS = {"zero-shot": "Zero-shot", "trained": "Trained"}
 _FILTERS = (("encoder", "Encoder"), ("trained_on", "Trained on"), ("caption_rule", "Caption rule"))
 
 
 def table_values(
-    board: Board, view: Mapping[str, Any], lines: Sequence[Line], shown: Shown
+    board: Board, view: Mapping[str, Any], lines: Sequence[Line], shown: Shown, others: Sequence[Line] = ()
 ) -> dict[str, Any]:
     """What the template of the table asks for.
 
@@ -47,19 +48,20 @@ def table_values(
         view: its table.
         lines: all its rows.
         shown: those that are asked for.
+        others: published rows of another split, which the table shows where the address asks for them.
     """
-    scale = _scale(lines)
-    columns = [column for column in board.columns if _has_values(column.metric, lines, shown)]
-    with_interval = any(line.interval is not None for line in lines)
+    scale = _scale(shown.lines)
+    columns = _columns(board, shown)
+    heads = _heads(board, view, lines, columns, shown)
     ruled = shown.choices.sort == "main" and has_groups(board, view)
     return {
         "shown": shown,
         "choices": shown.choices,
-        "heads": _heads(board, view, lines, columns, shown.choices),
+        "heads": heads,
+        "has": {head["key"] for head in heads},
         "all_published": _all_published(lines),
         "has_published": any(line.kind == "published" for line in lines),
-        "with_encoder": _has_encoders(lines, shown.choices),
-        "with_interval": with_interval,
+        "with_interval": scale is not None,
         "scale": "" if scale is None else f"{_end(board, scale[0])} to {_end(board, scale[1])}",
         "rows": _rows(board, columns, shown, scale, view["blocks"], ruled=ruled),
         "odd": [line for line in shown.lines if len(line.remarks) > 1 or line.other_split],
@@ -73,6 +75,7 @@ def table_values(
             for kind, words in KINDS.items()
             if any(line.kind == kind for line in lines)
         ],
+        "others": _others(others, shown.choices),
         "filters": _filters(lines, shown.choices),
         "pages": _pages(shown),
         "said": _said(shown),
@@ -87,37 +90,50 @@ def _all_published(lines: Sequence[Line]) -> bool:
     return bool(lines) and all(line.kind == "published" for line in lines)
 
 
-def _has_encoders(lines: Sequence[Line], choices: Choices) -> bool:
-    """Whether the column of encoders is shown: entries state one, sources of published rows may."""
-    return not _all_published(lines) or choices.sort == "encoder" or any(line.encoder for line in lines)
+def _columns(board: Board, shown: Shown) -> list[Column]:
+    """The metrics that some row has or the address sorts by; those of published rows alone come last."""
+
+    def has(metric: str, lines: Iterable[Line]) -> bool:
+        return any(metric in line.texts or line.values.get(metric) is not None for line in lines)
+
+    entered = [line for line in shown.left if line.kind != "published"]
+    there = [c for c in board.columns if shown.choices.sort == c.metric or has(c.metric, shown.left)]
+    return sorted(there, key=lambda column: not has(column.metric, entered))
 
 
-def _has_values(metric: str, lines: Sequence[Line], shown: Shown) -> bool:
-    """Whether a column has a value in any row, or is the one that the address sorts by."""
-    return shown.choices.sort == metric or any(
-        metric in line.texts or line.values.get(metric) is not None for line in lines
-    )
+def _is_told(key: str, line: Line) -> bool:
+    """Whether a row says something in a column that is no metric's."""
+    if key == "training":
+        marked = line.verified or line.flag is not None or line.mark or line.unverified
+        return bool(line.kind != "method" or line.training != "not stated" or line.trained_on or marked)
+    return line.main is not None if key == "main" else bool(getattr(line, key))
 
 
 def _heads(
-    board: Board, view: Mapping[str, Any], lines: Sequence[Line], columns: Sequence[Column], choices: Choices
+    board: Board, view: Mapping[str, Any], lines: Sequence[Line], columns: Sequence[Column], shown: Shown
 ) -> list[dict[str, Any]]:
-    """The columns that rows are sorted by, in order; the first has no order of its own."""
+    """The columns that hold something in some row, in order; the first has no order of its own."""
+    choices = shown.choices
     order = choices.order or best_first(board, choices.sort)
     # Published rows have no rank, and their source and year stand where entries say how and when.
     published = _all_published(lines)
     named = [
         ("name", "Method", "higher", ""),
         ("training", "Source" if published else "Training", "higher", ""),
-        *([("encoder", "Encoder", "higher", "")] if _has_encoders(lines, choices) else []),
+        ("encoder", "Encoder", "higher", ""),
         ("main", board.primary_label, board.primary_direction, board.primary),
         *((column.metric, column.label, column.direction, column.metric) for column in columns),
         ("received", "Year" if published else "Received", "higher", ""),
     ]
     first = "Group" if has_groups(board, view) else "Rank"
-    found = [] if published else [_head("place", first, "higher", "", None, "")]
+    placed = any(line.place for line in shown.left)
+    found = [_head("place", first, "higher", "", None, "")] if placed else []
+    metrics = {column.metric for column in columns}
     for key, label, direction, metric in named:
         here = key == choices.sort
+        asked = key in metrics or (here and key != "main")
+        if not asked and not any(_is_told(key, line) for line in shown.left):
+            continue
         own = best_first(board, key)
         other = {"asc": "desc", "desc": "asc"}[order] if here else own
         query = choices.query(sort=key, order="" if other == own else other, page=None)
@@ -150,11 +166,16 @@ def _rows(
     ruled: bool,
 ) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
-    block, group = "current", None
+    # A table of one kind alone needs no words above it: its lead says what it is.
+    section = (
+        shown.left[0].section if shown.left and shown.left[0].section == shown.left[-1].section else None
+    )
+    group = None
     last = {(line.block, line.place): at for at, line in enumerate(shown.lines) if line.place}
     for at, line in enumerate(shown.lines):
-        above = blocks.get(line.block, "") if line.block != block else ""
-        block, group = line.block, group if line.block == block else None
+        above = _above(line, section, blocks)
+        group = group if section is not None and line.section[:2] == section[:2] else None
+        section = line.section
         opens = bool(ruled and line.place and group is not None and line.place != group)
         group = line.place or group
         found.append(
@@ -163,6 +184,7 @@ def _rows(
                 "above": above,
                 "main": _printed(line, board.primary, line.main, board.primary_unit),
                 "values": [_printed(line, c.metric, line.values.get(c.metric), c.unit) for c in columns],
+                **_half_width(line, board.primary_unit),
                 "interval": _interval(line, board.primary_unit, scale),
                 "received": line.received[:10],
                 "moment": _moment(board, line),
@@ -172,6 +194,17 @@ def _rows(
             }
         )
     return found
+
+
+def _above(line: Line, before: tuple[bool, int, int, bool] | None, blocks: Mapping[str, str]) -> str:
+    """What stands above a row where another section begins than that of the row before."""
+    if line.section == before:
+        return ""
+    if line.other_split:
+        return f"Published, {line.other_split}."
+    if line.kind in _OUTSIDE and (before is None or line.section[1] == before[1] or line.block == "current"):
+        return _OUTSIDE[line.kind]
+    return blocks.get(line.block, "")
 
 
 def _printed(line: Line, metric: str, value: float | None, unit: Unit) -> dict[str, Any]:
@@ -190,20 +223,33 @@ def _moment(board: Board, line: Line) -> str:
 
 
 def _scale(lines: Sequence[Line]) -> tuple[float, float] | None:
-    """Where the pictures of intervals begin and end: the same for all rows of a board."""
-    ends = [end for line in lines if line.interval is not None for end in line.interval]
-    ends += [line.main for line in lines if line.interval is not None and line.main is not None]
+    """Where the pictures of intervals begin and end: around the methods shown, or all rows where none is."""
+    known = [line for line in lines if line.interval is not None and line.main is not None]
+    methods = [line for line in known if line.kind in ("method", "apart")]
+    ends = [end for line in methods or known for end in (*(line.interval or ()), line.main or 0.0)]
     if not ends:
         return None
     low, high = min(ends), max(ends)
-    low = 0.0 if low < high / 2 else low
     step = next((step for step in _STEPS if (high - low) / step <= 10), _STEPS[-1])
     first, last = math.floor(low / step), math.ceil(high / step)
     return first * step, max(last, first + 1) * step
 
 
+def _half_width(line: Line, unit: Unit) -> dict[str, str]:
+    """Half the width of a row's interval, as it stands beside the number, and its ends in words."""
+    if line.interval is None:
+        return {"half": "", "words": ""}
+    low, high = line.interval
+    half = (high - low) / 2
+    words = f"{number(low, unit)} to {number(high, unit)}"
+    return {"half": f"±{100 * half if unit == 'percent' else half:,.1f}", "words": words}
+
+
 def _interval(line: Line, unit: Unit, scale: tuple[float, float] | None) -> dict[str, Any] | None:
+    """The picture of a row's interval; None where the scale, which is the methods', does not reach it."""
     if line.interval is None or line.main is None or scale is None:
+        return None
+    if not scale[0] <= min(*line.interval, line.main) <= max(*line.interval, line.main) <= scale[1]:
         return None
 
     def place(value: float) -> str:
@@ -215,7 +261,6 @@ def _interval(line: Line, unit: Unit, scale: tuple[float, float] | None) -> dict
         "low": place(low),
         "high": place(high),
         "at": place(line.main),
-        "words": f"{number(low, unit)} to {number(high, unit)}",
         "width": _WIDTH,
     }
 
@@ -232,6 +277,15 @@ def _chips(lines: Sequence[Line], choices: Choices) -> list[dict[str, Any]]:
         {"words": words, "query": choices.query(training=word, page=None), "on": choices.training == word}
         for word, words in named.items()
     ]
+
+
+def _others(others: Sequence[Line], choices: Choices) -> dict[str, Any] | None:
+    """The way to published rows of another split, and back; None where there are none."""
+    if not others:
+        return None
+    split = others[0].other_split.partition(" (")[0]
+    query = choices.query(split="" if choices.split else OTHER_SPLITS, page=None)
+    return {"words": f"Published, {split}", "count": len(others), "query": query, "on": bool(choices.split)}
 
 
 def _filters(lines: Sequence[Line], choices: Choices) -> list[dict[str, Any]]:
@@ -284,13 +338,14 @@ def linked_pages(here: int, pages: int) -> list[int | None]:
 
 def _said(shown: Shown) -> str:
     """How many rows there are, and which of them stand here."""
-    if not shown.matching:
+    matching = len(shown.left)
+    if not matching:
         return ""
     whole = counted(shown.total, "row")
-    among = f"{shown.matching:,} of {whole}" if shown.choices.narrows else whole
+    among = f"{matching:,} of {whole}" if shown.choices.narrows else whole
     if shown.choices.page == 0 or shown.pages == 1:
         return among
-    last = min(shown.first + PAGE_ROWS - 1, shown.matching)
+    last = min(shown.first + PAGE_ROWS - 1, matching)
     return f"{shown.first:,} to {last:,} of {among}"
 
 
@@ -301,24 +356,12 @@ def _lead(lines: Sequence[Line], main: str) -> str:
     """
     if not _all_published(lines):
         return ""
-    others = Counter(line.other_split.partition(",")[0] for line in lines if line.other_split)
-    said = [
-        f"{count:,} of the {len(lines):,} are of the {split}, which does not compare with this board."
-        for split, count in others.items()
-    ]
-    own = [line for line in lines if not line.other_split]
-    if others and own and all(line.main is None for line in own):
-        first = (
-            "The row of this split stands first, and has"
-            if not own[1:]
-            else "Rows of this split stand first, and have"
-        )
-        said.append(f"{first} no {main}.")
-    return " ".join(["No entry yet. All rows are numbers that papers and lists print.", *said])
+    said = "No entry yet. All rows are numbers that papers and lists print."
+    return said if any(line.main is not None for line in lines) else f"{said} None has the {main}."
 
 
 def _note(board: Board, view: Mapping[str, Any], lines: Sequence[Line]) -> str:
-    """What a reader must know before the table: what its first column says, and who stands outside."""
+    """What a reader must know before the table: what its first column says."""
     kinds = {line.kind for line in lines}
     if board.sealed:
         said = [
@@ -331,25 +374,15 @@ def _note(board: Board, view: Mapping[str, Any], lines: Sequence[Line]) -> str:
         said = ["Rank groups and intervals are being computed; until then ranks stand here."]
     else:
         said = [_GROUPS] if kinds - {"published"} else []
-    outside = [words for kind, words in _OUTSIDE.items() if kind in kinds]
-    if outside and kinds - {"published"}:
-        said.append(f"Rows in italics have none (–): {'; '.join(outside)}.")
-    of_test = sum(bool(line.other_split) for line in lines)
-    if of_test and kinds - {"published"}:
-        said.append(f"{of_test:,} published rows are of another split and stand behind the others.")
     return " ".join(said)
 
 
 def _legend(board: Board, view: Mapping[str, Any], lines: Sequence[Line]) -> str:
-    """What explains the table's marks, behind it: where groups come from, rows in italics, raised letters."""
+    """What explains the table's marks, behind it: where groups come from, raised letters."""
     kinds = {line.kind for line in lines}
     said = []
     if has_groups(board, view) and kinds - {"published"}:
         said.append("Groups come from paired tests on the queries.")
-    if kinds - {"method"}:
-        said.append("Rows in italics are sorted by value and have no group.")
-    if "published" in kinds:
-        said.append("Published rows are as reported: not scored here, and they do not compare with entries.")
     if any(line.unverified for line in lines):
         said.append(UNVERIFIED)
     if any(line.derived for line in lines):

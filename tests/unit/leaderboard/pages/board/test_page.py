@@ -66,27 +66,54 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     server.close()
 
 
-def test_rows_stand_by_value_and_share_groups_but_for_baselines_and_oracles(mixed: Server) -> None:
+def test_rows_stand_by_value_and_share_groups_and_baselines_and_oracles_stand_behind(mixed: Server) -> None:
     page = read(mixed, PATH)
-    names = [f"Method {seed}" for seed in (5, 1, 2, 4, 3)]
-    assert column(page, "name") == ["Method", *names][1:]
-    assert column(page, "place") == ["–", "1", "1", "–", "2"]
+    assert column(page, "name") == [f"Method {seed}" for seed in (1, 2, 3, 4, 5)]
+    assert column(page, "place") == ["1", "1", "2", "–", "–"]
     kinds = [row["class"][0] for row in page.select(".standings tbody tr")]
-    assert kinds == ["oracle", "method", "method", "baseline", "method"]
+    assert kinds == ["method", "method", "method", "block", "baseline", "block", "oracle"]
+    above = [words(row).partition(",")[0] for row in page.select("tr.block")]
+    assert above == ["Baselines", "Oracles"]
     assert [words(row.select_one(".name")) for row in page.select("tr.opens")] == ["Method 3"]
     training = column(page, "training")
     assert training == [
-        "oracle not stated",
         "zero-shot",
         "trained: shapes/train",
-        "baseline zero-shot",
         "not stated",
+        "baseline zero-shot",
+        "oracle not stated",
     ]
-    assert column(page, "encoder") == ["–", "CLIP ViT-B/32", "shapes", "–", "CLIP ViT-L/14"]
+    assert column(page, "encoder") == ["CLIP ViT-B/32", "shapes", "CLIP ViT-L/14", "–", "–"]
     assert "Methods with the same group number do not differ significantly" in words(page.select_one("main"))
-    assert "baselines; oracles, which are told what no user's query says." in words(page.select_one("main"))
-    # A rule closes a group behind its last row, so that a baseline between two groups belongs to neither.
-    assert [words(row.select_one(".name")) for row in page.select("tr.closes")] == ["Method 2"]
+    assert [words(row.select_one(".name")) for row in page.select("tr.closes")] == ["Method 2", "Method 3"]
+    # The JSON, and with it CSV and Parquet, have the order of the page; ranks count values as before.
+    rows = refreshed(mixed)["rows"]
+    order = [(row["method"]["name"], row["rank"]) for row in rows]
+    assert order == [(f"Method {n}", rank) for n, rank in ((1, 1), (2, 2), (3, 4), (4, 3), (5, None))]
+    listed = formats.as_csv(refreshed(mixed)).decode().splitlines()[1:]
+    assert [line.split(",")[2] for line in listed] == column(page, "name")
+
+
+@pytest.mark.parametrize(
+    ("query", "place", "absent"),
+    [
+        ({}, "place", set()),
+        ({"q": "Method 4", "training": "zero-shot"}, "name", {"place", "encoder"}),
+        ({"training": "not stated", "hide": "oracle"}, "place", {"training"}),
+        ({"hide": "oracle", "q": "Method 5"}, "", set()),
+    ],
+)
+def test_a_column_is_there_where_some_row_has_something_in_it(
+    mixed: Server, query: dict[str, str], place: str, absent: set[str]
+) -> None:
+    page = read(mixed, PATH, **query)
+    heads = [head["class"][0] for head in page.select("thead th")]
+    assert heads[:1] == ([place] if place else [])
+    assert absent.isdisjoint(heads)
+    rows = page.select(".standings tbody tr:not(.block)")
+    assert {len(row.select("td, th")) for row in rows} <= {len(heads)}
+    for at in range(len(heads)):
+        assert {words(row.select("td, th")[at]) for row in rows} != {"–"}
 
 
 def test_a_row_says_its_number_and_interval_as_the_table_has_them(mixed: Server) -> None:
@@ -95,17 +122,28 @@ def test_a_row_says_its_number_and_interval_as_the_table_has_them(mixed: Server)
     for row in view["rows"]:
         shown = page.select_one(f"#entry-{row['submission']}")
         assert shown is not None
-        assert words(shown.select_one(".main")) == f"{100 * row['main']:.2f}"
         low, high = row["interval"]
+        half = f"±{50 * (high - low):.1f}"
+        assert words(shown.select_one(".main")) == f"{100 * row['main']:.2f} {half}"
+        ends = f"{100 * low:.2f} to {100 * high:.2f}"
+        assert shown.select_one(".half")["title"] == ends
         picture = shown.select_one("svg[role=img]")
         assert picture is not None
-        assert picture["aria-label"] == f"{100 * low:.2f} to {100 * high:.2f}"
+        assert picture["aria-label"] == ends
         assert words(shown.select_one("time")) == row["received_at"][:10]
         assert shown.select_one(".name a")["href"].endswith(f"/e/{row['submission']}")
         assert shown.select_one("input[form=compare]")["value"] == row["submission"]
     form = page.select_one("form#compare")
     assert form is not None
     assert (form["method"], form["action"]) == ("get", "../../compare")
+    # The scale spans the methods that are shown; a baseline beyond has its number alone.
+    page = read(mixed, PATH, training="zero-shot")
+    (alone,) = page.select("tr.baseline")
+    assert (alone.select("svg"), words(alone.select_one(".half"))[:1]) == ([], "±")
+    low, high = (float(end) for end in words(page.select_one("th.interval small")).split(" to "))
+    own = next(row for row in view["rows"] if row["method"]["name"] == "Method 1")
+    assert high - low < 140 * (own["interval"][1] - own["interval"][0])
+    assert low <= 100 * own["interval"][0] < 100 * own["interval"][1] <= high
 
 
 @pytest.mark.parametrize(
@@ -117,19 +155,20 @@ def test_a_row_says_its_number_and_interval_as_the_table_has_them(mixed: Server)
         ({"q": "2"}, [1, 2]),
         ({"training": "zero-shot"}, [1, 4]),
         ({"training": "trained"}, [2]),
-        ({"training": "not stated"}, [5, 3]),
+        ({"training": "not stated"}, [3, 5]),
         ({"encoder": "shapes"}, [2]),
         ({"trained_on": "shapes/train"}, [2]),
         ({"caption_rule": "single"}, [3]),
-        ({"hide": "baseline"}, [5, 1, 2, 3]),
+        ({"hide": "baseline"}, [1, 2, 3, 5]),
         ({"hide": "oracle,baseline"}, [1, 2, 3]),
-        ({"verified": "no", "hide": "oracle"}, [1, 2, 4, 3]),
-        ({"sort": "main", "order": "asc"}, [3, 4, 2, 1, 5]),
+        ({"verified": "no", "hide": "oracle"}, [1, 2, 3, 4]),
+        ({"sort": "main", "order": "asc"}, [3, 2, 1, 4, 5]),
         ({"sort": "name"}, [1, 2, 3, 4, 5]),
-        ({"sort": "name", "order": "desc"}, [5, 4, 3, 2, 1]),
-        ({"sort": "recall@1"}, [5, 1, 2, 4, 3]),
-        ({"sort": "received"}, [5, 4, 3, 2, 1]),
+        ({"sort": "name", "order": "desc"}, [3, 2, 1, 4, 5]),
+        ({"sort": "recall@1"}, [1, 2, 3, 4, 5]),
+        ({"sort": "received"}, [3, 2, 1, 4, 5]),
         ({"sort": "encoder"}, [1, 3, 2, 4, 5]),
+        ({"split": "other"}, [1, 2, 3, 4, 5]),
     ],
     ids=lambda value: "-".join(map(str, value.items())) if isinstance(value, dict) else "",
 )
@@ -564,26 +603,35 @@ def test_links_beside_the_table_lead_to_its_other_forms_and_one_may_be_framed(mi
         assert client.get(f"/{PATH}{query}").headers["content-security-policy"].endswith(ancestors)
     bare = read(mixed, PATH, embed="1")
     assert bare.select("form, nav, header, script, input") == []
-    assert len(bare.select(".standings tbody tr")) == 5
+    assert len(bare.select(".standings tbody tr:not(.block)")) == 5
     assert bare.select_one("h1 a")["target"] == "_blank"
 
 
 def test_a_table_of_published_rows_alone_says_first_that_nobody_has_entered(server: Server) -> None:
-    said = words(read(server, "b/cirr/val").select_one("p.about strong"))
+    plain = read(server, "b/cirr/val", page="all")
+    said = words(plain.select_one("p.about strong"))
     lines = rows_for(boards.board("cirr/val"))
     of_test = sum(bool(line.other_split) for line in lines)
     assert 0 < of_test < len(lines)
     assert said == (
-        "No entry yet. All rows are numbers that papers and lists print. "
-        f"{of_test} of the {len(lines)} are of the test split (cirr/test1), which does not compare with this "
-        "board. Rows of this split stand first, and have no mean of R@5 and Rs@1."
+        "No entry yet. All rows are numbers that papers and lists print. None has the mean of R@5 and Rs@1."
+    )
+    # Numbers of another split are another question's: they stand there where the address asks for them.
+    assert len(column(plain, "name")) == len(lines) - of_test
+    assert plain.select("thead .main, thead .place") == []
+    (chip,) = (each for each in plain.select(".chip") if "test split" in words(each))
+    assert (words(chip), followed(chip["href"])) == (
+        f"Published, test split ({of_test})",
+        {"split": "other"},
     )
     assert words(read(server, "b/fashioniq/dress_val").select_one("p.about strong")).endswith("lists print.")
-    # Numbers of another split are another question's, and stand last however the table is sorted.
+    # There they stand last however the table is sorted.
     for query in ({}, {"sort": "name"}, {"sort": "recall@10", "order": "asc"}):
-        page = read(server, "b/cirr/val", page="all", **query)
+        page = read(server, "b/cirr/val", page="all", split="other", **query)
         splits = ["test split" in each for each in column(page, "training")]
         assert splits == [False] * (len(lines) - of_test) + [True] * of_test
+    *_, of_another = page.select("tr.block")
+    assert "does not compare" in words(of_another)
     add_entry(server.store, 1, 0.5, board="cirr/val")
     assert words(read(server, "b/cirr/val").select_one("p.about strong")).startswith(
         "First by the mean of R@5 and Rs@1: Method 1 "
