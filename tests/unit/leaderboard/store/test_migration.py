@@ -137,6 +137,7 @@ def test_a_migration_that_fails_leaves_the_store_as_it_was(path: Path) -> None:
 _PROGRAM = """
 import sys
 from pathlib import Path
+from leaderboard.receipts import public_pem
 from leaderboard.server import Server
 from leaderboard.settings import Settings
 settings = Settings(Path(sys.argv[1]), database=sys.argv[2])
@@ -144,7 +145,7 @@ print("ready", flush=True)
 sys.stdin.readline()
 server = Server.open(settings)
 submissions = sum(server.store.count_published().values())
-print(server.key.public_pem.replace("\\n", ""), submissions, flush=True)
+print(public_pem(server.key).replace("\\n", ""), submissions, flush=True)
 server.close()
 """
 _SERVERS = 3
