@@ -200,8 +200,12 @@ class MemberRanker:
         if is_tensor(queries) or is_tensor(images):
             import torch
 
-            gallery = torch.as_tensor(gallery)
-            questions = torch.as_tensor(questions, device=gallery.device)
+            # torch takes no array that is read-only or runs backwards.
+            gallery, questions = (
+                each if is_tensor(each) else torch.from_numpy(np.require(each, requirements=["C", "W"]))
+                for each in (gallery, questions)
+            )
+            questions = questions.to(gallery.device)
         if questions.shape[1] != gallery.shape[1]:
             raise MethodError(
                 f"queries have {questions.shape[1]:,} dimensions, images {gallery.shape[1]:,}. "

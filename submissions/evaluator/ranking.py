@@ -38,6 +38,8 @@ _PAIRS = 64
 
 _LATER = 64
 """Images a list that may wait; where there are more, most of them are alike, and all are ordered at once."""
+_LOST = 1e-30
+"""Squares of lengths of which float32 loses terms: below that they are summed in double precision."""
 
 Exact = Callable[[IntArray, IntArray], FloatArray]
 """The scores of pairs of a query's row and an image's column by the definition."""
@@ -369,22 +371,31 @@ def exact_products() -> Iterator[None]:
     if torch is None:
         yield
         return
-    precision = torch.get_float32_matmul_precision()
     with contextlib.ExitStack() as stack:
         stack.enter_context(torch.no_grad())
         for kind in ("cpu", "cuda"):
             stack.enter_context(torch.autocast(kind, enabled=False))
-        torch.set_float32_matmul_precision("highest")
-        stack.callback(torch.set_float32_matmul_precision, precision)
+        if hasattr(torch.backends.cuda.matmul, "fp32_precision"):
+            # Where a training used this form, torch refuses to tell the older one.
+            for products in (torch.backends.cuda.matmul, torch.backends.mkldnn.matmul):
+                stack.callback(setattr, products, "fp32_precision", products.fp32_precision)
+                products.fp32_precision = "ieee"
+        else:
+            stack.callback(torch.set_float32_matmul_precision, torch.get_float32_matmul_precision())
+            torch.set_float32_matmul_precision("highest")
         yield
 
 
 def _lengths(vectors: Any) -> FloatArray:
     """Euclidean length of each row, a little rounded up."""
     if on_processor(vectors):
-        lengths = np.sqrt(np.einsum("ij,ij->i", _numpy(vectors), _numpy(vectors)))
+        rows = _numpy(vectors)
+        squares = np.einsum("ij,ij->i", rows, rows)
+        if not (squares.min(initial=1) > _LOST and np.isfinite(squares).all()):
+            squares = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
+        lengths = np.sqrt(squares)
     else:
-        lengths = _numpy(vectors.norm(dim=1))
+        lengths = _numpy(vectors.norm(dim=1, dtype=sys.modules["torch"].float64))
     longer: FloatArray = lengths.astype(np.float64) * (1 + vectors.shape[1] * 2.0**-23)
     return longer
 

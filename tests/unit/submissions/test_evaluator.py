@@ -100,6 +100,37 @@ def test_types_are_compared_as_a_rank_file_compares_them(kind: str) -> None:
     check_equal(evaluator, evaluator(queries=queries, images=images), answer, BENCHMARK)
 
 
+@pytest.mark.parametrize("scale", [(1e-25, 1), (1e-30, 1e30), (1e20, 1)])
+def test_vectors_of_any_length_are_ranked_as_a_rank_file_ranks_them(scale: tuple[float, float]) -> None:
+    draws = np.random.default_rng(5)
+    near = 1 + 1e-7 * draws.standard_normal((len(KEYS) + len(IMAGES), 64))
+    queries, images = (near[: len(KEYS)] * scale[0]).astype("f4"), (near[len(KEYS) :] * scale[1]).astype("f4")
+    answer = submissions.rank_file_from_embeddings(
+        BENCHMARK, queries, images, method="Evaluator", by_position=True, normalise=False
+    )
+    evaluator = submissions.Evaluator(BENCHMARK, similarity="dot")
+    check_equal(evaluator, evaluator(queries=queries, images=images), answer, BENCHMARK)
+
+
+def test_what_a_training_sets_changes_no_product_and_stays() -> None:
+    torch = pytest.importorskip("torch")
+    matmul = torch.backends.mkldnn.matmul
+    before, matmul.fp32_precision = matmul.fp32_precision, "bf16"
+    try:
+        # Read-only and turned, as of a memory map.
+        queries = np.broadcast_to(QUERIES[:, ::-1], QUERIES.shape)
+        images = torch.from_numpy(VECTORS[:, ::-1].copy())
+        evaluator = submissions.Evaluator(BENCHMARK, similarity="dot")
+        values = evaluator(queries=queries, images=images)
+        assert matmul.fp32_precision == "bf16"
+    finally:
+        matmul.fp32_precision = before
+    answer = submissions.rank_file_from_embeddings(
+        BENCHMARK, queries, images, method="Evaluator", by_position=True, normalise=False
+    )
+    check_equal(evaluator, values, answer, BENCHMARK)
+
+
 def test_batches_come_in_any_order_and_repeats_count_once() -> None:
     torch = pytest.importorskip("torch")
     expected = submissions.Evaluator(BENCHMARK)(queries=QUERIES, images=VECTORS)
