@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import functools
-import logging
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, cast, get_args
-
-log = logging.getLogger("leaderboard.store")
 
 State = Literal[
     "received",
@@ -43,7 +40,6 @@ _UNSEEN = ("Cc", "Cf", "Zs", "Zl", "Zp", "Pd", "Pc")
 """Categories of characters that make no difference: unseen ones, blanks, hyphens, underscores."""
 _AT_ENDS = ".,:;!\u2026\u00b7'"
 _KEY_LENGTH = 400
-_FIX = "Fix: pip install confusable-homoglyphs"
 # Of these none depends on the table: i is the small I, which looks like l.
 _SAME = str.maketrans("i1|0", "lllo")
 
@@ -270,10 +266,7 @@ def _look(letter: str) -> str:
 
 @functools.cache
 def _alike() -> Mapping[str, list[dict[str, str]]]:
-    try:
-        from confusable_homoglyphs.confusables import confusables_data
-    except ImportError:
-        log.error("confusable-homoglyphs is missing: letters of other scripts are told apart. %s", _FIX)
-        return {}
+    from confusable_homoglyphs.confusables import confusables_data
+
     found: Mapping[str, list[dict[str, str]]] = confusables_data
     return found

@@ -52,7 +52,6 @@ def test_what_looks_like_a_name_is_that_name(name: str) -> None:
 
 @pytest.mark.parametrize("name", OTHER_SCRIPTS)
 def test_so_are_letters_of_other_scripts(name: str) -> None:
-    pytest.importorskip("confusable_homoglyphs", reason="pip install confusable-homoglyphs")
     assert name_key(name) == name_key(NAME)
 
 
