@@ -37,6 +37,7 @@ from leaderboard.errors import (
     ConflictError,
     LostFileError,
     PassingError,
+    SubmissionStoreError,
     UploadRefusedError,
     is_passing,
 )
@@ -298,7 +299,10 @@ class Worker:
             with _beside(self._beat, self._lease_seconds / BEATS_A_LEASE):
                 yield
         finally:
-            self._jobs.leave()
+            try:
+                self._jobs.leave()
+            except (SubmissionStoreError, SQLAlchemyError) as error:
+                log.warning("the worker cannot say that it leaves: %s", error)
 
     def _beat(self) -> None:
         about = {"host": socket.gethostname(), "process": os.getpid(), "version": package_version()}

@@ -53,6 +53,7 @@ def replaced(path: Path) -> None:
     Store(f"sqlite:///{path}").close()
 
 
+@pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
 @pytest.mark.parametrize("happens", [moved_away, emptied, replaced])
 def test_a_server_acknowledges_nothing_beside_its_database(
     tmp_path: Path, happens: Callable[[Path], None]
