@@ -33,6 +33,8 @@ _GROUPS = (16, 8, 4)
 """Images whose best stands for all while the k best are bounded: the first of which there are enough."""
 _ROOMY = 4
 """Groups for each of the k best, at least."""
+_CROWD = 2**17
+"""Candidates that all threads hold at once, or one row of each."""
 _PAIRS = 64
 """Products that are scored by the definition at once: their terms fit in a core's cache."""
 
@@ -215,8 +217,7 @@ def ranked(
         rank = functools.partial(_ranked_part, block, start, places, turns, depth, exact)
         lists += side_by_side(rank, parts)
         start += len(block.near)
-    first, second = zip(*lists, strict=True)
-    return _joined(first), None if places.second is None else _joined(second)
+    return _joined(lists)
 
 
 def _ranked_part(
@@ -234,7 +235,13 @@ def _ranked_part(
     asked = turns[first_row : first_row + len(some.near)]
     order = functools.partial(_ordered, some.near, places, asked, first_row, exact)
     if places.own is None:
-        first = order(*_best(some, depth, places.excluded[asked]), depth)
+        best = _best(some, depth, places.excluded[asked])
+        if best is None:
+            stop = part.start + len(some.near)
+            middle = (part.start + stop) // 2
+            halves = slice(part.start, middle), slice(middle, stop)
+            return _joined([_ranked_part(block, start, places, turns, depth, exact, half) for half in halves])
+        first = order(*best, depth)
     else:
         first = order(*_few(some.scores, places.own[asked]), depth)
     if places.second is None:
@@ -249,16 +256,31 @@ def _few(scores: Any, columns: IntArray) -> tuple[FloatArray, IntArray]:
     return np.where(there, _taken(scores, np.where(there, columns, 0)).astype(np.float64), np.nan), columns
 
 
-def _best(block: Block, k: int, left_out: IntArray) -> tuple[FloatArray, IntArray]:
-    """Scores and columns of all that may be among the k best of each row; NaN behind the last."""
+def _best(block: Block, k: int, left_out: IntArray) -> tuple[FloatArray, IntArray] | None:
+    """Scores and columns of all that may be among the k best of each row; NaN behind the last.
+
+    Of a model that finds all images alike these are all: None where they are too many to be held at once.
+    """
     scores, wanted = block.scores, min(k + 1, block.scores.shape[1])  # One may be left out.
+    there: Any
     if on_processor(scores):
-        rows, columns, values = _at_least(_numpy(scores), wanted, block.near)
+        scores = _numpy(scores)
+        there = scores >= _below(_reached(scores, wanted), block.near)[:, None]
+        count = int(np.count_nonzero(there))
     else:
         low = _below(_numpy(scores.topk(wanted).values[:, -1]), block.near)
-        there = (scores >= sys.modules["torch"].as_tensor(low, device=scores.device)[:, None]).nonzero()
-        values = _numpy(scores[there[:, 0], there[:, 1]]).astype(np.float64)
-        rows, columns = _numpy(there).T
+        there = scores >= sys.modules["torch"].as_tensor(low, device=scores.device)[:, None]
+        count = int(there.sum())
+    if count * threads_of_blas() > _CROWD and len(scores) > 1:
+        return None
+    if isinstance(there, np.ndarray):
+        flat = np.flatnonzero(there)
+        rows, columns = np.divmod(flat, scores.shape[1])
+        values = scores.reshape(-1)[flat].astype(np.float64)
+    else:
+        pairs = there.nonzero()
+        values = _numpy(scores[pairs[:, 0], pairs[:, 1]]).astype(np.float64)
+        rows, columns = _numpy(pairs).T
     ranks = columns != left_out[rows]
     rows, columns, values = rows[ranks], columns[ranks], values[ranks]
     counts = np.bincount(rows, minlength=len(left_out))
@@ -269,19 +291,16 @@ def _best(block: Block, k: int, left_out: IntArray) -> tuple[FloatArray, IntArra
     return every, of
 
 
-def _at_least(scores: NDArray[Any], wanted: int, near: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
-    """Row, column and score of what may be among the best of each row."""
+def _reached(scores: NDArray[Any], wanted: int) -> NDArray[Any]:
+    """The k-th best score of each row, or a little less."""
     groups = next((each for each in _GROUPS if scores.shape[1] // each >= _ROOMY * wanted), 1)
     width = scores.shape[1] // groups
     # The best of each group are scores of different images: the k-th best of these lies little below the k-th
     # best of all, and takes a fraction of the time to find.
-    some = (
-        scores[:, : width * groups].reshape(len(scores), groups, width).max(axis=1) if groups > 1 else scores
-    )
-    reached = np.partition(some, width - wanted, axis=1)[:, width - wanted]
-    there = np.flatnonzero(scores >= _below(reached, near)[:, None])
-    rows, columns = np.divmod(there, scores.shape[1])
-    return rows, columns, scores.reshape(-1)[there].astype(np.float64)
+    if groups > 1:
+        scores = scores[:, : width * groups].reshape(len(scores), groups, width).max(axis=1)
+    reached: NDArray[Any] = np.partition(scores, width - wanted, axis=1)[:, width - wanted]
+    return reached
 
 
 def _below(reached: NDArray[Any], near: FloatArray) -> NDArray[Any]:
@@ -355,7 +374,15 @@ def _settle(lists: IntArray, near: Waiting, scores: FloatArray, places: TurnPlac
     lists[near.rows[kept], near.places[kept]] = near.columns[order][kept]
 
 
-def _joined(parts: Sequence[RankedColumns]) -> RankedColumns:
+def _joined(
+    parts: Sequence[tuple[RankedColumns, RankedColumns | None]],
+) -> tuple[RankedColumns, RankedColumns | None]:
+    """First and second rankings of parts, one behind the other."""
+    first, second = zip(*parts, strict=True)
+    return _stacked(first), None if second[0] is None else _stacked(second)
+
+
+def _stacked(parts: Sequence[RankedColumns]) -> RankedColumns:
     waiting, runs = [], 0
     for part in parts:
         waiting.append(part.waiting._replace(runs=part.waiting.runs + runs))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 import warnings
 from typing import Any
 
@@ -98,6 +99,24 @@ def test_types_are_compared_as_a_rank_file_compares_them(kind: str) -> None:
     )
     evaluator = submissions.Evaluator(BENCHMARK)
     check_equal(evaluator, evaluator(queries=queries, images=images), answer, BENCHMARK)
+
+
+def test_a_model_that_finds_all_images_alike_takes_no_more_memory() -> None:
+    torch = pytest.importorskip("torch")
+    shapes = cir_datasets.load("shapes/val")
+    near = 1 + 1e-7 * np.random.default_rng(6).standard_normal((len(shapes) + len(shapes.gallery or ()), 8))
+    queries, images = torch.from_numpy(near).float().split([len(shapes), len(shapes.gallery or ())])
+    answer = submissions.rank_file_from_embeddings(
+        shapes, queries, images, method="Evaluator", by_position=True
+    )
+    evaluator = submissions.Evaluator(shapes)
+    evaluator(queries=queries, images=images)
+    tracemalloc.start()
+    values = evaluator(queries=queries, images=images)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 64 * 2**20
+    check_equal(evaluator, values, answer, shapes)
 
 
 @pytest.mark.parametrize("scale", [(1e-25, 1), (1e-30, 1e30), (1e20, 1)])
