@@ -1,4 +1,4 @@
-"""What a board's page says before its table: the task in a sentence, and eight facts of its protocol."""
+"""What a board's page says beside its table: the task in a sentence, and eight facts of its protocol."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A board's page: what is ranked, by what, on which protocol, how to enter; then its table."""
+"""A board's page: its protocol in one line and its table; then what is asked and how to enter."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from leaderboard.errors import UploadRefusedError
 from leaderboard.identity import NOBODY
 from leaderboard.pages.board import head
 from leaderboard.pages.board.example import example_of
-from leaderboard.pages.board.leaders import leaders
 from leaderboard.pages.board.rows import Line, choice_words, lines_of, published_lines, read_choices, shown
 from leaderboard.pages.board.steps import meanwhile, steps
 from leaderboard.pages.board.table import table_values
@@ -75,7 +74,6 @@ def page(site: Site, board: Board, query: Mapping[str, str]) -> Page:
 
 def _head(site: Site, board: Board, view: Mapping[str, Any], lines: Sequence[Line]) -> dict[str, Any]:
     baselines = [line.name for line in lines if line.kind == "baseline"]
-    first = leaders(board, view["rows"])
     return {
         "badges": head.badges(board, view["unavailable"]),
         "task": head.task(board),
@@ -84,7 +82,6 @@ def _head(site: Site, board: Board, view: Mapping[str, Any], lines: Sequence[Lin
         "steps": steps(board, baselines, with_tokens=site.server.settings.accounts == "tokens"),
         "word": head.file_word(board),
         "lacks": meanwhile(board, view),
-        "leads": "" if first is None else f"{first.said}.",
     }
 
 
