@@ -330,12 +330,12 @@ def test_groups_are_shown_where_there_is_more_than_one_method(opened: tuple[Any,
     assert "Group" not in board_text(board, server.entries(board), {one.view["rows"][0]["submission"]: 1})
     second = add_entry(server.store, 2, 0.1)
     view = server.tables.refresh(board).view
-    assert column(read(server, f"b/{BOARD}"), "place") == ["1", "–", "2"]
+    assert column(read(server, f"b/{BOARD}"), "place") == ["1", "2", "–"]
     groups = {row["submission"]: row["group"] for row in view["rows"] if row["group"]}
     assert groups[second.id] == 2
     lines = board_text(board, server.entries(board), groups).splitlines()
     assert lines[1].split()[:4] == ["#", "Group", "Kind", "Method"]
-    assert [line.split()[:2] for line in lines[3:6]] == [["1", "1"], ["2", "-"], ["3", "2"]]
+    assert [line.split()[:2] for line in lines[3:6]] == [["1", "1"], ["3", "2"], ["2", "-"]]
 
 
 def test_the_metric_that_ranks_is_a_column(client: Any) -> None:
