@@ -13,6 +13,7 @@ from cir_datasets.registry.suites import find_suite
 from cir_datasets.rows.benchmark import second_on_board
 from cir_metrics.catalogue import METRICS
 from submissions.errors import MethodError, WithheldError
+from submissions.evaluator.held import all_or_nothing
 from submissions.evaluator.member import MemberRanker, Similarity
 from submissions.evaluator.processes import of_each
 from submissions.evaluator.ranking import BLOCK
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
     import os
 
     from cir_datasets.rows.benchmark import Benchmark
-
-_KINDS = {"vectors": "queries= and images=", "scores": "scores=", "ranked_ids": "ranked_ids="}
-"""What a batch may hold, one of these."""
 
 _ARGUMENTS = {"lists": "ranked_ids", "subset_lists": "subset_ids"}
 """What `rank_file_from_lists` calls these arguments, and what `update` does."""
@@ -179,10 +177,15 @@ class Evaluator:
         by_name = [isinstance(value, Mapping) for value in given.values()]
         if self._suite is not None and member is None and all(by_name):
             parts = {name: by_member(self._suite, name, value, Names()) for name, value in given.items()}
-            for name, ranker in self._members.items():
-                self._take(ranker, {argument: part[name] for argument, part in parts.items()})
+            batches = [
+                (ranker, {argument: part[name] for argument, part in parts.items()})
+                for name, ranker in self._members.items()
+            ]
         else:
-            self._take(self._member(member), given)
+            batches = [(self._member(member), given)]
+        with all_or_nothing(rows for ranker, _ in batches for rows in ranker.held.values()):
+            for ranker, batch in batches:
+                ranker.take(batch)
         self._values = None
 
     def compute(self, *, step: int | None = None) -> dict[str, float]:
@@ -354,19 +357,6 @@ class Evaluator:
                         if value is not None:
                             values[f"{prefix}/{metric}/{group.key}{ending}"] = value
         return values
-
-    def _take(self, ranker: MemberRanker, given: Mapping[str, Any]) -> None:
-        """Hand a batch to a member."""
-        kinds = {"vectors" if name in ("queries", "images") else name for name in given} & set(_KINDS)
-        if len(kinds) != 1:
-            fix = "leave the others out" if kinds else "give one of them"
-            raise MethodError(f"update takes {', or '.join(_KINDS.values())}. Fix: {fix}.")
-        ranker.check_ids(given.get("query_ids"), given.get("image_ids"))
-        if "scores" in given:
-            ranker.add_scores(given["scores"], given.get("query_ids"), given.get("image_ids"))
-        for argument, rows in ranker.held.items():
-            if argument in given:
-                rows.add(given[argument], given.get(rows.ids_argument))
 
     def _member(self, name: str | None) -> MemberRanker:
         if self._suite is None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -77,6 +78,16 @@ class EpochRows:
         self._batches.append(rows)
         self._count += len(rows)
 
+    def state(self) -> tuple[int, int, int | None, bool]:
+        """What `go_back` needs to know."""
+        return len(self._batches), self._count, None if self._ids is None else len(self._ids), self.scored
+
+    def go_back(self, batches: int, count: int, ids: int | None, scored: bool) -> None:
+        """Forget what came since then."""
+        del self._batches[batches:]
+        self._ids = None if self._ids is None or ids is None else self._ids[:ids]
+        self._count, self.scored = count, scored
+
     def whole(self, known: Sequence[str]) -> tuple[list[str], Any]:
         """The ids and rows of all processes, repeats once; all processes have to call this.
 
@@ -110,6 +121,18 @@ class EpochRows:
                 )
         kept = list(first.values())
         return list(first), [rows[place] for place in kept] if isinstance(rows, list) else rows[kept]
+
+
+@contextlib.contextmanager
+def all_or_nothing(several: Iterable[EpochRows]) -> Iterator[None]:
+    """Where a batch is refused, nothing of it stays, so that it may be given again."""
+    before = [(rows, rows.state()) for rows in several]
+    try:
+        yield
+    except Exception:
+        for rows, state in before:
+            rows.go_back(*state)
+        raise
 
 
 def checked(rows: Any, called: str, shapes: tuple[int, ...]) -> Any:

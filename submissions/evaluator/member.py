@@ -37,6 +37,9 @@ from submissions.scoring.score_report import INCOMPLETE
 Similarity = Literal["cosine", "dot"] | Callable[[Any, Any], Any]
 """How a query and an image are compared; or a function of a block of queries and all images."""
 
+_KINDS = {"vectors": "queries= and images=", "scores": "scores=", "ranked_ids": "ranked_ids="}
+"""What a batch may hold, one of these."""
+
 SHOWN = 3
 """Ids that a message names."""
 
@@ -96,6 +99,23 @@ class MemberRanker:
         """Forget what was given."""
         arguments = ("queries", "images", "ranked_ids", "subset_ids")
         self.held = {argument: EpochRows(argument, self.names) for argument in arguments}
+
+    def take(self, given: Mapping[str, Any]) -> None:
+        """Take a batch, as `Evaluator.update` is given it.
+
+        Raises:
+            MethodError: of what was given one does not fit the other, or the benchmark.
+        """
+        kinds = {"vectors" if name in ("queries", "images") else name for name in given} & set(_KINDS)
+        if len(kinds) != 1:
+            fix = "leave the others out" if kinds else "give one of them"
+            raise MethodError(f"update takes {', or '.join(_KINDS.values())}. Fix: {fix}.")
+        self.check_ids(given.get("query_ids"), given.get("image_ids"))
+        if "scores" in given:
+            self.add_scores(given["scores"], given.get("query_ids"), given.get("image_ids"))
+        for argument, rows in self.held.items():
+            if argument in given:
+                rows.add(given[argument], given.get(rows.ids_argument))
 
     def check_ids(self, query_ids: Any, image_ids: Any) -> None:
         """Refuse ids that the benchmark does not have, before an epoch was spent on their rows."""

@@ -204,6 +204,20 @@ def test_the_best_step_is_kept_and_written(tmp_path: Path, monkeypatch: pytest.M
         assert run["method"]["notes"].count("papers report") == 1
 
 
+def test_of_a_batch_that_is_refused_nothing_stays() -> None:
+    drawn = {"queries": DRAWN.random((len(KEYS), 4)), "images": DRAWN.random((len(IMAGES), 4))}
+    evaluator = submissions.Evaluator(BENCHMARK)
+    evaluator.update(queries=drawn["queries"][:2])
+    for wrong in (
+        {"images": drawn["images"][None, None]},
+        {"images": drawn["images"], "image_ids": IMAGES[:1]},
+    ):
+        with pytest.raises(MethodError):
+            evaluator.update(queries=drawn["queries"][2:], **wrong)
+    evaluator.update(queries=drawn["queries"][2:], images=drawn["images"])
+    assert evaluator.compute() == submissions.Evaluator(BENCHMARK)(**drawn)
+
+
 @pytest.mark.parametrize(
     ("change", "text"),
     [
