@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from submissions.methods.composing import Vectors
     from submissions.rank_file.model import Method, RankBundle, RankFile
 
-_CELLS = 250_000
+_CELLS = 65_536
 """Numbers that are checked and scaled at once: they fit in a processor's cache."""
 
 
