@@ -22,7 +22,7 @@ from typing import Any
 import fresh
 
 DIMENSIONS = 768
-ROUNDS = 5
+ROUNDS = 9
 FASHIONIQ = {"dress": (2017, 3817), "shirt": (2038, 6346), "toptee": (1961, 5373)}
 CIRR = (4181, 2297)
 BLOCK = 256

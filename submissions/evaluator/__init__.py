@@ -16,7 +16,6 @@ from submissions.errors import MethodError, WithheldError
 from submissions.evaluator.held import all_or_nothing
 from submissions.evaluator.member import MemberRanker, Similarity
 from submissions.evaluator.processes import of_each
-from submissions.evaluator.ranking import BLOCK
 from submissions.rank_file.benchmarks import Benchmarks
 from submissions.rank_file.findings import ValidationReport
 from submissions.rank_file.model import Method, RankBundle, RankFile, answer_of, runs_of, write
@@ -71,7 +70,7 @@ class Evaluator:
             dimensions).
         metrics: printed names, such as `recall@10`; None: the benchmark's.
         partial: whether queries and images may be missing; the numbers are then of what is there.
-        block_size: queries that are compared at once.
+        block_size: queries that are compared at once; None: as many as some megabytes of scores hold.
         data_dir: the publisher's folder, as for `cir_datasets.load`.
 
     Raises:
@@ -122,7 +121,7 @@ class Evaluator:
                 similarity=similarity,
                 over_vectors=over_vectors,
                 partial=partial,
-                block_size=block_size or BLOCK,
+                block_size=block_size,
                 ranks_second=ranks_second,
             )
         self.id: str = next(iter(self._members)) if self._suite is None else self._suite.id

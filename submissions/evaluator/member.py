@@ -15,6 +15,7 @@ from submissions.errors import MethodError
 from submissions.evaluator.held import EpochRows, checked
 from submissions.evaluator.processes import of_each
 from submissions.evaluator.ranking import (
+    SCORES,
     Block,
     Products,
     RankedColumns,
@@ -80,7 +81,7 @@ class MemberRanker:
     similarity: Similarity
     over_vectors: str
     partial: bool
-    block_size: int
+    block_size: int | None
     ranks_second: bool
 
     def __post_init__(self) -> None:
@@ -165,7 +166,7 @@ class MemberRanker:
                 first, second = ranked(blocks, places, turns, self._depth)
             else:
                 products = self._products(queries, images, keys, ids)
-                blocks = products.blocks(self.block_size)
+                blocks = products.blocks(self.block_size or max(1, SCORES // len(ids)))
                 first, second = ranked(blocks, places, turns, self._depth, products.exact)
 
         def settle() -> RankFile:
@@ -204,8 +205,9 @@ class MemberRanker:
     def _own_blocks(
         self, similarity: Callable[[Any, Any], Any], queries: Any, images: Any, ids: list[str]
     ) -> Iterator[Block]:
-        for start in range(0, len(queries), self.block_size):
-            asked = queries[start : start + self.block_size]
+        step = self.block_size or max(1, SCORES // len(ids))
+        for start in range(0, len(queries), step):
+            asked = queries[start : start + step]
             block = own_block(similarity(asked, images), ids, "similarity")
             if len(block.near) != len(asked):
                 raise MethodError(

@@ -27,14 +27,14 @@ from submissions.errors import MethodError
 from submissions.rank_file.benchmarks import SUBSET_DEPTH
 from submissions.running.own_arrays import side_by_side
 
-BLOCK = 256
-"""Queries whose scores are held at once by default."""
+SCORES = 1_600_000
+"""Scores that are held at once by default, or those of one query."""
 _GROUPS = (16, 8, 4)
 """Images whose best stands for all while the k best are bounded: the first of which there are enough."""
 _ROOMY = 4
 """Groups for each of the k best, at least."""
 _CROWD = 2**17
-"""Candidates that all threads hold at once, or one row of each."""
+"""Candidates that are held at once, unless those of one row are more."""
 _PAIRS = 64
 """Products that are scored by the definition at once: their terms fit in a core's cache."""
 
@@ -209,13 +209,9 @@ def ranked(
     lists: list[tuple[RankedColumns, RankedColumns | None]] = []
     start = 0
     for block in blocks:
-        # Threads share the rows of a processor's block.
-        step = len(block.near)
-        if on_processor(block.scores):
-            step = max(1, -(-step // threads_of_blas()))
-        parts = [slice(at, at + step) for at in range(0, len(block.near), step)]
-        rank = functools.partial(_ranked_part, block, start, places, turns, depth, exact)
-        lists += side_by_side(rank, parts)
+        # One thread: several would wait for each other between the small steps.
+        part = slice(0, len(block.near))
+        lists.append(_ranked_part(block, start, places, turns, depth, exact, part))
         start += len(block.near)
     return _joined(lists)
 
@@ -271,7 +267,7 @@ def _best(block: Block, k: int, left_out: IntArray) -> tuple[FloatArray, IntArra
         low = _below(_numpy(scores.topk(wanted).values[:, -1]), block.near)
         there = scores >= sys.modules["torch"].as_tensor(low, device=scores.device)[:, None]
         count = int(there.sum())
-    if count * threads_of_blas() > _CROWD and len(scores) > 1:
+    if count > _CROWD and len(scores) > 1:
         return None
     if isinstance(there, np.ndarray):
         flat = np.flatnonzero(there)

@@ -220,7 +220,8 @@ def unit(vectors: NDArray[np.floating]) -> Vectors:
         >>> unit(np.array([[3.0, 4.0], [0.0, 0.0]])).tolist()
         [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
     """
-    wide = np.asarray(vectors, dtype=np.float64)
-    lengths = np.sqrt(np.einsum("ij,ij->i", wide, wide))[:, None]
-    scaled: NDArray[np.float64] = np.divide(wide, lengths, out=np.zeros_like(wide), where=lengths != 0)
-    return scaled.astype(np.float32)
+    wide = np.array(vectors, dtype=np.float64)
+    lengths = np.sqrt(np.einsum("ij,ij->i", wide, wide))
+    lengths[lengths == 0] = 1
+    wide /= lengths[:, None]
+    return wide.astype(np.float32)

@@ -13,7 +13,7 @@ from submissions.errors import MethodError
 from submissions.methods.composing import unit
 from submissions.rank_file.benchmarks import SUBSET_DEPTH
 from submissions.running.by_embeddings import best_by_vectors
-from submissions.running.own_arrays import check_whole, give_back, is_tensor, numbers, side_by_side
+from submissions.running.own_arrays import check_whole, give_back, is_tensor, numbers
 from submissions.running.own_ids import Names, from_own, joined, unframed
 from submissions.running.search import Searcher
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from submissions.methods.composing import Vectors
     from submissions.rank_file.model import Method, RankBundle, RankFile
 
-_CELLS = 65_536
+_CELLS = 131_072
 """Numbers that are checked and scaled at once: they fit in a processor's cache."""
 
 
@@ -155,7 +155,7 @@ def own_vectors(
     kept: Vectors = vectors if stays else np.empty(tuple(vectors.shape), dtype=np.float32)
     step = max(1, _CELLS // vectors.shape[1])
 
-    def check(first: int) -> None:
+    for first in range(0, len(ids), step):
         block = numbers(vectors[first : first + step], called, "embeddings")
         with np.errstate(over="ignore", invalid="ignore"):
             part = unit(block) if normalise else block.astype(np.float32, copy=False)
@@ -163,8 +163,6 @@ def own_vectors(
         if not stays:
             kept[first : first + step] = part
             give_back(vectors)
-
-    side_by_side(check, range(0, len(ids), step))
     return kept
 
 
