@@ -107,9 +107,26 @@ class Database:
                 lost with it: nobody may be told that it was done.
         """
         self._refuse_another_file()
-        with self.engine.execution_options(cir_write=True).begin() as connection:
+        engine = self.engine.execution_options(cir_write=True)
+        with contextlib.ExitStack() as stack:
+            for attempt in self._while_invalidated():
+                with attempt:
+                    connection = stack.enter_context(engine.begin())
             yield connection
         self._refuse_another_file()
+
+    def _while_invalidated(self) -> Retrying:
+        """Attempts at a transaction that writes, where connections from a time without writing are left."""
+        from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_fixed
+
+        return Retrying(
+            retry=retry_if_exception(lambda error: getattr(error, "connection_invalidated", False)),
+            # One connection that cannot write keeps its whole process from it: they share the log's index.
+            before_sleep=lambda _: self.engine.dispose(),
+            stop=stop_after_attempt(4),
+            wait=wait_fixed(0.1),
+            reraise=True,
+        )
 
     def hold_board(self, connection: sa.Connection, board: str) -> None:
         """Let nobody else decide what stands on a board until a transaction that writes ends.
@@ -300,3 +317,10 @@ def _set_up_sqlite(engine: sa.Engine) -> None:
     def on_begin(connection: sa.Connection) -> None:
         writes = connection.get_execution_options().get("cir_write", False)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    @sa_event.listens_for(engine, "handle_error")
+    def on_error(context: sa.ExceptionContext) -> None:
+        # A connection that was opened while the disk was read-only would stay so when that has passed.
+        code = getattr(context.original_exception, "sqlite_errorcode", 0)
+        if code & 0xFF == sqlite3.SQLITE_READONLY:
+            context.is_disconnect = True
