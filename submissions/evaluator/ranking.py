@@ -14,6 +14,7 @@ import contextlib
 import functools
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -25,7 +26,6 @@ from cir_metrics.sums import BoolArray, FloatArray, IntArray
 from cir_metrics.ties import Ties
 from submissions.errors import MethodError
 from submissions.rank_file.benchmarks import SUBSET_DEPTH
-from submissions.running.own_arrays import side_by_side
 
 SCORES = 1_600_000
 """Scores that are held at once by default, or those of one query."""
@@ -189,7 +189,8 @@ class RankedColumns:
         near, columns = self.waiting, self.columns.copy()
         step = -(-len(near.rows) // threads_of_blas()) or 1
         parts = [slice(at, at + step) for at in range(0, len(near.rows), step)]
-        scores = side_by_side(lambda part: exact(near.rows[part], near.columns[part]), parts)
+        with ThreadPoolExecutor(threads_of_blas()) as pool:
+            scores = list(pool.map(lambda part: exact(near.rows[part], near.columns[part]), parts))
         _settle(columns, near, np.concatenate([np.empty(0), *scores]), places, turns)
         return RankedColumns(columns, near.picked(np.zeros(len(near.rows), dtype=np.bool_)))
 
@@ -225,7 +226,7 @@ def _ranked_part(
     exact: Exact | None,
     part: slice,
 ) -> tuple[RankedColumns, RankedColumns | None]:
-    """RankedColumns of some rows of a block, whose first row is the turn `start`."""
+    """Rankings of some rows of a block, whose first row is the turn `start`."""
     some = Block(block.scores[part], block.near[part])
     first_row = start + part.start
     asked = turns[first_row : first_row + len(some.near)]

@@ -2,37 +2,14 @@
 
 from __future__ import annotations
 
-import functools
 import mmap
-import os
 import sys
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cir_metrics.gallery import threads_of_blas
 from submissions.errors import MethodError
-
-Part = TypeVar("Part")
-Result = TypeVar("Result")
-
-
-def side_by_side(work: Callable[[Part], Result], parts: Iterable[Part]) -> list[Result]:
-    """What a function makes of parts, in their order, with as many threads as a product takes."""
-    return list(_threads().map(work, parts))
-
-
-@functools.cache
-def _threads() -> ThreadPoolExecutor:
-    """Kept: threads cost more to start than a block's work."""
-    return ThreadPoolExecutor(threads_of_blas())
-
-
-if hasattr(os, "register_at_fork"):  # A forked process has none of its parent's threads.
-    os.register_at_fork(after_in_child=_threads.cache_clear)
 
 
 def give_back(given: Any) -> None:
