@@ -232,7 +232,7 @@ def _among(entries: Sequence[Entry]) -> str:
     """Names the scores that groups and intervals are made of, and their order."""
     scored = [(entry, entry.submission.last("scored", "rescored")) for entry in entries]
     among = [
-        [entry.submission.id, entry.block, entry.may_have_a_group, entry.value, event and event.sequence]
+        [entry.submission.id, entry.block, entry.rank is not None, entry.value, event and event.sequence]
         for entry, event in scored
     ]
     return hashlib.sha256(json.dumps([_TESTED, *among]).encode()).hexdigest()

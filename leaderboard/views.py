@@ -13,7 +13,7 @@ from leaderboard import boards
 from leaderboard.boards import Board
 from leaderboard.destination import board_offered
 from leaderboard.standings import Entry, checked_gallery
-from leaderboard.standings.blocks import block_words
+from leaderboard.standings.blocks import RANKED, block_words
 from leaderboard.submission import Event, Submission
 
 
@@ -163,14 +163,14 @@ def method_name(row: Mapping[str, Any]) -> str:
     return str(row["method"].get("name", "unnamed"))
 
 
-def ranked_rows(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The ranked rows of the first block that has any: these alone are better or worse than each other.
+def compared_rows(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Methods and baselines of the first block: these alone are better or worse than each other.
 
     Args:
         rows: of a board's table.
     """
-    ranked = [row for row in rows if row["rank"] is not None]
-    return [row for row in ranked if row["block"] == ranked[0]["block"]]
+    found = [row for row in rows if row["block"] in RANKED and not row["is_oracle"]]
+    return [row for row in found if row["block"] == found[0]["block"]]
 
 
 def group_leaders(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -180,7 +180,7 @@ def group_leaders(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
         rows: of a board's table.
     """
     found: dict[int, Mapping[str, Any]] = {}
-    for row in ranked_rows(rows):
+    for row in compared_rows(rows):
         if row["group"] is not None:
             found.setdefault(row["group"], row)
     return [found[number] for number in sorted(found)]

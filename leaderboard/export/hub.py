@@ -138,7 +138,7 @@ def select(standings: Standings, models: Mapping[str, str]) -> tuple[list[HubRes
         (board, entry)
         for board, entries in standings
         for entry in entries
-        if entry.rank is not None and not entry.submission.baseline and entry.block == entries[0].block
+        if entry.rank is not None and entry.block == entries[0].block
     ]
     _check_names(ranked, models)
     taken: set[tuple[str, str]] = set()

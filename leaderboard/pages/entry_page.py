@@ -139,10 +139,11 @@ def _place(row: Mapping[str, Any], rows: list[Mapping[str, Any]]) -> str:
         return f"group {row['group']} of {max(each['group'] or 0 for each in inside)}"
     if row["is_oracle"]:
         return "an oracle, without a rank"
+    if row["baseline"]:
+        return "a baseline, without a rank"
     if row["rank"] is None:
         return "without a rank"
-    rank = f"rank {row['rank']} of {sum(each['rank'] is not None for each in inside)}"
-    return f"{rank}, a baseline outside the groups" if row["baseline"] else rank
+    return f"rank {row['rank']} of {sum(each['rank'] is not None for each in inside)}"
 
 
 def _facts(method: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -1,11 +1,11 @@
 """A board's table: what stands on it, in order.
 
 Equal values share a rank, the next rank counts everyone above it (1, 1, 3), and inside a tie the earlier
-submission stands first. Only numbers whose signatures agree are ranked against each other: those that this
-server would give now, from the data that it has; where it has none, those of the latest entry that skipped
-no images. The others stand below, in `blocks` with their reasons. Oracles know what no user's query holds,
-say how far a method could come, and never have a rank. Of a dialogue the settings are compared and not the
-user: its board has refused users that it does not want.
+submission stands first. Baselines and oracles have no rank; oracles know what no user's query holds and say
+how far a method could come. Only numbers whose signatures agree are ranked against each other: those that
+this server would give now, from the data that it has; where it has none, those of the latest entry that
+skipped no images. The others stand below, in `blocks` with their reasons. Of a dialogue the settings are
+compared and not the user: its board has refused users that it does not want.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ class Entry:
     """One line of a board's table.
 
     Args:
-        rank: 1, 2, ... within its block, or None for an oracle and in a block without ranks.
+        rank: 1, 2, ... among the methods of its block, or None for a baseline or an oracle and in a block
+            without ranks.
         submission: what was sent.
         value: what ranks, a fraction.
         metrics: all metrics by name, fractions; of a suite its members' too.
@@ -83,11 +84,6 @@ class Entry:
     def oracle(self) -> bool:
         """Whether it says that it knows what no user's query holds."""
         return is_oracle(self.method)
-
-    @property
-    def may_have_a_group(self) -> bool:
-        """Whether it is ranked and no baseline."""
-        return self.rank is not None and not self.submission.baseline
 
     @property
     def received_at(self) -> datetime:
@@ -133,8 +129,6 @@ def standings(
 ) -> list[Entry]:
     """The entries of a board, block by block: methods, then baselines, then oracles, each best first.
 
-    Baselines stand behind the methods, and count where values are ranked.
-
     Args:
         board: says what ranks, and which values are better.
         published: what stands on it, in any order.
@@ -147,6 +141,7 @@ def standings(
         key=lambda each: (
             BLOCKS.index(each[0][0]),
             is_oracle(each[1].method or {}),
+            each[1].baseline,
             sign * _value(board, each[1]),
         ),
     )
@@ -154,13 +149,13 @@ def standings(
     counts = Counter[Block]()
     for (block, why), one in placed:
         entry = _entry(board, one, block, why)
-        if block in RANKED and not entry.oracle:
+        if block in RANKED and not (entry.oracle or one.baseline):
             counts[block] += 1
             above = entries[-1] if counts[block] > 1 else entry
             tied = counts[block] > 1 and above.value == entry.value
             entry = replace(entry, rank=above.rank if tied else counts[block])
         entries.append(entry)
-    return sorted(entries, key=lambda each: (BLOCKS.index(each.block), each.oracle, each.submission.baseline))
+    return entries
 
 
 def shown(board: Board, published: Sequence[Submission]) -> list[Submission]:

@@ -40,7 +40,7 @@ def board_groups(
     """
     values: dict[str, FloatArray] = {}
     for entry in entries:
-        if not entry.may_have_a_group:
+        if entry.rank is None:
             continue
         name = entry.submission.id
         by_metric = kept.get(name, {})

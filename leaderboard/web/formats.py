@@ -19,7 +19,7 @@ from leaderboard.boards import Board
 from leaderboard.pages.figures import number
 from leaderboard.pages.published_rows import rows_for
 from leaderboard.standings.blocks import UNVERIFIED, block_mark
-from leaderboard.views import method_name, ranked_rows
+from leaderboard.views import compared_rows, method_name
 from submissions.comparison.keys import shared_text
 from submissions.rank_file.model import declared_fields
 
@@ -180,7 +180,7 @@ def as_latex(board: Board, view: Mapping[str, Any]) -> bytes:
             values.append(Cell("-" if value is None else number(value, unit), value))
         place = Cell("-" if row["group"] is None else str(row["group"]), row["group"])
         rows.append((Cell(_marked(row)), place, *values))
-    signatures = [row["signature"] for row in ranked_rows(view["rows"]) or view["rows"][:1]]
+    signatures = [row["signature"] for row in compared_rows(view["rows"]) or view["rows"][:1]]
     notes = [f"Signature: {shared_text(signatures)}"] if signatures else []
     # A note for each block, from the top; the first says nothing.
     notes += filter(None, view["blocks"].values())

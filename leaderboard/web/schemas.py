@@ -124,7 +124,7 @@ class RowAnswer(_StrictAnswer):
 
     rank: Annotated[
         int | None,
-        Field(description="within its block; null for an oracle, and in a block without ranks"),
+        Field(description="among its block's methods; null for baselines, for oracles and in some blocks"),
     ]
     group: Annotated[
         int | None,

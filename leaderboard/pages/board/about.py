@@ -15,7 +15,7 @@ from leaderboard.pages.board.head import dialogue_user, phase_words
 from leaderboard.pages.figures import number
 from leaderboard.pages.signature import part_meaning
 from leaderboard.pages.site import Page, Site
-from leaderboard.views import ranked_rows
+from leaderboard.views import compared_rows
 from submissions.comparison.keys import shared_text
 from submissions.report.grouping import FLOOR_NAMES
 
@@ -40,7 +40,7 @@ def page(site: Site, board: Board, tabs: Mapping[str, str]) -> Page:
         tabs: the board's, from `leaderboard.pages.board.tabs.tabs_here`.
     """
     rows = site.server.tables.of(board).view["rows"]
-    signature = shared_text([row["signature"] for row in ranked_rows(rows)] or [""])
+    signature = shared_text([row["signature"] for row in compared_rows(rows)] or [""])
     card = board.spec.card
     values = {
         "board": board,

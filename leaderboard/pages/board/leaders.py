@@ -9,7 +9,7 @@ from typing import Any
 from leaderboard.boards import Board
 from leaderboard.pages.figures import with_interval
 from leaderboard.pages.labels import ranked_by
-from leaderboard.views import method_name, ranked_rows
+from leaderboard.views import compared_rows, method_name
 
 _NAMED = 3
 """How many methods of the leading group are named."""
@@ -47,12 +47,12 @@ def leaders(board: Board, rows: Sequence[Mapping[str, Any]]) -> Leaders | None:
         board: the board.
         rows: of its table.
     """
-    ranked = ranked_rows(rows)
-    first = [row for row in ranked if row["group"] == 1]
+    compared = compared_rows(rows)
+    first = [row for row in compared if row["group"] == 1]
     words = "Leading group"
     if not first:
-        entered = [row for row in ranked if not row["baseline"]]
-        first = [row for row in (entered or ranked) if row["rank"] == (entered or ranked)[0]["rank"]]
+        entered = [row for row in compared if not row["baseline"]]
+        first = [row for row in (entered or compared) if row["main"] == (entered or compared)[0]["main"]]
         words = "First" if entered else "Best baseline"
     if not first:
         return None

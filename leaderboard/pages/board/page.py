@@ -12,8 +12,9 @@ from leaderboard.callers import readable
 from leaderboard.errors import UploadRefusedError
 from leaderboard.identity import NOBODY
 from leaderboard.pages.board import head
+from leaderboard.pages.board.choices import choice_words, read_choices
 from leaderboard.pages.board.example import example_of
-from leaderboard.pages.board.rows import Line, choice_words, lines_of, published_lines, read_choices, shown
+from leaderboard.pages.board.rows import Line, lines_of, published_lines, shown
 from leaderboard.pages.board.steps import meanwhile, steps
 from leaderboard.pages.board.table import table_values
 from leaderboard.pages.board.tabs import asked_tab, tabs_here
@@ -38,7 +39,7 @@ def page(site: Site, board: Board, query: Mapping[str, str]) -> Page:
     Args:
         site: of the server.
         board: which one.
-        query: of the address; `leaderboard.pages.board.rows.Choices` says what it may choose.
+        query: of the address; `leaderboard.pages.board.choices.Choices` says what it may choose.
     """
     view = site.server.tables.of(board).view
     choices, remarks = read_choices(board, query)

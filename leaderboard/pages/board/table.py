@@ -9,17 +9,8 @@ from typing import Any
 
 from cir_datasets.common.terminal import counted
 from leaderboard.boards import Board, Column
-from leaderboard.pages.board.rows import (
-    KINDS,
-    OTHER_SPLITS,
-    PAGE_ROWS,
-    Choices,
-    Line,
-    Shown,
-    best_first,
-    filter_words,
-    has_groups,
-)
+from leaderboard.pages.board.choices import KINDS, OTHER_SPLITS, Choices
+from leaderboard.pages.board.rows import PAGE_ROWS, Line, Shown, best_first, filter_words, has_groups
 from leaderboard.pages.figures import Unit, number
 from leaderboard.pages.labels import ranked_by
 from leaderboard.standings.blocks import UNVERIFIED

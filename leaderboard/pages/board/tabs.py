@@ -15,7 +15,7 @@ from leaderboard.pages.board.trend import trend
 from leaderboard.pages.plots import MOST_SERIES
 from leaderboard.pages.queries import why_hidden
 from leaderboard.pages.site import UNREAD, Page, Site
-from leaderboard.views import method_name, ranked_rows
+from leaderboard.views import compared_rows, method_name
 
 TABLE, ASPECTS, TURNS, TREND, QUERIES, ABOUT = "", "aspects", "turns", "trend", "queries", "about"
 _FIRST_SHOWN = 5
@@ -153,7 +153,7 @@ def _chosen(rows: Sequence[Mapping[str, Any]], asked: str) -> tuple[list[Mapping
     if len(found) > MOST_SERIES:
         remarks.append(f"The first {MOST_SERIES} of {len(found)} methods are shown.")
     if not found:
-        found = ranked_rows(rows)[:_FIRST_SHOWN]
+        found = compared_rows(rows)[:_FIRST_SHOWN]
     return found[:MOST_SERIES], remarks
 
 

@@ -14,7 +14,7 @@ from leaderboard.pages.figures import number
 from leaderboard.pages.labels import metric_value, ranked_by_heading
 from leaderboard.pages.plots import Dated, Trend, trend_svg
 from leaderboard.pages.published_rows import PublishedLine, rows_for
-from leaderboard.views import method_name, ranked_rows
+from leaderboard.views import compared_rows, method_name
 
 
 def trend(board: Board, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -32,7 +32,7 @@ def trend(board: Board, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     shown: dict[str, Any] = {"about": about, "plot": "", "tables": []}
     own: list[tuple[str, Dated]] = []
     reported: dict[str, list[tuple[Dated, PublishedLine]]] = {}
-    for row in ranked_rows(rows):
+    for row in compared_rows(rows):
         if not row["baseline"] and row["published_at"]:
             moment = datetime.fromisoformat(row["published_at"])
             name = method_name(row)

@@ -18,7 +18,7 @@ from leaderboard.inspection.differences import Compared
 from leaderboard.server import Server
 from leaderboard.settings import Settings
 from leaderboard.standings.blocks import UNVERIFIED, block_words
-from leaderboard.views import ranked_rows
+from leaderboard.views import compared_rows
 from leaderboard.web import formats
 from submissions.errors import ComparisonError
 from submissions.scoring.suite_signature import SuiteSignature
@@ -93,7 +93,7 @@ def test_each_block_ranks_for_itself_or_not_at_all(server: Server, rows: dict[st
     # Tests go across no two blocks: the first of each leads its own group 1.
     assert (groups["kept"], groups["old"], groups["old2"]) == (1, 1, 2)
     assert {groups[name] for name in ("removed", "union", "other")} == {None}
-    leading = [row["method"]["name"] for row in ranked_rows(list(rows.values()))]
+    leading = [row["method"]["name"] for row in compared_rows(list(rows.values()))]
     assert leading == ["kept", "low", "silent"]
     assert server.tables.of(BOARD).view["blocks"] == {
         block: block_words(BOARD, block)

@@ -64,7 +64,7 @@ def test_baselines_and_what_has_no_rank_or_no_values_stand_outside() -> None:
     inside = [entry("a", 0.75, 1), entry("z", 0.125, 9)]
     assert shown(inside, terms) == {"a": 1, "z": 2}
     outside = {
-        "baseline": entry("baseline", 0.375, 2, baseline=True),
+        "baseline": entry("baseline", 0.375, None, baseline=True),
         "oracle": entry("oracle", 1.0, None),
         "published": entry("published", 0.3, 3),
         "one term": entry("one term", 0.375, 4),

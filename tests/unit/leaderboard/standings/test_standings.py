@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -33,6 +34,11 @@ def test_best_first_and_ties_share_a_rank_with_the_earlier_first() -> None:
     late, early = entry("late", 0.5, 3), entry("early", 0.5, 1)
     best, worst = entry("best", 0.9, 4), entry("worst", 0.1, 0)
     assert shown(late, best, worst, early) == [(1, "best"), (2, "early"), (2, "late"), (4, "worst")]
+
+
+def test_a_baseline_stands_behind_the_methods_without_a_rank() -> None:
+    best = replace(entry("best", 0.9, 0), baseline=True)
+    assert shown(best, entry("b", 0.2, 1), entry("a", 0.5, 2)) == [(1, "a"), (2, "b"), (None, "best")]
 
 
 def test_the_last_bit_of_a_float_makes_no_rank() -> None:

@@ -22,7 +22,8 @@ from leaderboard import boards
 from leaderboard.challenge.making import Rules, default_phase, make
 from leaderboard.challenge.material import Material
 from leaderboard.pages.addresses import page_at
-from leaderboard.pages.board.rows import PAGE_ROWS, lines_of, read_choices, shown
+from leaderboard.pages.board.choices import read_choices
+from leaderboard.pages.board.rows import PAGE_ROWS, lines_of, shown
 from leaderboard.pages.published_rows import rows_for
 from leaderboard.pages.site import Links, Site
 from leaderboard.server import Server
@@ -86,10 +87,10 @@ def test_rows_stand_by_value_and_share_groups_and_baselines_and_oracles_stand_be
     assert column(page, "encoder") == ["CLIP ViT-B/32", "shapes", "CLIP ViT-L/14", "–", "–"]
     assert "Methods with the same group number do not differ significantly" in words(page.select_one("main"))
     assert [words(row.select_one(".name")) for row in page.select("tr.closes")] == ["Method 2", "Method 3"]
-    # The JSON, and with it CSV and Parquet, have the order of the page; ranks count values as before.
+    # The JSON, and with it CSV and Parquet, have the order of the page; methods alone have ranks.
     rows = refreshed(mixed)["rows"]
     order = [(row["method"]["name"], row["rank"]) for row in rows]
-    assert order == [(f"Method {n}", rank) for n, rank in ((1, 1), (2, 2), (3, 4), (4, 3), (5, None))]
+    assert order == [(f"Method {n}", rank) for n, rank in ((1, 1), (2, 2), (3, 3), (4, None), (5, None))]
     listed = formats.as_csv(refreshed(mixed)).decode().splitlines()[1:]
     assert [line.split(",")[2] for line in listed] == column(page, "name")
 
