@@ -219,15 +219,11 @@ class MemberRanker:
     def _products(self, queries: Any, images: Any, keys: list[str], ids: list[str]) -> Products:
         questions, of_query = self._vectors(queries, "queries", keys, "query")
         gallery, of_image = self._vectors(images, "images", ids, "image")
-        if is_tensor(queries) or is_tensor(images):
+        device = next((rows.device for rows in (gallery, questions) if is_tensor(rows)), None)
+        if device is not None:
             import torch
 
-            # torch takes no array that is read-only or runs backwards.
-            gallery, questions = (
-                each if is_tensor(each) else torch.from_numpy(np.require(each, requirements=["C", "W"]))
-                for each in (gallery, questions)
-            )
-            questions = questions.to(gallery.device)
+            questions, gallery = (torch.as_tensor(rows, device=device) for rows in (questions, gallery))
         if questions.shape[1] != gallery.shape[1]:
             raise MethodError(
                 f"queries have {questions.shape[1]:,} dimensions, images {gallery.shape[1]:,}. "
@@ -387,7 +383,7 @@ def own_block(scores: Any, ids: Sequence[str], called: str) -> Block:
             "Fix: give a column for each, and no other."
         )
     whole: Any = scores
-    if not (is_tensor(scores) and scores.is_floating_point()):
+    if not (is_tensor(scores) and scores.device.type != "cpu" and scores.is_floating_point()):
         whole = numbers(scores, called, "scores")
     elif scores.element_size() < 4:
         whole = scores.float()

@@ -77,7 +77,7 @@ class Block(NamedTuple):
     """Scores of some queries, and how sure they are.
 
     Args:
-        scores: shape (queries, images), on any device.
+        scores: shape (queries, images); an array, or a tensor on a device.
         near: the most that a score may differ from its definition, shape (queries,).
     """
 
@@ -89,7 +89,7 @@ class Products:
     """The scores of vectors: the dot product, of several vectors a row the highest one.
 
     Args:
-        queries: float32, of shape (queries * of_query, dimensions).
+        queries: float32, of shape (queries * of_query, dimensions); an array, or a tensor on a device.
         images: likewise, (images * of_image, dimensions).
         of_query: vectors a query.
         of_image: vectors an image.
@@ -117,17 +117,17 @@ class Products:
         """The scores of all queries; each block's are done with before the next one's are made."""
         each, columns = self._of_query, len(self._images) // self._of_image
         step = max(1, size // (each * self._of_image))
-        whole = isinstance(self._queries, np.ndarray)
         shape = (min(step * each, len(self._queries)), len(self._images))
-        held: Any = np.empty(shape, np.float32) if whole else self._queries.new_empty(shape)
-        multiply = np.matmul if whole else sys.modules["torch"].mm
+        here = isinstance(self._queries, np.ndarray)
+        held: Any = np.empty(shape, np.float32) if here else self._queries.new_empty(shape)
+        multiply = np.matmul if here else sys.modules["torch"].mm
         for start in range(0, len(self._near), step):
             near = self._near[start : start + step]
             scores = held[: len(near) * each]
             multiply(self._queries[start * each : (start + step) * each], self._images.T, out=scores)
             if each > 1 or self._of_image > 1:
                 shaped = scores.reshape(len(near), each, columns, self._of_image)
-                scores = shaped.max(3).max(1) if whole else shaped.amax((1, 3))
+                scores = shaped.max(axis=(1, 3)) if here else shaped.amax((1, 3))
             yield Block(scores, near)
 
     def exact(self, rows: IntArray, columns: IntArray) -> FloatArray:
@@ -140,11 +140,10 @@ class Products:
         return best
 
     def _scored(self, rows: IntArray, columns: IntArray) -> FloatArray:
-        if not on_processor(self._queries):
+        queries, images = self._queries, self._images
+        if not isinstance(queries, np.ndarray):
             # The same sums of the same terms in another order: two copies of an image tie here, too.
-            return _numpy((self._queries[rows].double() * self._images[columns].double()).sum(1))
-        # Views: numpy picks rows in a tenth of the time that torch takes for so few.
-        queries, images = _numpy(self._queries), _numpy(self._images)
+            return from_device((queries[rows].double() * images[columns].double()).sum(1))
         values = np.empty(len(rows), dtype=np.float64)
         for start in range(0, len(rows), _PAIRS):
             part = slice(start, start + _PAIRS)
@@ -260,12 +259,11 @@ def _best(block: Block, k: int, left_out: IntArray) -> tuple[FloatArray, IntArra
     """
     scores, wanted = block.scores, min(k + 1, block.scores.shape[1])  # One may be left out.
     there: Any
-    if on_processor(scores):
-        scores = _numpy(scores)
+    if isinstance(scores, np.ndarray):
         there = scores >= _below(_reached(scores, wanted), block.near)[:, None]
         count = int(np.count_nonzero(there))
     else:
-        low = _below(_numpy(scores.topk(wanted).values[:, -1]), block.near)
+        low = _below(from_device(scores.topk(wanted).values[:, -1]), block.near)
         there = scores >= sys.modules["torch"].as_tensor(low, device=scores.device)[:, None]
         count = int(there.sum())
     if count > _CROWD and len(scores) > 1:
@@ -276,8 +274,8 @@ def _best(block: Block, k: int, left_out: IntArray) -> tuple[FloatArray, IntArra
         values = scores.reshape(-1)[flat].astype(np.float64)
     else:
         pairs = there.nonzero()
-        values = _numpy(scores[pairs[:, 0], pairs[:, 1]]).astype(np.float64)
-        rows, columns = _numpy(pairs).T
+        values = from_device(scores[pairs[:, 0], pairs[:, 1]]).astype(np.float64)
+        rows, columns = from_device(pairs).T
     ranks = columns != left_out[rows]
     rows, columns, values = rows[ranks], columns[ranks], values[ranks]
     counts = np.bincount(rows, minlength=len(left_out))
@@ -412,32 +410,27 @@ def exact_products() -> Iterator[None]:
 
 def _lengths(vectors: Any) -> FloatArray:
     """Euclidean length of each row, a little rounded up."""
-    if on_processor(vectors):
-        rows = _numpy(vectors)
-        squares = np.einsum("ij,ij->i", rows, rows)
+    if isinstance(vectors, np.ndarray):
+        squares = np.einsum("ij,ij->i", vectors, vectors)
         if not (squares.min(initial=1) > _LOST and np.isfinite(squares).all()):
-            squares = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
+            squares = np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64)
         lengths = np.sqrt(squares)
     else:
-        lengths = _numpy(vectors.norm(dim=1, dtype=sys.modules["torch"].float64))
+        lengths = from_device(vectors.norm(dim=1, dtype=sys.modules["torch"].float64))
     longer: FloatArray = lengths.astype(np.float64) * (1 + vectors.shape[1] * 2.0**-23)
     return longer
 
 
 def _taken(scores: Any, columns: IntArray) -> NDArray[Any]:
-    if on_processor(scores):
-        return np.take_along_axis(_numpy(scores), columns, 1)
+    if isinstance(scores, np.ndarray):
+        return np.take_along_axis(scores, columns, 1)
     torch: Any = sys.modules["torch"]
-    return _numpy(scores.gather(1, torch.from_numpy(columns).to(scores.device)))
+    return from_device(scores.gather(1, torch.fromfrom_device(columns).to(scores.device)))
 
 
-def on_processor(value: Any) -> bool:
-    """Whether an array or tensor lies in the processor's memory."""
-    return isinstance(value, np.ndarray) or value.device.type == "cpu"
-
-
-def _numpy(value: Any) -> NDArray[Any]:
-    array: NDArray[Any] = value if isinstance(value, np.ndarray) else value.detach().cpu().numpy()
+def from_device(tensor: Any) -> NDArray[Any]:
+    """A tensor's numbers as an array; of one that lies in the processor's memory a view."""
+    array: NDArray[Any] = tensor.detach().cpu().numpy()
     return array
 
 
