@@ -29,6 +29,7 @@ from cir_datasets.registry import members_of, queries_of
 from cir_datasets.registry.challenges import CONFIG
 from cir_datasets.registry.schema import main_metric_terms, member_metric
 from cir_datasets.registry.suites import Suite, find_suite
+from cir_datasets.rows import right
 from cir_metrics.errors import UnknownNameError, did_you_mean
 from leaderboard.dialogues import BoardDialogue
 from leaderboard.errors import BoardError
@@ -316,6 +317,21 @@ class Board(BaseModel):
     def primary_terms(self) -> tuple[str, ...]:
         """The metrics that the ranking value is made of."""
         return main_metric_terms(self.primary)
+
+    @property
+    def right_by(self) -> tuple[str, ...]:
+        """The metrics that `right_answers` goes by; none where every right picture counts.
+
+        They are those that rank if they count all positives, else all metrics of the benchmark. In a dialogue
+        every right picture counts; in one that starts at a random picture the target alone does.
+
+        Example:
+            >>> board("circo/val").right_by
+            ('map@5',)
+        """
+        if self.dialogue is not None:
+            return () if self.dialogue.choices.start == "published" else tuple(self.spec.metrics)
+        return right.right_by([*map(member_metric, self.primary_terms)], self.spec.metrics)
 
     @property
     def labels(self) -> dict[str, str]:

@@ -32,11 +32,13 @@ class Rescored:
         submission: as it was read.
         judged: what judging its file says now.
         kept_values: its values per query now, an .npz; None where the file is refused now.
+        kept_before: those that the store keeps, or None.
     """
 
     submission: Submission
     judged: Judged
     kept_values: bytes | None
+    kept_before: bytes | None
 
     def old(self, board: Board) -> float:
         """What ranks, as it counts now."""
@@ -47,10 +49,10 @@ class Rescored:
         return None if self.judged.report is None else board.primary_value(self.judged.report["metrics"])
 
     def changed(self, board: Board) -> bool:
-        """Whether a number or its signature changed, or an earlier version kept no values per query."""
+        """Whether a number or its signature changed, or what is kept beside them, as after an update."""
         if self.judged.report is None:
             return False
-        if self.submission.canonical is None:
+        if self.submission.canonical is None or self.kept_values != self.kept_before:
             return True
         before = self.submission.scores or {}
         names = [*board.primary_terms, *(column.metric for column in board.columns)]
@@ -92,11 +94,12 @@ def rescore(server: Server, board: Board, limits: Limits | None = None) -> Itera
                     values_to=Path(folder) / "values.npz",
                     ground_truth=board.ground_truth,
                     dialogue=board.dialogue,
+                    right_by=board.right_by,
                 )
             except LostFileError as error:
                 judged = Judged("rejected", [{"severity": "error", "code": "lost-file"}], str(error))
             kept = None if judged.values is None else judged.values.read_bytes()
-        yield Rescored(submission, judged, kept)
+        yield Rescored(submission, judged, kept, server.store.kept_values(submission.id))
 
 
 def switch(server: Server, board: Board, results: list[Rescored]) -> int:

@@ -106,13 +106,11 @@ class Server:
         quotas = Quotas(store, Allowance(settings.a_day, settings.in_all, settings.uploads_an_hour))
         counted = None if settings.accounts == "local" else quotas
         intake = Intake(settings, store, files, data.problem, counted)
-        tables, lists = Tables(store, settings.max_upload_bytes), Lists(store, files)
+        tables, lists = Tables(store, settings.max_upload_bytes), Lists(store)
         worker = Worker(
             files,
             store,
             refresh=tables.make_groups,
-            inspect=lists.refresh,
-            uninspected=lists.missing,
             refused_days=settings.refused_days,
         )
         return cls(settings, store, files, intake, worker, key, quotas, tables, lists)
@@ -123,7 +121,6 @@ class Server:
         self.tables.close()
         if "compared" in vars(self):
             self.compared.close()
-        self.lists.close()
         self.store.close()
 
     def receipt(self, submission: Submission) -> Receipt:

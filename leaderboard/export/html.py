@@ -149,11 +149,6 @@ class Mirror:
     def _look(self, server: Server, board: Board, queries: int) -> None:
         rows = server.tables.refresh(board).view["rows"]
         self._entries |= {row["submission"] for row in rows}
-        for row in rows:
-            # Pages show what they find made; a reader of a mirror cannot come again.
-            submission = server.store.submission(row["submission"])
-            if submission is not None:
-                server.lists.make(submission)
         self._leaders |= {row["submission"] for row in group_leaders(rows)}
         known = query_ids(self.site, board)
         self._queries[board.id] = set(known[:queries])

@@ -90,9 +90,8 @@ class Compared:
     def _made(self, submissions: Sequence[Submission]) -> Comparison | None:
         from submissions.comparison.comparing import compare
 
-        # The sessions of a dialogue are named by its lists; everything else is in the values.
         board = boards.board(submissions[0].board)
-        reports = [self._numbers.report(each, make=board.dialogue is not None) for each in submissions]
+        reports = [self._numbers.report(each) for each in submissions]
         whole = [
             replace(each, main_metric=board.primary, main=board.primary_value(each.metrics))
             for each in reports

@@ -14,28 +14,6 @@ SUBSET = "subset"
 SUBSET_HIT = "a hit has the target first in its subset"
 
 
-def right_by(board: Board) -> tuple[str, ...]:
-    """The metrics that `cir_datasets.rows.right.right_answers` goes by.
-
-    They are those that rank if they count all positives, else all metrics of the benchmark. In a dialogue
-    every right picture counts; in one that starts at a random picture the target alone does.
-
-    Args:
-        board: the board.
-
-    Returns:
-        Printed names of metrics; none where every right picture counts.
-
-    Example:
-        >>> from leaderboard import boards
-        >>> right_by(boards.board("circo/val"))
-        ('map@5',)
-    """
-    if board.dialogue is not None:
-        return () if board.dialogue.choices.start == "published" else tuple(board.spec.metrics)
-    return right.right_by([*map(member_metric, board.primary_terms)], board.spec.metrics)
-
-
 def main_cutoff(board: Board) -> int:
     """K of what ranks on a board, 10 where that has none.
 
@@ -83,7 +61,7 @@ def counts_target(board: Board) -> bool:
     Args:
         board: the board.
     """
-    return right.counts_target(right_by(board))
+    return right.counts_target(board.right_by)
 
 
 def answer_words(board: Board) -> str:
@@ -98,7 +76,7 @@ def answer_words(board: Board) -> str:
         ('a positive', 'the target')
     """
     if board.dialogue is not None:
-        return "the target" if right_by(board) else "a right picture"
+        return "the target" if board.right_by else "a right picture"
     if board.spec.kind == "multi_turn":
         return "a target"
     return "the target" if counts_target(board) else "a positive"

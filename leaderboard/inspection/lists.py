@@ -1,56 +1,36 @@
 """The beginnings of entries' rankings, kept in the store, and where the right answer stands in each.
 
-They are made once an entry, by the worker when it has judged it, or when the first reader asks. Only entries
-that everybody may read have them, and none of a sealed board has: its ground truth would show.
+The process that scores a file writes them beside the values per query. Readers see those of public entries;
+on a sealed board nothing is kept: its ground truth would show.
 """
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
-import logging
 import threading
-import time
 import zipfile
 from collections import OrderedDict
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import sqlalchemy as sa
 from numpy.typing import NDArray
 
 from cir_datasets.prepared import last_prepared
-from cir_metrics.catalogue import package_version
 from cir_metrics.errors import UnknownNameError
 from leaderboard import boards
-from leaderboard.boards import Board
-from leaderboard.errors import FileStoreError, LostFileError, PassingError
-from leaderboard.inspection.hits import ANY, LAST, right_by
-from leaderboard.inspection.making import SHOWN, UNLISTED, made_lists
-from leaderboard.queue.child import Limits
+from leaderboard.inspection.hits import ANY, LAST
+from leaderboard.queue.beginnings import PREFIX, UNLISTED
 from leaderboard.store import Store
-from leaderboard.store.files import FileStore
-from leaderboard.store.schema import views
 from leaderboard.submission import Submission
 from leaderboard.views import results_from
 
 if TYPE_CHECKING:
     from cir_datasets.browse import ShownRanking
 
-log = logging.getLogger("leaderboard.inspection")
-
-_VERSION = 4
-"""Goes up whenever the lists of the same file would be kept otherwise."""
-_DATA_SECONDS = 30.0
-"""As for tables: how long what was prepared is taken to be as it was."""
-_AGAIN_SECONDS = 600.0
-"""Seconds before lists that could not be made are tried again."""
-_PREFIX = "lists:"
 _HELD = 24
 """Entries whose lists are kept in memory."""
 
@@ -74,7 +54,7 @@ class MemberLists:
     """The beginnings of an entry's rankings for one benchmark.
 
     Args:
-        arrays: as `leaderboard.inspection.making.packed_lists` makes them.
+        arrays: as `leaderboard.queue.beginnings.packed_lists` makes them.
     """
 
     def __init__(self, arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -215,7 +195,9 @@ class KeptLists:
             with np.load(io.BytesIO(packed), allow_pickle=False) as arrays:
                 by_member: dict[int, dict[str, NDArray[Any]]] = {}
                 for key in arrays.files:
-                    number, _, name = key.partition("/")
+                    if not key.startswith(PREFIX):
+                        continue
+                    number, _, name = key.removeprefix(PREFIX).partition("/")
                     by_member.setdefault(int(number), {})[name] = arrays[key]
             members = tuple(MemberLists(by_member[number]) for number in sorted(by_member))
         except (ValueError, KeyError, TypeError, IndexError, OSError, EOFError, zipfile.BadZipFile):
@@ -250,176 +232,59 @@ class Lists:
     """The kept lists of all entries.
 
     Args:
-        store: the submissions, and where lists are kept.
-        files: the rank files.
-        limits: what reading one file may take; None takes the usual limits.
+        store: the submissions, and what is kept of their scores.
     """
 
-    def __init__(self, store: Store, files: FileStore, limits: Limits | None = None) -> None:
-        """Nothing is made before it is asked for."""
-        self._store, self._files, self._limits = store, files, limits or Limits()
-        self._lane = ThreadPoolExecutor(max_workers=1, thread_name_prefix="lists")
-        self._queued: set[str] = set()
-        self._failed: dict[str, float] = {}
-        self._held: OrderedDict[str, tuple[str, KeptLists]] = OrderedDict()
-        self._bases: dict[str, tuple[float, str | None]] = {}
+    def __init__(self, store: Store) -> None:
+        """Nothing is read before it is asked for."""
+        self._store = store
+        self._held: OrderedDict[tuple[str, int], KeptLists | None] = OrderedDict()
         self._lock = threading.Lock()
-        self._stop = threading.Event()
-
-    def close(self) -> None:
-        """End the work in the background at once. Unfinished lists are made at the next request."""
-        self._stop.set()
-        self._lane.shutdown(cancel_futures=True)
 
     def shown(self, submission: Submission) -> bool:
         """Whether readers may see an entry's lists: it is public, on an open board whose data is here."""
-        return self._basis_of(submission) is not None
+        return bool(_data_here(submission))
 
     def of(self, submission: Submission) -> KeptLists | None:
-        """An entry's lists; None if they are not ready, when their making is started, or must not be shown.
+        """An entry's lists; None where readers may not see them.
+
+        There are none either where an earlier version scored it, or where its data has changed since.
 
         Args:
             submission: the entry.
         """
-        found = self._kept(submission)
-        if found is None and self._may_begin(submission):
-            self._lane.submit(self._make_later, submission)
-        return found
-
-    def waits(self, submission: Submission) -> bool:
-        """Whether an entry's lists are being made: they may be shown, are not ready, and have not failed.
-
-        Args:
-            submission: the entry.
-        """
-        etag = self.etag(submission)
-        return etag is not None and not self._has_failed(etag) and self._kept(submission) is None
-
-    def make(self, submission: Submission, stopped: threading.Event | None = None) -> KeptLists | None:
-        """An entry's lists, made now where they are not kept; None where they are not shown or not made.
-
-        Args:
-            submission: the entry.
-            stopped: ends the making when it is set; None is this object's own, which `close` sets.
-        """
-        found = self._kept(submission)
-        etag = self.etag(submission)
-        if found is not None or etag is None:
-            return found
-        board, stop = boards.board(submission.board), stopped or self._stop
-        try:
-            file = self._files.local_copy(submission.sha256)
-            packed = made_lists(file, board, submission.file_name, submission.form, self._limits, stop)
-        except (PassingError, FileStoreError, LostFileError) as error:
-            log.warning("the lists of submission %s are not made: %s", submission.id, error)
-            packed = None
-        found = None if packed is None else KeptLists.read(packed)
-        if packed is None or found is None:
-            if stop.is_set():
-                return None
-            self._failed[etag] = time.monotonic()
+        here = _data_here(submission)
+        scores = submission.scores if here else None
+        runs = [] if scores is None else scores.get("runs") or [scores]
+        signed = [{one.get("data_hash") for one in run["signatures"].values()} for run in runs]
+        if not runs or signed != [{data_hash} for data_hash in here]:
             return None
-        self._store.keep_view(_name(submission), etag, packed)
-        self._hold(submission, etag, found)
-        return found
-
-    def refresh(self, submission_id: str, stopped: threading.Event | None = None) -> None:
-        """Make the lists of a submission that was judged just now, if they are to be shown.
-
-        Args:
-            submission_id: its id.
-            stopped: as for `make`.
-        """
-        submission = self._store.submission(submission_id)
-        if submission is not None:
-            self.make(submission, stopped)
-
-    def missing(self) -> list[str]:
-        """Ids of the entries that are to be shown and have no lists yet, board by board."""
-        query = sa.select(views.c.name).where(views.c.name.startswith(_PREFIX))
-        with self._store.database.read() as connection:
-            kept = set(connection.scalars(query))
-        entries = (entry for board in boards.boards() for entry in self._store.published(board.id))
-        return [entry.id for entry in entries if _name(entry) not in kept and self.shown(entry)]
-
-    def _make_later(self, submission: Submission) -> None:
-        try:
-            self.make(submission)
-        except Exception:
-            # Whatever it is, pages stand without lists, and a later reader has it tried again.
-            log.exception("the lists of submission %s could not be made", submission.id)
-            self._failed[self.etag(submission) or ""] = time.monotonic()
-        finally:
-            self._queued.discard(submission.id)
-
-    def _may_begin(self, submission: Submission) -> bool:
-        etag = self.etag(submission)
-        if etag is None or self._has_failed(etag):
-            return False
-        with self._lock:
-            if submission.id in self._queued:
-                return False
-            self._queued.add(submission.id)
-        return True
-
-    def _has_failed(self, etag: str) -> bool:
-        return time.monotonic() - self._failed.get(etag, -_AGAIN_SECONDS) < _AGAIN_SECONDS
-
-    def _kept(self, submission: Submission) -> KeptLists | None:
-        etag = self.etag(submission)
-        if etag is None:
-            return None
-        held = self._held.get(submission.id)
-        if held is not None and held[0] == etag:
-            return held[1]
-        packed = self._store.kept_view(_name(submission), etag)
-        found = None if packed is None else KeptLists.read(packed)
-        if found is not None:
-            self._hold(submission, etag, found)
-        return found
-
-    def _hold(self, submission: Submission, etag: str, lists: KeptLists) -> None:
-        with self._lock:
-            self._held[submission.id] = etag, lists
-            self._held.move_to_end(submission.id)
-            while len(self._held) > _HELD:
-                self._held.popitem(last=False)
-
-    def etag(self, submission: Submission) -> str | None:
-        """Names what an entry's lists depend on; None where they must not be shown.
-
-        Args:
-            submission: the entry.
-        """
-        basis = self._basis_of(submission)
-        if basis is None:
-            return None
-        return hashlib.sha256(f"{basis} {submission.sha256}".encode()).hexdigest()
-
-    def _basis_of(self, submission: Submission) -> str | None:
-        if submission.state != "published" or results_from(submission) is not None:
-            return None
-        try:
-            board = boards.board(submission.board)
-        except UnknownNameError:  # the board was removed
-            return None
-        return None if board.sealed else self._basis(board)
-
-    def _basis(self, board: Board) -> str | None:
-        """What all lists of a board depend on, or None where its data is not prepared here."""
-        at, basis = self._bases.get(board.id, (-_DATA_SECONDS, None))
-        if time.monotonic() - at <= _DATA_SECONDS:
-            return basis
-        prepared = [last_prepared(spec) for spec in board.specs]
-        basis = None
-        if all(each is not None for each in prepared):
-            hashes = [(each.meta["data_hash"], each.meta["gallery_hash"]) for each in prepared if each]
-            settings = None if board.dialogue is None else board.dialogue.model_dump(mode="json")
-            named = [board.benchmark, right_by(board)]
-            basis = json.dumps([_VERSION, SHOWN, package_version(), *named, settings, hashes])
-        self._bases[board.id] = time.monotonic(), basis
-        return basis
+        key = scored_as(submission)
+        if key not in self._held:
+            packed = self._store.kept_values(submission.id)
+            lists = None if packed is None else KeptLists.read(packed)
+            with self._lock:
+                self._held[key] = lists
+                while len(self._held) > _HELD:
+                    self._held.popitem(last=False)
+        return self._held.get(key)
 
 
-def _name(submission: Submission) -> str:
-    return f"{_PREFIX}{submission.id}"
+def scored_as(submission: Submission) -> tuple[str, int]:
+    """Names the score of an entry that counts now."""
+    event = submission.last("scored", "rescored")
+    return submission.id, 0 if event is None else event.sequence
+
+
+def _data_here(submission: Submission) -> list[str]:
+    """The hashes of what is prepared here of an entry's board; none where its lists must not be shown."""
+    if submission.state != "published" or results_from(submission) is not None:
+        return []
+    try:
+        board = boards.board(submission.board)
+    except UnknownNameError:  # the board was removed
+        return []
+    prepared = [last_prepared(spec) for spec in board.specs]
+    if board.sealed or not all(prepared):
+        return []
+    return [str(each.meta["data_hash"]) for each in prepared if each is not None]

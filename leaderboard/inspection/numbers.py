@@ -20,9 +20,9 @@ from cir_metrics.sums import exact_means
 from leaderboard import boards
 from leaderboard.boards import Board
 from leaderboard.inspection.hits import main_cutoff
-from leaderboard.inspection.lists import KeptLists, Lists
-from leaderboard.inspection.making import UNLISTED
+from leaderboard.inspection.lists import KeptLists, Lists, scored_as
 from leaderboard.inspection.reports import entry_report
+from leaderboard.queue.beginnings import UNLISTED
 from leaderboard.store import Store
 from leaderboard.submission import Submission
 
@@ -119,58 +119,43 @@ class GroupedNumbers:
     def __init__(self, store: Store, lists: Lists) -> None:
         """Nothing is computed before it is asked for."""
         self._store, self._lists = store, lists
-        self._held: OrderedDict[tuple[str, int, str | None], EntryNumbers] = OrderedDict()
+        self._held: OrderedDict[tuple[str, int], EntryNumbers] = OrderedDict()
         self._lock = threading.Lock()
 
-    def report(self, submission: Submission, *, make: bool = False) -> ScoreReport | None:
+    def report(self, submission: Submission) -> ScoreReport | None:
         """An entry's score with the values per query behind it.
 
-        Args:
-            submission: the entry.
-            make: whether its lists are made now where they are not kept; a reader does not wait for that.
-
         Returns:
-            None where its values are not kept or never shown, and of a dialogue whose lists are not made yet.
-            Without lists, the score has no ranks.
+            None where its values are not kept or never shown, and of a dialogue without lists. Without lists,
+            the score has no ranks.
         """
         if not self._lists.shown(submission):
             return None
-        return self._report(submission, self._lists.make(submission) if make else self._lists.of(submission))
+        return self._report(submission, self._lists.of(submission))
 
-    def of(self, submission: Submission, *, make: bool = False) -> EntryNumbers | None:
-        """An entry's numbers by group.
-
-        Args:
-            submission: the entry.
-            make: as for `report`.
-
-        Returns:
-            None where its lists are not made yet or never shown, and where its values are not kept.
-        """
-        lists = self._lists.make(submission) if make else self._lists.of(submission)
-        scored = submission.last("scored", "rescored")
-        if lists is None or scored is None:
+    def of(self, submission: Submission) -> EntryNumbers | None:
+        """An entry's numbers by group; None where its lists or values are not kept, or never shown."""
+        lists = self._lists.of(submission)
+        if lists is None:
             return None
-        key = submission.id, scored.sequence, self._lists.etag(submission)
-        found = self._held.get(key)
-        if found is None:
+        key = scored_as(submission)
+        numbers = self._held.get(key)
+        if numbers is None:
             report = self._report(submission, lists)
             if report is None:
                 return None
-            found = _numbers(boards.board(submission.board), report, lists)
+            numbers = _numbers(boards.board(submission.board), report, lists)
         with self._lock:
-            self._held[key] = found
+            self._held[key] = numbers
             self._held.move_to_end(key)
             while len(self._held) > _HELD:
                 self._held.popitem(last=False)
-        return found
+        return numbers
 
-    def side_by_side(
-        self, submissions: Sequence[Submission], *, make: bool = False
-    ) -> dict[str, EntryNumbers]:
-        """The numbers of several entries by submission id; those that are not there yet are left out."""
-        found = {each.id: self.of(each, make=make) for each in submissions}
-        return {name: numbers for name, numbers in found.items() if numbers is not None}
+    def side_by_side(self, submissions: Sequence[Submission]) -> dict[str, EntryNumbers]:
+        """The numbers of several entries by submission id; those that have none are left out."""
+        by_id = {each.id: self.of(each) for each in submissions}
+        return {name: numbers for name, numbers in by_id.items() if numbers is not None}
 
     def _report(self, submission: Submission, lists: KeptLists | None) -> ScoreReport | None:
         board = boards.board(submission.board)

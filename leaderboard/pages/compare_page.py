@@ -147,11 +147,10 @@ def _compared(site: Site, board: Board, entries: Sequence[Chosen], comparison: C
         "signed": partial(signed, board),
         "shown_p": shown_p,
         "parts": _parts(site, board, names, submissions),
-        "waits": any(map(lists.waits, submissions)),
         "unread": [
             name
             for one, name in zip(submissions, names, strict=True)
-            if lists.of(one) is None and lists.shown(one) and not lists.waits(one)
+            if lists.of(one) is None and lists.shown(one)
         ],
         "unread_words": UNREAD,
         "hit": hit_words(board, main_cutoff(board), f", at {at} {turn_word(board)}" if sessions else ""),

@@ -188,16 +188,14 @@ def _looked_at(site: Site, board: Board, submission: Submission, row: Mapping[st
     """What the entry's lists show, where readers may see them: protocol, ranks, turns, aspects."""
     server = site.server
     if not server.lists.shown(submission):
-        return {"checked": [], "members": [], "waits": False, "unread": ""}
+        return {"checked": [], "members": [], "unread": ""}
     lists, numbers = server.lists.of(submission), server.numbers.of(submission)
     checked = []
     if lists is not None:
         reference = Reference(**row["reference_evidence"])
         checked = protocol_check(board, lists, reference, server.equals(submission)).findings()
     members = [] if numbers is None else [_member(board, method_name(row), each) for each in numbers.members]
-    waits = lists is None and server.lists.waits(submission)
-    unread = as_sentence(UNREAD) if lists is None and not waits else ""
-    return {"checked": checked, "members": members, "waits": waits, "unread": unread}
+    return {"checked": checked, "members": members, "unread": as_sentence(UNREAD) if lists is None else ""}
 
 
 def _member(board: Board, name: str, numbers: MemberNumbers) -> dict[str, Any]:

@@ -109,7 +109,7 @@ class QueryFilter:
             "turn": (self.turn, turns.get(self.turn, f"{unit} {self.turn} decides")),
             "member": (self.queries.spec.id, f"{self.queries.spec.id} is shown"),
         }
-        if self.hits:  # else the lists are still being read, or not shown, which another note says
+        if self.hits:  # else there are no lists, which another note says
             taken["outcome"] = (self.outcome, "all queries are shown")
             taken["by"] = (self.by, f"{self._metric(self.by)} decides")
         for name, (value, instead) in taken.items():

@@ -9,22 +9,18 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cir_datasets.browse import ShownRanking, images_of, query_card
 from leaderboard.boards import Board
 from leaderboard.inspection.hits import (
     default_turn,
-    right_by,
 )
 from leaderboard.pages.pictures import picture_path
 from leaderboard.pages.queries import QueryRows, hidden_pictures, queries_of, why_hidden
 from leaderboard.pages.query_filter import BesideQuery, QueryFilter, ShownMethod
 from leaderboard.pages.site import UNREAD, Page, Site, missing_page
 from leaderboard.views import group_leaders, method_name
-
-if TYPE_CHECKING:
-    pass
 
 _METHODS = 4
 """Methods that a page shows at most; the first two decide what is won and lost."""
@@ -93,7 +89,7 @@ class _Browser(QueryFilter):
         self.site, self.board, self.queries, self.id = site, board, queries, query_id
         self.rows = site.server.tables.of(board).view["rows"]
         self.notes: list[str] = []
-        self.waits = self.narrowed = False
+        self.narrowed = False
         self.methods = [self._checked(each) for each in self._methods(asked.get("e"))]
         super().__init__(board, self.queries, query_id, self.methods, self.notes, asked)
 
@@ -121,15 +117,9 @@ class _Browser(QueryFilter):
         submission = self.site.server.store.submission(submission_id)
         if submission is None:
             return ShownMethod(submission_id, name, None)
-        lists = self.site.server.lists
-        kept = lists.of(submission)
+        kept = self.site.server.lists.of(submission)
         if kept is None:
-            if lists.waits(submission):
-                self.waits = True
-                said = "the lists are being read from the file. This page looks again in ten seconds."
-            else:
-                said = UNREAD
-            self.notes.append(f"{name}: {said}")
+            self.notes.append(f"{name}: {UNREAD}")
             return ShownMethod(submission_id, name, None)
         return ShownMethod(submission_id, name, kept.member(self.queries.spec.id))
 
@@ -160,14 +150,14 @@ class _Browser(QueryFilter):
                 headings.append(f"{name}: the subset, as far as the file ranks it")
                 by_turn[0].append(subset)
         return {
-            "query": query_card(row, {self.id: by_turn}, self.k, right_by(self.board), len(shown)),
+            "query": query_card(row, {self.id: by_turn}, self.k, self.board.right_by, len(shown)),
             "headings": headings,
         }
 
     def _rounds(self) -> dict[str, Any]:
         """The dialogues of each method, in which every round has a caption of its own."""
         row = self.queries.rows[self.id]
-        metrics = right_by(self.board)
+        metrics = self.board.right_by
         methods = []
         for method in self.methods:
             if method.lists is None:
@@ -205,7 +195,6 @@ class _Browser(QueryFilter):
             "explained": self.explained(),
             "deciding": [each.name for each in self.deciding],
             "notes": self.notes,
-            "waits": self.waits,
             "outcomes": list(self.outcome_choices()),
             "aspects": list(self.aspect_choices()),
             "turns": list(self.turn_choices()),

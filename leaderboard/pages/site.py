@@ -42,8 +42,11 @@ PAGE_POLICY = "; ".join(
 FRAMED_POLICY = PAGE_POLICY.replace("form-action 'self'", "form-action 'none'")
 """Of a page that other sites may show in a frame."""
 
-UNREAD = "the lists of the file could not be read; the server's log says why."
-"""What is said where an entry's lists may be shown and could not be made."""
+UNREAD = (
+    "an earlier version scored it, or its data has changed since, so that its lists are not here. "
+    "The organiser has it scored again: cir leaderboard rescore."
+)
+"""What is said where an entry's lists may be shown and are not here."""
 
 _NAVIGATION = (
     ("", "Boards"),

@@ -22,7 +22,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,7 +35,9 @@ from leaderboard.errors import ChildCrashedError, PassingError, is_passing
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
     from leaderboard.dialogues import BoardDialogue
+    from leaderboard.queue.judging import Validated
     from submissions.rank_file.benchmarks import Benchmarks
+    from submissions.scoring.score_report import ScoreReport
 
 log = logging.getLogger("leaderboard.child")
 
@@ -140,6 +142,7 @@ def judge(
     values_to: Path | None = None,
     ground_truth: str | None = None,
     dialogue: BoardDialogue | None = None,
+    right_by: Sequence[str] | None = None,
     stopped: threading.Event | None = None,
 ) -> Judged:
     """Validate and score one file in a process of its own, and wait for it.
@@ -154,6 +157,8 @@ def judge(
         ground_truth: address of a sealed board's ground truth, which the process alone reads. Its answer is
             rounded then, and neither values nor what it writes on stderr are kept.
         dialogue: of a board that takes transcripts; None of one that takes rank files.
+        right_by: the metrics that say which images are right answers; None keeps no rankings' beginnings
+            beside the values (see `leaderboard.queue.beginnings`).
         stopped: ends the process when it is set.
 
     Raises:
@@ -169,6 +174,7 @@ def judge(
         "values_to": None if values_to is None else str(values_to),
         "ground_truth": ground_truth,
         "dialogue": None if dialogue is None else dialogue.model_dump(),
+        "right_by": None if right_by is None else list(right_by),
         "keys": sorted(_truth_keys()),
     }
     sealed = ground_truth is not None
@@ -218,7 +224,6 @@ def run(
     stopped: threading.Event | None = None,
     *,
     sealed: bool = False,
-    module: str = "leaderboard.queue.child",
 ) -> Ended:
     """Start a process that handles one file, and hear it to its end.
 
@@ -227,12 +232,11 @@ def run(
         limits: what it may take.
         stopped: ends the process when it is set.
         sealed: whether it may open the ground truths of sealed boards.
-        module: what is started; it calls `main`.
 
     Raises:
         PassingError: the machine has no process to give.
     """
-    command = [sys.executable, "-m", module, str(os.getpid())]
+    command = [sys.executable, "-m", "leaderboard.queue.child", str(os.getpid())]
     command += [str(limits.memory_bytes), str(limits.cpu_seconds)]
     environment = _environment(sealed=sealed)
     pipe = subprocess.PIPE
@@ -370,15 +374,8 @@ def _truth_keys() -> dict[str, str]:
 # The child's side
 
 
-def main(
-    answer: Callable[[dict[str, Any], Benchmarks, Benchmark | None], dict[str, Any]] | None = None,
-) -> None:
-    """Handle the request on stdin; the process's arguments are the parent's id and the limits.
-
-    Args:
-        answer: what to do with the request, the loaded benchmarks and, of a sealed board, the benchmark with
-            its ground truth; None judges.
-    """
+def main() -> None:
+    """Handle the request on stdin; the process's arguments are the parent's id and the limits."""
     parent, memory, cpu = map(int, sys.argv[1:])
     _confine(parent, memory, cpu)
     # What a library prints must not stand among the answers.
@@ -397,7 +394,7 @@ def main(
         used = math.ceil(time.process_time())
         resource.setrlimit(resource.RLIMIT_CPU, (used + cpu, resource.getrlimit(resource.RLIMIT_CPU)[1]))
         say(**_BEGUN)
-        say(**(answer or _answer)(request, asked, whole))
+        say(**_answer(request, asked, whole))
     except MemoryError:
         resource.setrlimit(resource.RLIMIT_AS, (memory + _SPARE_BYTES, memory + _SPARE_BYTES))
         say(limit="memory")
@@ -479,7 +476,7 @@ def _answer(request: dict[str, Any], asked: Benchmarks, sealed: Benchmark | None
 
         said = aggregates(said, sealed)
     elif kept is not None:
-        write_values(report, Path(kept))
+        write_values(report, Path(kept), _lists(judged, report, request["right_by"]))
     return {
         "outcome": "scored",
         **judged.payload,
@@ -488,6 +485,15 @@ def _answer(request: dict[str, Any], asked: Benchmarks, sealed: Benchmark | None
         "report": said,
         "canonical": canonical_hash(judged.rank_file),
     }
+
+
+def _lists(judged: Validated, report: ScoreReport, right_by: Sequence[str] | None) -> Mapping[str, Any]:
+    """The beginnings of the rankings; none where no memory is left for them, since the score needs none."""
+    from leaderboard.queue.beginnings import packed_lists
+
+    with suppress(MemoryError):
+        return {} if right_by is None else packed_lists(judged, report, right_by)
+    return {}
 
 
 if __name__ == "__main__":

@@ -173,13 +173,18 @@ def score_file(judged: Validated, benchmark: Benchmark | Benchmarks) -> ScoreRep
     return score_checked(judged.checked, _resolved(benchmark))
 
 
-def write_values(report: ScoreReport, path: Path) -> None:
+def write_values(report: ScoreReport, path: Path, lists: Mapping[str, Any] | None = None) -> None:
     """Keep the values per query behind a score: an `.npz` without pickles, which appears whole or not at all.
 
     It holds by the metric's printed name an array of float64, one value per query in the benchmark's order;
     metrics that have no such value (`median_rank`) are left out. Of a suite it holds what each query adds to
     the number (`Sample.joined`), and beside that each member's own values, under the metric's name with `@`
     and the member's id.
+
+    Args:
+        report: the score.
+        path: of the `.npz`.
+        lists: further arrays, the beginnings of the rankings; see `leaderboard.queue.beginnings`.
 
     Raises:
         OSError: the system refuses to write there.
@@ -193,7 +198,7 @@ def write_values(report: ScoreReport, path: Path) -> None:
         values = dict(report.evidence.values)
     packed = io.BytesIO()
     arrays: dict[str, Any] = {name: np.asarray(each, dtype=np.float64) for name, each in values.items()}
-    np.savez(packed, **arrays)
+    np.savez_compressed(packed, **arrays, **(lists or {}))
     write_whole(path, packed.getvalue(), durable=True)
 
 

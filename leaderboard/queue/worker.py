@@ -73,9 +73,6 @@ class Worker:
         store: where the submissions are.
         limits: what judging one file may take; None takes the usual limits.
         refresh: called with a board after files for it were judged, beside the judging.
-        inspect: called with the id of each submission that was judged, beside the judging, and with what is
-            set when the worker stops.
-        uninspected: gives the ids of entries that nobody has inspected, asked once when `run` begins.
         refused_days: days for which a refused file is kept; 0 for ever.
         lease_seconds: after so long without a sign of life another worker is taken to be dead.
     """
@@ -87,8 +84,6 @@ class Worker:
         *,
         limits: Limits | None = None,
         refresh: Callable[[Board], object] | None = None,
-        inspect: Callable[[str, threading.Event], object] | None = None,
-        uninspected: Callable[[], list[str]] = list,
         refused_days: int = 0,
         lease_seconds: float = LEASE_SECONDS,
     ) -> None:
@@ -96,8 +91,7 @@ class Worker:
         self._files = files
         self._store = store
         self._limits = limits or Limits()
-        self._refresh, self._inspect, self._uninspected = refresh, inspect, uninspected
-        self._to_inspect: list[str] | None = None
+        self._refresh = refresh
         self._news: deque[Submission] = deque()
         self._lease_seconds = lease_seconds
         name = f"{socket.gethostname()[:32]}:{os.getpid()}:{secrets.token_hex(3)}"
@@ -185,21 +179,10 @@ class Worker:
             for board in boards.boards():
                 if board.id in {one.board for one in news} and not self._stop.is_set():
                     self._refresh(board)
-        self._inspect_one([one.id for one in news])
         if self._sweeper is not None and (swept := self._sweeper.step()) is not None:
             log.info("the refused file %s is not kept any more", swept)
         # Under a steady load it leaves at least half of the time to the judging.
         self._stop.wait(time.monotonic() - began)
-
-    def _inspect_one(self, judged: list[str]) -> None:
-        """Inspect one entry, those judged just now first: what has come meanwhile need not wait."""
-        if self._inspect is None or self._stop.is_set():
-            return
-        if self._to_inspect is None:
-            self._to_inspect = self._uninspected()
-        self._to_inspect[:0] = judged
-        if self._to_inspect:
-            self._inspect(self._to_inspect.pop(0), self._stop)
 
     def _judge(self, job: Job) -> None:
         """Judge one job, and record its end; one that cannot be judged now is put off.
@@ -253,6 +236,7 @@ class Worker:
                     values_to=Path(folder) / "values.npz",
                     ground_truth=board.ground_truth,
                     dialogue=board.dialogue,
+                    right_by=board.right_by,
                     stopped=self._stop,
                 )
             except (DatasetError, PassingError) as error:

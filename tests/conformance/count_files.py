@@ -55,7 +55,7 @@ JUDGE = """
 import io, json, os, sys
 from leaderboard.queue.child import main
 request = {{"file": {run!r}, "benchmark": "shapes/val", "file_name": "run", "form": {{}}, "values_to": None}}
-request |= {{"ground_truth": None, "dialogue": None, "keys": []}}
+request |= {{"ground_truth": None, "dialogue": None, "right_by": None, "keys": []}}
 sys.argv, sys.stdin = ["child", str(os.getppid()), str(2**31), "60"], io.StringIO(json.dumps(request))
 main()
 """

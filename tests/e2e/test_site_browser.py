@@ -235,7 +235,7 @@ def test_reading_pages_say_all_of_it_without_scripts(page: Any, without_scripts:
         return texts[0] - texts[1]
 
     for name, address in site.pages().items():
-        # What is read from a file for the first reader is there for the next one.
+        # What is computed for the first reader is there for the next one.
         tries = 0
         while name not in INTERACTIVE and (missing := lost(address)) and tries < 10:
             tries += 1

@@ -9,7 +9,6 @@ from cir_datasets.common.yaml import own_yaml
 from cir_datasets.rows.right import right_answers
 from leaderboard import data
 from leaderboard.boards import Board
-from leaderboard.inspection.hits import right_by
 from leaderboard.pages.pictures import picture_path
 from leaderboard.pages.queries import benchmark_here, caption_of, hidden_pictures, queries_of
 
@@ -72,7 +71,7 @@ def example_of(board: Board) -> BoardExample:
         return _invented(board)
     rows = [*queries_of(board.spec.id).rows.values()]
     row = next((row for row in rows if _fits(row)), rows[0])
-    targets = right_answers(row, right_by(board))
+    targets = right_answers(row, board.right_by)
     if row.get("target_image_id") in targets:  # the annotated one is shown
         targets = list(dict.fromkeys([row["target_image_id"], *targets]))
     positives = {*targets, *(row.get("positive_image_ids") or ())}

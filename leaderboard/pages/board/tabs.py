@@ -161,22 +161,17 @@ def _by_group(
     site: Site, board: Board, chosen: Sequence[Mapping[str, Any]], query: Mapping[str, str], tab: str
 ) -> dict[str, Any]:
     """Aspects or turns of the chosen entries, as far as their numbers are there."""
-    found, waiting, unread = [], [], []
+    found, unread = [], []
     for row in chosen:
         submission = site.server.store.submission(row["submission"])
         numbers = None if submission is None else site.server.numbers.of(submission)
         if numbers is not None:
             found.append((method_name(row), numbers.first))
-        elif submission is not None and site.server.lists.waits(submission):
-            waiting.append(method_name(row))
         else:
             unread.append(method_name(row))
     asked = query.get("metric", "")
     shown = groups.turns(board, found) if tab == TURNS else groups.aspects(board, found, asked)
     remarks = shown.setdefault("remarks", [])
-    if waiting:
-        names = ", ".join(waiting)
-        remarks.append(f"Still being read: {names}. Load this page again in a few seconds.")
     if unread:
         remarks.append(f"{', '.join(unread)}: {UNREAD}")
     return shown

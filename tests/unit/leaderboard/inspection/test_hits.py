@@ -5,7 +5,7 @@ from __future__ import annotations
 import cir_datasets
 from cir_datasets.rows.right import right_answers
 from leaderboard import boards
-from leaderboard.inspection.hits import hit_words, right_by
+from leaderboard.inspection.hits import hit_words
 from submissions.transcripts.openings import published_openings
 
 
@@ -16,7 +16,7 @@ def test_a_dialogue_counts_every_picture_that_its_sessions_aim_at() -> None:
     opened = {each.session: each for each in published_openings(benchmark, board.dialogue.choices)}
     several = 0
     for row in benchmark.rows():
-        right = right_answers(row, right_by(board))
+        right = right_answers(row, board.right_by)
         assert {*right} == {*opened[row["query_id"]].targets}
         several += len(right) > 1
     assert several > 0

@@ -14,11 +14,11 @@ from full_boards import a_submission
 from inspected_entries import FILES
 
 from leaderboard import boards
-from leaderboard.inspection.hits import LAST, right_by
+from leaderboard.inspection.hits import LAST
 from leaderboard.inspection.lists import KeptLists
-from leaderboard.inspection.making import packed_lists
 from leaderboard.inspection.numbers import main_cutoff
 from leaderboard.inspection.reports import entry_report
+from leaderboard.queue.beginnings import packed_lists
 from leaderboard.queue.judging import Validated, judge_file, score_file, write_values
 from leaderboard.server import Server
 from leaderboard.submission import Event, Submission
@@ -33,7 +33,7 @@ from submissions.validation import read
 def test_a_report_from_the_store_is_the_files_own(
     server: Server, entries: dict[str, Submission], name: str
 ) -> None:
-    found, expected = server.numbers.report(entries[name], make=True), score(FILES[name])
+    found, expected = server.numbers.report(entries[name]), score(FILES[name])
     assert found is not None
     said, wanted = full_report(found).to_dict(), full_report(expected).to_dict()
     assert {**said, "file": "", "warnings": []} == {**wanted, "file": "", "warnings": []}
@@ -41,8 +41,8 @@ def test_a_report_from_the_store_is_the_files_own(
 
 
 def test_groups_and_curves_are_those_of_the_report(server: Server, entries: dict[str, Submission]) -> None:
-    queries = server.numbers.of(entries["sum"], make=True)
-    sessions = server.numbers.of(entries["tirg"], make=True)
+    queries = server.numbers.of(entries["sum"])
+    sessions = server.numbers.of(entries["tirg"])
     assert queries is not None
     assert sessions is not None
     by_aspect = full_report(score(FILES["sum"])).groupings["by_aspect"]
@@ -69,11 +69,11 @@ def test_ranks_are_counted_by_range(server: Server, entries: dict[str, Submissio
         listed = file.rankings[row["query_id"]][:50]
         rank = listed.index(row["target_image_id"]) + 1 if row["target_image_id"] in listed else 51
         counts[next(label for end, label in zip((1, 5, 10, 50, 51), counts, strict=True) if rank <= end)] += 1
-    found = server.numbers.of(entries["sum"], make=True)
+    found = server.numbers.of(entries["sum"])
     assert found is not None
     assert {each.label: each.count for each in found.first.ranks} == counts
     assert sum(each.share for each in found.first.ranks) == pytest.approx(1)
-    assert [each.label for each in server.numbers.of(entries["tirg"], make=True).first.ranks] == [  # type: ignore[union-attr]
+    assert [each.label for each in server.numbers.of(entries["tirg"]).first.ranks] == [  # type: ignore[union-attr]
         "1",
         "2-5",
         "6-10",
@@ -84,7 +84,7 @@ def test_ranks_are_counted_by_range(server: Server, entries: dict[str, Submissio
 def test_a_dialogue_has_a_curve_and_ranks_of_the_whole_gallery(
     server: Server, entries: dict[str, Submission]
 ) -> None:
-    found = server.numbers.of(entries["talk"], make=True)
+    found = server.numbers.of(entries["talk"])
     assert found is not None
     metrics = (entries["talk"].scores or {})["metrics"]
     assert [point.value for point in found.first.curve] == [
@@ -96,7 +96,7 @@ def test_a_dialogue_has_a_curve_and_ranks_of_the_whole_gallery(
 
 def test_entries_side_by_side(server: Server, entries: dict[str, Submission]) -> None:
     both = [entries["sum"], entries["random"]]
-    assert list(server.numbers.side_by_side(both, make=True)) == [each.id for each in both]
+    assert list(server.numbers.side_by_side(both)) == [each.id for each in both]
 
 
 def test_the_cutoff_is_that_of_what_ranks() -> None:
@@ -114,10 +114,8 @@ def test_a_suites_members_have_their_own_numbers(tmp_path: Path, monkeypatch: py
     judged = judge_file(file, asked, file_name="run", form={})
     assert isinstance(judged, Validated)
     expected = score_file(judged, asked)
-    write_values(expected, tmp_path / "values.npz")
-    packed = io.BytesIO()
-    np.savez(packed, **packed_lists(judged, asked, right_by(board)))
-    lists = KeptLists.read(packed.getvalue())
+    write_values(expected, tmp_path / "values.npz", packed_lists(judged, expected, board.right_by))
+    lists = KeptLists.read((tmp_path / "values.npz").read_bytes())
     assert lists is not None
     assert [member.benchmark for member in lists.members] == list(board.benchmarks)
     assert [int(member.hits(10, LAST).sum()) for member in lists.members] == [5, 5, 3]

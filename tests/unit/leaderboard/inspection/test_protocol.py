@@ -14,8 +14,8 @@ from shapes_dialogues import as_lines, shapes_dialogue
 
 import cir_datasets
 from leaderboard import boards
-from leaderboard.inspection.making import _known_codes, _subset_codes, _subset_facts
 from leaderboard.inspection.protocol import ProtocolCheck, protocol_check
+from leaderboard.queue.beginnings import _known_codes, _subset_codes, _subset_facts
 from leaderboard.server import Server
 from leaderboard.settings import Settings
 from leaderboard.standings.blocks import Reference
@@ -39,7 +39,7 @@ KEPT = ProtocolCheck(
 
 
 def check(server: Server, submission: Submission) -> ProtocolCheck:
-    lists = server.lists.make(submission)
+    lists = server.lists.of(submission)
     assert lists is not None
     return protocol_check(
         boards.board(submission.board), lists, reference_of(submission), server.equals(submission)
@@ -164,7 +164,7 @@ def test_findings_say_what_the_numbers_mean() -> None:
 
 
 def test_equal_rankings_are_named(server: Server, entries: dict[str, Submission]) -> None:
-    lists = server.lists.make(entries["sum"])
+    lists = server.lists.of(entries["sum"])
     assert lists is not None
     board = boards.board("shapes/val")
     assert protocol_check(board, lists, KEPT.reference, ["b", "a"]).findings()[-1].entries == (

@@ -25,5 +25,5 @@ def shown_entries(shown_site: Site) -> dict[str, Submission]:
     """By a short name entries whose lists are made."""
     found = all_entries(shown_site.server)
     for each in found.values():
-        shown_site.server.lists.make(each)
+        shown_site.server.lists.of(each)
     return found

@@ -48,7 +48,7 @@ def few(tmp_path: Path) -> Iterator[Site]:
 @pytest.fixture(scope="module")
 def pair(shown_site: Site, shown_entries: dict[str, Submission]) -> list[Submission]:
     other = handed_in(shown_site.server, OTHER.read_bytes(), OTHER.name)
-    shown_site.server.lists.make(other)
+    shown_site.server.lists.of(other)
     return [shown_entries["random"], other]
 
 
@@ -132,7 +132,7 @@ def test_queries_that_flip_in_the_subset_are_counted_where_that_ranks(tmp_path: 
             handed_in(server, file.read_bytes(), file.name, "shapes/own") for file in (FILES["sum"], OTHER)
         ]
         for each in sent:
-            server.lists.make(each)
+            server.lists.of(each)
         server.tables.refresh(boards.board("shapes/own"))
         server.compared.of(sent, None)
         page, html = opened(Site(server), e=",".join(each.id for each in sent))
@@ -164,7 +164,7 @@ def test_sessions_have_curves_with_bands_and_queries_have_aspects(
     second = handed_in(shown_site.server, other.read_bytes(), other.name)
     sessions = [shown_entries["tirg"], second]
     for each in sessions:
-        shown_site.server.lists.make(each)
+        shown_site.server.lists.of(each)
     shown_site.server.compared.of(sessions, None)
     _, html = opened(shown_site, e=",".join(each.id for each in sessions))
     assert "Hits@10 by turn" in html

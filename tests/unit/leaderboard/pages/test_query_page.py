@@ -131,7 +131,7 @@ def test_all_positives_are_right_where_what_ranks_counts_them_all(tmp_path: Path
     server = Server.open(Settings(tmp_path / "home"))
     try:
         entry = handed_in(server, FILES["sum"].read_bytes(), "sum.json.gz", "shapes/map")
-        assert server.lists.make(entry) is not None
+        assert server.lists.of(entry) is not None
         server.tables.refresh(boards.board("shapes/map"))
         rows, file = cir_datasets.load(BOARD).rows(), read(FILES["sum"])
         hits = [{*row["positive_image_ids"]} & {*file.rankings[row["query_id"]][:10]} for row in rows]
@@ -180,11 +180,10 @@ def test_choices_that_there_are_not_are_said(shown_site: Site, shown_entries: di
     assert "turn=99 is not a choice here; any turn decides." in html
 
 
-def test_a_filter_is_not_called_unknown_while_lists_are_being_read(
+def test_a_filter_is_not_called_unknown_where_lists_are_not_kept(
     shown_site: Site, shown_entries: dict[str, Submission], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(type(shown_site.server.lists), "of", lambda self, submission: None)
-    monkeypatch.setattr(type(shown_site.server.lists), "waits", lambda self, submission: True)
     asked = {"e": pair(shown_entries), "outcome": "won", "by": "subset"}
     page, html = opened(shown_site, BOARD, "shapes_val_00001", **asked)
     assert "is not a choice here" not in html
@@ -341,7 +340,7 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         sent = handed_in(server, json.dumps({**whole, "rankings": rankings}).encode(), "odd.json")
         # Intake refuses such a name; here it stands in the store.
         evil = {"name": "<img src=x onerror=alert(1)>"}
-        server.lists.make(server.store.append(sent, [("corrected", {"fields": ["name"]})], method=evil))
+        server.lists.of(server.store.append(sent, [("corrected", {"fields": ["name"]})], method=evil))
         yield Site(server)
         server.close()
         boards.use(None)

@@ -1,4 +1,4 @@
-"""Pages of an entry whose lists cannot be made, or whose benchmark cannot be read: they say so, and end."""
+"""Pages of an entry whose lists are not here, or whose benchmark cannot be read: they say so, and end."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from inspected_entries import FILES, handed_in
 
-from leaderboard.inspection import lists as module
 from leaderboard.pages.addresses import page_at
 from leaderboard.pages.site import UNREAD, Links, Site
 from leaderboard.server import Server
@@ -37,13 +36,10 @@ def written(site: Site, path: str, **query: str) -> str:
     return site.written(page, Links(path))
 
 
-def test_lists_that_cannot_be_made_are_said_once_and_no_page_waits(
+def test_lists_that_are_not_here_are_said_and_no_page_looks_again(
     site: Site, entries: list[Submission], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "made_lists", lambda *_: None)
-    for each in entries:
-        assert site.server.lists.make(each) is None
-        assert not site.server.lists.waits(each)
+    monkeypatch.setattr(type(site.server.lists), "of", lambda self, submission: None)
     site.server.compared.of(entries, None)
     ids = ",".join(each.id for each in entries)
     paths = [
@@ -58,23 +54,10 @@ def test_lists_that_cannot_be_made_are_said_once_and_no_page_waits(
         assert 'http-equiv="refresh"' not in html, path
 
 
-def test_lists_that_are_being_made_let_pages_look_again(
-    site: Site, entries: list[Submission], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(type(site.server.lists), "of", lambda self, submission: None)
-    monkeypatch.setattr(type(site.server.lists), "waits", lambda self, submission: True)
-    html = written(site, f"e/{entries[0].id}")
-    assert "being read from the file. This page looks again" in html
-    assert 'http-equiv="refresh"' in html
-
-
 def test_pages_stand_where_the_prepared_rows_are_damaged(
     site: Site, entries: list[Submission], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from cir_datasets.errors import DatasetError
-
-    for each in entries:
-        site.server.lists.make(each)
 
     def damaged(_: str) -> None:
         raise DatasetError("the rows are damaged")

@@ -34,7 +34,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 def entries(server: Server) -> dict[str, Submission]:
     found = all_entries(server)
     for each in found.values():
-        assert server.lists.make(each) is not None
+        assert server.lists.of(each) is not None
     return found
 
 
@@ -98,12 +98,9 @@ def test_numbers_that_are_not_there_yet_are_named(
     server: Server, entries: dict[str, Submission], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(type(server.numbers), "of", lambda self, submission: None)
-    monkeypatch.setattr(type(server.lists), "waits", lambda self, submission: True)
     page = read(server, VAL, tab="aspects")
     said = words(page.select_one(".notice"))
-    assert said.startswith(
-        "Still being read: Image + text, sum (shapes encoder), Random. Load this page again"
-    )
+    assert said.startswith("Image + text, sum (shapes encoder), Random: an earlier version scored it")
     assert tables(page) == []
     assert page.select_one("svg.plot") is None
 

@@ -1,120 +1,60 @@
-"""The beginnings of one entry's rankings, made from its file in a process with limits, like its score.
+"""The beginnings of a file's rankings, kept beside its values per query as arrays and a JSON object.
 
-What is made is an `.npz` without pickles: for each benchmark arrays and a JSON object, which
-`leaderboard.inspection.lists` keeps and reads.
+`leaderboard.inspection.lists` reads them. The process that scores the file makes them.
 """
 
 from __future__ import annotations
 
-import io
 import json
-import logging
-import tempfile
-import threading
 from collections.abc import Collection, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leaderboard.boards import Board
-from leaderboard.inspection.hits import right_by
-from leaderboard.queue.child import Limits, main, run
-
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
     from leaderboard.queue.judging import Validated
-    from submissions.rank_file.benchmarks import Benchmarks
     from submissions.rank_file.columns import Columns
     from submissions.rank_file.model import RankFile
     from submissions.scoring.evidence import Evidence
+    from submissions.scoring.score_report import ScoreReport
     from submissions.transcripts.transcript import Round
 
-log = logging.getLogger("leaderboard.inspection")
-
+PREFIX = "lists/"
+"""What their names begin with, among the values per query."""
 SHOWN = 10
 """Images of each ranking that readers are shown."""
 UNLISTED = 0
 """Stands for the rank of a right answer that no list holds."""
 
 
-def made_lists(
-    file: Path,
-    board: Board,
-    file_name: str,
-    form: Mapping[str, Any],
-    limits: Limits,
-    stopped: threading.Event | None = None,
-) -> bytes | None:
-    """The beginnings of a file's rankings, made in a process of its own.
-
-    Args:
-        file: the stored copy.
-        board: an open board.
-        file_name: the sender's name for the file.
-        form: the method's fields as they were sent beside it.
-        limits: what this may take, as for judging.
-        stopped: ends the process when it is set.
-
-    Returns:
-        An `.npz`; None where the process ended without one, which the log explains.
-
-    Raises:
-        PassingError: the machine has no process to give.
-    """
-    with tempfile.TemporaryDirectory(prefix="cir-lists-") as folder:
-        to = Path(folder) / "lists.npz"
-        request: dict[str, Any] = {
-            "file": str(file),
-            "benchmark": board.benchmark,
-            "file_name": file_name,
-            "form": dict(form),
-            "lists_to": str(to),
-            "right_by": right_by(board),
-            "dialogue": None if board.dialogue is None else board.dialogue.model_dump(),
-            "ground_truth": None,
-            "keys": [],
-        }
-        ended = run(request, limits, stopped, module="leaderboard.inspection.making")
-        if "made" in ended.answer and ended.limit is None and to.is_file():
-            return to.read_bytes()
-        said = ended.answer.get("refused", ended.log)
-        log.warning("the lists of %s on %s: the process %s\n%s", file_name, board.id, ended.words, said)
-        return None
-
-
-def packed_lists(
-    judged: Validated, benchmarks: Benchmarks, right_by: Sequence[str]
-) -> dict[str, NDArray[Any]]:
-    """The beginnings of a validated file's rankings, as arrays.
+def packed_lists(judged: Validated, report: ScoreReport, right_by: Sequence[str]) -> dict[str, NDArray[Any]]:
+    """The beginnings of a scored file's rankings, as arrays.
 
     Args:
         judged: the file, from `leaderboard.queue.judging.judge_file`.
-        benchmarks: what it answers.
+        report: its score.
         right_by: the metrics that say which images are right answers.
 
     Returns:
-        By `<number of the benchmark>/<name>`: `about` (JSON as bytes), `top` (codes of the first images a
-        list, -1 behind the end), `rank` (of the best right answer, 0 where it is not listed), `listed`
+        By `lists/<number of the benchmark>/<name>`: `about` (JSON as bytes), `top` (codes of the first images
+        a list, -1 behind the end), `rank` (of the best right answer, 0 where it is not listed), `listed`
         (images a list), `starts` (where each query's lists start), of a benchmark with subsets `subset` and
         `subset_rank`, and the arrays of the score's evidence.
     """
-    from leaderboard.queue.judging import score_file
     from submissions.rank_file.model import runs_of
 
-    report = score_file(judged, benchmarks)
     runs = {run.benchmark: run for run in runs_of(judged.rank_file)}
     transcript = None if judged.transcript is None else judged.transcript.transcript
     rounds = None if transcript is None else transcript.sessions()
-    found: dict[str, NDArray[Any]] = {}
+    packed: dict[str, NDArray[Any]] = {}
     for number, each in enumerate(report.parts):
-        evidence = each.evidence
-        if evidence is None:
+        if each.evidence is None:
             raise ValueError(f"{each.benchmark}: the score holds no values per query")
-        arrays = _arrays(runs[each.benchmark], evidence, rounds, right_by)
-        found |= {f"{number}/{name}": array for name, array in arrays.items()}
-    return found
+        arrays = _arrays(runs[each.benchmark], each.evidence, rounds, right_by)
+        packed |= {f"{PREFIX}{number}/{name}": array for name, array in arrays.items()}
+    return packed
 
 
 def _arrays(
@@ -275,26 +215,3 @@ def _evidence_arrays(evidence: Evidence) -> dict[str, NDArray[Any]]:
 
     named = {name: getattr(evidence, name) for name in RANKED}
     return {f"evidence_{name}": np.asarray(each) for name, each in named.items() if each is not None}
-
-
-def _answer(request: dict[str, Any], asked: Benchmarks, _: Benchmark | None) -> dict[str, Any]:
-    """The child's side: the file's lists are written where the request says."""
-    from cir_datasets.common.atomic import write_whole
-    from leaderboard.dialogues import BoardDialogue
-    from leaderboard.queue.judging import Rejected, judge_file
-
-    said = request["dialogue"]
-    dialogue = None if said is None else BoardDialogue.model_validate(said)
-    judged = judge_file(
-        Path(request["file"]), asked, file_name=request["file_name"], form=request["form"], dialogue=dialogue
-    )
-    if isinstance(judged, Rejected):
-        return {"refused": judged.payload["text"][:2000]}
-    packed = io.BytesIO()
-    np.savez_compressed(packed, **packed_lists(judged, asked, request["right_by"]))  # type: ignore[arg-type]
-    write_whole(Path(request["lists_to"]), packed.getvalue())
-    return {"made": True}
-
-
-if __name__ == "__main__":
-    main(_answer)
