@@ -91,7 +91,7 @@ def test_no_name_imitates_the_mark_of_a_baseline() -> None:
     )
     head, _, mine, floor = text.splitlines()[1:]
     assert head.split()[:3] == ["#", "Kind", "Method"]
-    assert floor.split()[:3] == ["2", "baseline", "Floor"]
+    assert floor.split()[:3] == ["-", "baseline", "Floor"]
     assert mine.split()[:2] == ["1", "Mine"]
     assert mine.index("Mine") == floor.index("Floor") == head.index("Method")
 

@@ -158,7 +158,7 @@ def test_aspects_filter_and_count(shown_site: Site, shown_entries: dict[str, Sub
 
 def test_the_leaders_of_two_groups_are_shown_where_nobody_chooses() -> None:
     rows = [
-        {"submission": name, "group": group, "rank": group, "block": "current"}
+        {"submission": name, "group": group, "is_oracle": False, "block": "current"}
         for name, group in zip("abcd", (None, 1, 1, 2), strict=True)
     ]
     assert _default_pair(rows) == ["b", "d"]

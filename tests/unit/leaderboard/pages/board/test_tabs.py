@@ -207,7 +207,7 @@ def test_a_suites_members_stand_side_by_side() -> None:
 
 def test_no_more_methods_are_drawn_than_can_be_told_apart() -> None:
     rows = [
-        {"submission": str(number), "rank": number, "block": "current", "method": {}}
+        {"submission": str(number), "block": "current", "is_oracle": False, "method": {}}
         for number in range(1, 10)
     ]
     chosen, remarks = tabs._chosen(rows, ",".join(str(number) for number in range(1, 10)))
