@@ -37,6 +37,7 @@ log = logging.getLogger("leaderboard.server")
 if TYPE_CHECKING:
     from leaderboard.inspection.differences import Compared
     from leaderboard.inspection.numbers import GroupedNumbers
+    from leaderboard.preparing import Preparing
 
 _POLL_SECONDS = 0.1
 
@@ -73,6 +74,15 @@ class Server:
         from leaderboard.inspection.numbers import GroupedNumbers
 
         return GroupedNumbers(self.store, self.lists)
+
+    @cached_property
+    def preparing(self) -> Preparing | None:
+        """What is prepared when the server starts, or None where nothing is; begins with its `start()`."""
+        if not self.settings.prepare:
+            return None
+        from leaderboard.preparing import Preparing
+
+        return Preparing(self.settings.prepare, self.settings.home)
 
     @cached_property
     def compared(self) -> Compared:
@@ -118,6 +128,8 @@ class Server:
     def close(self) -> None:
         """Stop the worker after the submission in hand, and give the database back."""
         self.worker.stop()
+        if self.preparing is not None:
+            self.preparing.stop()
         self.tables.close()
         if "compared" in vars(self):
             self.compared.close()
@@ -149,6 +161,7 @@ class Server:
             "wrong_boards": list(boards.wrong_files()),
             "max_upload_bytes": self.settings.max_upload_bytes,
             "lost_files": sorted(self.files.lost),
+            "preparing": [] if self.preparing is None else self.preparing.view(),
             **condition,
             "free_bytes": shutil.disk_usage(self.settings.home).free,
         }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, cast, get_args
@@ -10,7 +11,7 @@ from typing import Literal, cast, get_args
 import platformdirs
 
 from cir_datasets.sources.addresses import address_and_login
-from cir_metrics.errors import CallError
+from cir_metrics.errors import CallError, UnknownNameError
 from submissions.rank_file.texts import name as checked_name
 
 DEFAULT_MAX_UPLOAD_MB = 64
@@ -20,8 +21,14 @@ Accounts = Literal["local", "tokens", "oauth"]
 DEFAULT_UPLOADS_AN_HOUR = 600
 DEFAULT_REFUSED_DAYS = 14
 DEFAULT_NAME = "CIR leaderboard"
+PREPARE = "CIR_PREPARE"
+PERSISTENT = Path("/data")
+"""Where a Space that has persistent storage finds it."""
+LOG = "CIR_LEADERBOARD_LOG"
 _NAME_LENGTH = 80
 _MOST_DAYS = 36_500
+HUB_DATASETS = "hf://datasets/"
+"""What the address of a dataset repository begins with."""
 _NEEDED = ("SPACE_ID", "OAUTH_CLIENT_ID", "OAUTH_CLIENT_SECRET", "OAUTH_SCOPES", "OPENID_PROVIDER_URL")
 """What Hugging Face sets in a Space whose README says `hf_oauth: true`."""
 
@@ -45,6 +52,7 @@ class Settings:
         uploads_an_hour: uploads from one address, where there are accounts.
         refused_days: days for which a refused file is kept; 0 for ever.
         signing_key: file of the key that signs receipts; None is one of its own below the home.
+        prepare: benchmarks that are prepared when the server starts, and repositories that have their files.
     """
 
     home: Path
@@ -59,6 +67,7 @@ class Settings:
     uploads_an_hour: int = DEFAULT_UPLOADS_AN_HOUR
     refused_days: int = DEFAULT_REFUSED_DAYS
     signing_key: Path | None = None
+    prepare: tuple[str, ...] = ()
 
     @property
     def database_url(self) -> str:
@@ -124,7 +133,52 @@ def read(home: Path | None = None) -> Settings:
         refused_days=_days("CIR_LEADERBOARD_REFUSED_DAYS", DEFAULT_REFUSED_DAYS),
         url=_url(os.environ.get("CIR_LEADERBOARD_URL") or ""),
         signing_key=Path(key).expanduser().absolute() if key else None,
+        prepare=to_prepare(os.environ.get(PREPARE) or ""),
     )
+
+
+def to_prepare(written: str) -> tuple[str, ...]:
+    """What `CIR_PREPARE` names, each once.
+
+    Args:
+        written: ids of benchmarks and suites, and `hf://datasets/OWNER/NAME`, with blanks between.
+
+    Raises:
+        CallError: there is no such benchmark.
+
+    Example:
+        >>> to_prepare("cirr/val circo/val cirr/val")
+        ('cirr/val', 'circo/val')
+    """
+    found = tuple(dict.fromkeys(written.split()))
+    if not found or any(name.startswith(HUB_DATASETS) for name in found):
+        return found  # a repository may bring what is not known yet
+    from cir_datasets.huggingface.prepare_all import ids_of
+
+    for name in found:
+        try:
+            ids_of(name)
+        except UnknownNameError as error:
+            raise CallError(f"{PREPARE}: {error} Fix: write ids such as cirr/val, blanks between.") from error
+    return found
+
+
+def lasts(variables: Mapping[str, str]) -> bool:
+    """Whether entries outlive the disk on which a server starts, by the variables that it is given.
+
+    Args:
+        variables: by name.
+
+    Example:
+        >>> lasts({"CIR_LEADERBOARD_LOG": "hf://datasets/me/log", "HF_TOKEN": "..."}), lasts({})
+        (True, False)
+    """
+    if (variables.get("CIR_LEADERBOARD_HOME") or "").startswith(f"{PERSISTENT}/"):
+        return True
+    if (variables.get(LOG) or "").startswith(HUB_DATASETS):
+        return bool(variables.get("HF_TOKEN"))
+    database, files = variables.get("CIR_LEADERBOARD_DATABASE"), variables.get("CIR_LEADERBOARD_FILES")
+    return bool(database and not database.startswith("sqlite") and files and "://" in files)
 
 
 def check_place() -> None:

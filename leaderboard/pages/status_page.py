@@ -92,6 +92,11 @@ def problems(health: dict[str, Any]) -> list[str]:
     if health["lost_files"]:
         found.append("Rank files are missing or damaged: cir leaderboard verify  names them.")
     found.extend(
+        f"{one['name']} is not prepared: {one['message']}"
+        for one in health["preparing"]
+        if one["state"] == "failed"
+    )
+    found.extend(
         f"The board file {name} is wrong: the server's log says why. The other boards go on."
         for name in health["wrong_boards"]
     )

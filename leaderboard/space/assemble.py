@@ -9,6 +9,8 @@ from __future__ import annotations
 import configparser
 import re
 import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -78,28 +80,56 @@ def requirements(root: Path = _ROOT) -> list[str]:
     return sorted(f"{name}{extra}=={versions[name.lower()]}" for name, extra in found)
 
 
-def push(folder: Path, repository: str, *, private: bool) -> str:
+@dataclass(frozen=True)
+class Push:
+    """Where a Space goes, and what it is given.
+
+    Args:
+        repository: `OWNER/NAME`.
+        private: whether a Space that is made is private.
+        log: dataset repository of its entries, or None.
+        variables: that everybody may read.
+        secrets: that nobody may.
+    """
+
+    repository: str
+    private: bool = False
+    log: str | None = None
+    variables: Mapping[str, str] = field(default_factory=dict)
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+def push(folder: Path, to: Push) -> str:
     """Push an assembled Space in one commit; the commit's address.
 
-    The Space is made where there is none. Files of an earlier push that are not written anew are deleted,
-    others stay. The token is the one that huggingface_hub finds: `HF_TOKEN`, or `hf auth login`.
+    Space and log are made where there are none; its settings come before the commit that starts it. Files of
+    an earlier push that are not written anew are deleted, others stay. The token is the one that
+    huggingface_hub finds: `HF_TOKEN`, or `hf auth login`.
 
     Args:
         folder: from `assemble`.
-        repository: `OWNER/NAME`.
-        private: whether a Space that is made is private.
+        to: where to, and with what.
 
     Raises:
-        PushError: the Hub refused or could not be reached; the last revision there is untouched.
+        PushError: the Hub refused or could not be reached, or everybody may read the log; the last revision
+            there is untouched.
     """
     from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
     new = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
+    if to.log is not None:
+        _make_log(to.log)
+    repository = to.repository
     with hub_push(f"spaces/{repository}", PushError) as there:
         there.step = "making the Space"
         there.api.create_repo(
-            repository, repo_type="space", space_sdk="gradio", private=private, exist_ok=True
+            repository, repo_type="space", space_sdk="gradio", private=to.private, exist_ok=True
         )
+        there.step = "setting its variables"
+        for name, value in to.variables.items():
+            there.api.add_space_variable(repository, name, value)
+        for name, value in to.secrets.items():
+            there.api.add_space_secret(repository, name, value)
         there.step = "reading its last revision"
         state = there.api.space_info(repository)
         paths = [sibling.rfilename for sibling in state.siblings or ()]
@@ -116,3 +146,14 @@ def push(folder: Path, repository: str, *, private: bool) -> str:
             parent_commit=state.sha,
         )
     return str(commit.commit_url)
+
+
+def _make_log(repository: str) -> None:
+    with hub_push(f"datasets/{repository}", PushError) as there:
+        there.step = "making the repository of entries"
+        there.api.create_repo(repository, repo_type="dataset", private=True, exist_ok=True)
+        if there.api.dataset_info(repository).private is not True:
+            raise PushError(
+                f"{there.url}: everybody may read it, and entries hold what is not published. Nothing was "
+                "pushed.\n  Fix: make it private, or name another with --log."
+            )

@@ -90,6 +90,8 @@ def create_app(
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         processes.start()
+        if server.preparing is not None:
+            server.preparing.start()
         sweeper = asyncio.create_task(sweeping())
         yield
         stopped.set()

@@ -50,6 +50,14 @@ class WorkerAnswer(_StrictAnswer):
     alive: Annotated[bool, Field(description="whether that is less than a lease ago; else it is gone")]
 
 
+class StepAnswer(_StrictAnswer):
+    """A benchmark that the server prepares when it starts, or a repository that it reads."""
+
+    name: str
+    state: Literal["waiting", "preparing", "ready", "failed"]
+    message: Annotated[str, Field(description="why it failed; it is tried again")]
+
+
 class HealthAnswer(_StrictAnswer):
     """Whether the server lives and its store answers."""
 
@@ -61,6 +69,7 @@ class HealthAnswer(_StrictAnswer):
     lost_files: Annotated[
         list[str], Field(description="sha256 of rank files that were missing or damaged when last looked at")
     ]
+    preparing: Annotated[list[StepAnswer], Field(description="what CIR_PREPARE names, and how far it is")]
     waiting: Annotated[int, Field(description="submissions that are not judged yet")]
     oldest_waiting: Annotated[datetime | None, Field(description="when the oldest of them came")]
     last_scored: Annotated[datetime | None, Field(description="when a file was scored last")]

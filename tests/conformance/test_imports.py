@@ -95,6 +95,7 @@ ORDER = {
         "views": "boards and submissions as JSON",
         "tables": "tables of boards, made when these change, and kept",
         "inspection": "what readers are shown of an entry's rankings",
+        "preparing": "benchmarks that a server prepares when it starts",
         "server": "all of these as one object",
         "rescoring": "what stands on a board, scored again",
         "callers": "who makes a request, and what they may read and change",

@@ -59,12 +59,15 @@ def test_a_server_with_postgresql_takes_over_and_answers(laptop: tuple[Path, dic
 
 @pytest.mark.slow
 def test_a_space_is_looked_at_and_pushed(tmp_path: Path, hub: Hub) -> None:
-    """To a stand-in for the Hub; `hf auth login` asks for the token, which stands in the environment here."""
+    """To a stand-in for the Hub, whose token stands in the environment already."""
     shell = Shell(tmp_path, HF_ENDPOINT=hub.url, HF_TOKEN=TOKEN, HF_HUB_DISABLE_XET="1")
-    login, look, push = commands(PAGE, "As a Space")
-    assert login == "hf auth login"
+    token, look, push = commands(PAGE, "As a Space")
+    assert token == "export HF_TOKEN=hf_..."
     shell.run(look)
     assert (tmp_path / "space" / "app.py").is_file()
     said = shell.run(push)
-    assert hub.repository("me/leaderboard").head in said
-    assert "app.py" in hub.repository("me/leaderboard").files
+    made = hub.repository("me/leaderboard")
+    assert made.head in said
+    assert "app.py" in made.files
+    assert made.settings["CIR_PREPARE"] == ("variables", "cirr/val circo/val fashioniq/val")
+    assert hub.repository("me/leaderboard-log").private

@@ -29,7 +29,7 @@ PINS = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
 @pytest.fixture(scope="module")
 def space(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("dry") / "space"
-    done = cir("leaderboard", "space", "--to", "me/board", "--dry-run", str(folder))
+    done = cir("leaderboard", "space", "me/board", "--dry-run", str(folder))
     assert done.returncode == 0, done.stderr
     return folder
 
@@ -114,16 +114,26 @@ def _port(process: subprocess.Popen[bytes], log: Path) -> str:
     raise AssertionError(log.read_text())
 
 
-def pushed(hub: Hub, **environment: str) -> subprocess.CompletedProcess[str]:
+LASTING = ("--log", "me/board-log", "--secret", "HF_TOKEN")
+
+
+def pushed(hub: Hub, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
     known = {"HF_ENDPOINT": hub.url, "HF_TOKEN": TOKEN, "HF_HUB_DISABLE_XET": "1"}
-    return in_a_process("leaderboard", "space", "--to", "me/board", **{**known, **environment})
+    return in_a_process("leaderboard", "space", "me/board", *options, **{**known, **environment})
 
 
 def test_a_push_is_one_commit_and_takes_the_last_ones_files_away(space: Path, hub: Hub) -> None:
     repository = hub.repository("me/board")
     repository.commit({**repository.files, "leaderboard/old.py": b"old", "notes.txt": b"the owner's"})
-    done = pushed(hub)
+    done = pushed(hub, *LASTING, "--prepare", "cirr/val circo/val", "--set", "CIR_LEADERBOARD_NAME=Ours")
     assert done.returncode == 0, done.stderr
+    assert repository.settings == {
+        "CIR_PREPARE": ("variables", "cirr/val circo/val"),
+        "CIR_LEADERBOARD_LOG": ("variables", "hf://datasets/me/board-log"),
+        "CIR_LEADERBOARD_NAME": ("variables", "Ours"),
+        "HF_TOKEN": ("secrets", TOKEN),
+    }
+    assert hub.repository("me/board-log").private
     assert done.stdout.strip().endswith(f"/commit/{repository.head}")
     assert len(repository.commits) == 3
     local = {path.relative_to(space).as_posix(): path for path in space.rglob("*") if path.is_file()}
@@ -135,14 +145,18 @@ def test_a_push_is_one_commit_and_takes_the_last_ones_files_away(space: Path, hu
 
 @pytest.mark.slow
 def test_a_push_that_fails_changes_nothing_and_says_how_to_go_on(hub: Hub) -> None:
-    refused = pushed(hub, HF_TOKEN="hf_wrong")
+    refused = pushed(hub, "--ephemeral", HF_TOKEN="hf_wrong")
     assert refused.returncode == 2
     says(refused.stderr, "/spaces/me/board", "making the Space", "401", "Fix: log in")
     assert "hf_wrong" not in refused.stderr
     hub.faults["/api/spaces/me/board/commit/main"] = Fault("moved")
-    moved = pushed(hub)
+    moved = pushed(hub, "--ephemeral")
     assert moved.returncode == 2
     says(moved.stderr, "uploading and committing", "412", "untouched", "Fix: somebody else")
+    hub.repository("me/board-log")
+    public = pushed(hub, *LASTING)
+    assert public.returncode == 2
+    says(public.stderr, "/datasets/me/board-log", "everybody may read it", "Fix: make it private")
     assert "app.py" not in hub.repository("me/board").files
 
 
@@ -153,7 +167,23 @@ def test_what_cannot_be_put_together_is_refused(tmp_path: Path) -> None:
     says(full.stderr, f"{tmp_path}: not an empty folder", "Fix: ")
     named = cir("leaderboard", "space", "--to", "board", "--dry-run", str(tmp_path / "new"))
     assert named.returncode == 2
-    says(named.stderr, "--to: 'board'", "Fix: write OWNER/NAME")
+    says(named.stderr, "the Space: 'board'", "Fix: write OWNER/NAME")
+    for words, said in (
+        ((), "Name one Space"),
+        (("me/board", "--to", "me/other"), "Name one Space"),
+        (("me/board",), "lost when it starts anew"),
+        (("me/board", "--log", "me/board-log"), "--secret HF_TOKEN"),
+        (("me/board", "--log", "log"), "--log: 'log'"),
+        (("me/board", "--prepare", "cirr/vol"), "CIR_PREPARE"),
+        (("me/board", "--set", "name=x"), "not NAME=VALUE"),
+        (("me/board", "--set", "HF_TOKEN=hf_mine"), "--secret HF_TOKEN"),
+        (("me/board", "--secret", "NOT_SET"), "not set in this shell"),
+    ):
+        done = cir("leaderboard", "space", *words)
+        assert done.returncode == 2
+        says(done.stderr, said)
+        assert "Fix: " in done.stderr
+        assert "hf_mine" not in done.stderr
     for call in (lambda: requirements(tmp_path), lambda: assemble(tmp_path / "new", tmp_path)):
         with pytest.raises(Exception, match=r"setup\.cfg.*Fix: run this from a checkout"):
             call()

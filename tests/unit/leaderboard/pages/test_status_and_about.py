@@ -38,6 +38,7 @@ def health(**parts: Any) -> dict[str, Any]:
         "boards": 11,
         "wrong_boards": [],
         "lost_files": [],
+        "preparing": [],
         "max_upload_bytes": 2**26,
         "waiting": 3,
         "oldest_waiting": NOW - timedelta(minutes=5),
