@@ -16,7 +16,6 @@ ENVIRONMENT = PYTHON="$(PYTHON)" ./environment.sh
 WORKERS     = -n 3 --dist loadfile --no-loadscope-reorder
 
 export HF_HUB_DISABLE_TELEMETRY := 1
-export GRADIO_ANALYTICS_ENABLED := False
 # Also where a container forbids it: hundreds of processes would compile the same modules again.
 export PYTHONDONTWRITEBYTECODE :=
 # What was asked for, for the commands that messages name.

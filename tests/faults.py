@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[1]
 COPIED = ("cir_metrics", "cir_datasets", "submissions", "leaderboard", "tests", "conftest.py", "setup.cfg")
 _SHARED = (
     *("hypothesis", "schemathesis.pytest.plugin", "xdist.plugin"),
-    *("evaluate", "fastapi.testclient", "gradio", "pandas", "scipy", "sqlalchemy", "typer"),
+    *("evaluate", "fastapi.testclient", "pandas", "scipy", "sqlalchemy", "typer"),
 )
 """Plugins of pytest come first: one of them looks through all that is imported before it."""
 _PASSED, _FAILED = 0, 1

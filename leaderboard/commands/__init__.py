@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from leaderboard.server import Server
 
-_SERVER_MODULES = ("cryptography", "fastapi", "gradio", "multipart", "sqlalchemy", "uvicorn")
+_SERVER_MODULES = ("cryptography", "fastapi", "multipart", "sqlalchemy", "uvicorn")
 
 
 def need_server(command: str) -> None:

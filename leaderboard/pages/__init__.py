@@ -1,1 +1,1 @@
-"""The leaderboard's pages: HTML from templates; on `/submit` Gradio takes the file."""
+"""The leaderboard's pages: HTML from templates."""

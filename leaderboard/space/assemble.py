@@ -73,7 +73,9 @@ def requirements(root: Path = _ROOT) -> list[str]:
             "Fix: run this from a checkout of cir-benchmarks, installed with  pip install -e ."
         )
     extras = setup["options.extras_require"]
-    wanted = f"{setup['options']['install_requires']}\n{extras['leaderboard']}\n{extras['server']}"
+    wanted = "\n".join(
+        (setup["options"]["install_requires"], *(extras[one] for one in ("leaderboard", "server", "space")))
+    )
     pins = (root / "constraints.txt").read_text(encoding="utf-8")
     versions = {name.lower(): version for name, _, version in _REQUIREMENT.findall(pins)}
     found = [(name, extra) for name, extra, _ in _REQUIREMENT.findall(wanted)]

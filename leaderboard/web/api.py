@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import PurePath
 from typing import Annotated, Any
 
@@ -34,6 +35,7 @@ from leaderboard.errors import (
 from leaderboard.intake import (
     Cover,
     checked_line,
+    checked_method,
     chunks_of,
     corrected_method,
     known_board,
@@ -56,6 +58,7 @@ from leaderboard.web.schemas import (
     UploadAnswer,
     upload_request,
 )
+from submissions.formats import label_of
 from submissions.formats.content import suffix_of
 
 log = logging.getLogger("leaderboard.api")
@@ -362,7 +365,7 @@ def _methods_of(request: Request, routes: Iterable[BaseRoute]) -> set[str]:
 
 
 async def from_form(
-    request: Request, form: FormWatch, server: Server, sender: Sender
+    request: Request, form: FormWatch, server: Server, sender: Sender, *, name_after_file: bool = False
 ) -> tuple[Submission, bool]:
     """Take in the file of a form while it comes.
 
@@ -371,6 +374,7 @@ async def from_form(
         form: what watches it.
         server: the leaderboard.
         sender: who sends it.
+        name_after_file: whether a method that has no name is called as its file until its owner says another.
 
     Returns:
         The submission, and whether it is new.
@@ -402,6 +406,8 @@ async def from_form(
         asked = named or texts.get("board")
         board = await run_in_threadpool(server.intake.board, asked, bytes(head), form.file_name)
         server.intake.check_size(incoming.size, board)
+        if name_after_file:
+            texts = {**_named_after(form.file_name), **texts}
         cover = _cover(texts, form.file_name, sender)
         return await run_in_threadpool(server.intake.accept, board, incoming, cover)
     finally:
@@ -436,6 +442,12 @@ def _cover(texts: Mapping[str, str], file_name: str | None, sender: Sender) -> C
         address=sender.address,
         publish=bool(yes_or_no(texts.get("publish", ""), "publish")),
     )
+
+
+def _named_after(file_name: str) -> dict[str, Any]:
+    with suppress(UploadRefusedError):
+        return checked_method({"name": label_of(file_name)})
+    return {}
 
 
 def _edit_link(server: Server, submission: Submission, edit_key: str) -> str | None:

@@ -16,7 +16,6 @@ from typing import Any
 
 from sqlalchemy.exc import OperationalError
 from starlette.datastructures import Headers
-from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -81,10 +80,7 @@ class JsonErrors:
         except Exception as error:
             # The last place that can answer: the client gets JSON, the log gets the reason.
             answer = _passing(scope, error)
-            if isinstance(error.__cause__, HTTPException) and held is None and started:
-                # Gradio ends the stream of an unknown session so, after it has said why.
-                await send({"type": "http.response.body", "body": b""})
-            elif answer is None:
+            if answer is None:
                 number = secrets.token_hex(4)
                 log.exception("%s: error %s", place(scope), number)
                 fix = f"tell its organisers the id of this error: {number}"

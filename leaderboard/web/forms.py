@@ -1,8 +1,7 @@
 """What a form (`multipart/form-data`) may hold, followed while it passes by: files, texts, bytes of texts.
 
-The parser is the one that Starlette and Gradio use, so that both see the same parts. Gradio takes 1,000 files
-and texts of any length. The upload route takes its parts from here: `request.form` would write a file to the
-disk, read it again, and have it written a second time.
+The parser is the one that Starlette uses. The upload route takes its parts from here: `request.form` would
+write a file to the disk, read it again, and have it written a second time.
 """
 
 from __future__ import annotations

@@ -7,22 +7,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from leaderboard.pages.site import FRAMED_POLICY, PAGE_POLICY
 
-_POLICY = "; ".join(
-    (
-        "default-src 'self'",
-        "script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:",
-        "style-src 'self' 'unsafe-inline'",
-        "img-src 'self' data: blob:",
-        "font-src 'self' data:",
-        "connect-src 'self'",
-        "worker-src 'self' blob:",
-        "object-src 'none'",
-        "base-uri 'self'",
-        "form-action 'self'",
-    )
-)
-"""Gradio's templates need inline scripts and eval; what this policy stops is every load from elsewhere."""
-
 
 class SecurityHeaders:
     """Adds them, and replaces what the application says itself.
@@ -30,10 +14,10 @@ class SecurityHeaders:
     Args:
         app: what handles the request.
         framed_by: who may show the pages in a frame, as the policy writes it.
-        policy: what pages may load; the default is what Gradio's need.
+        policy: what is said where an answer says none of these policies.
     """
 
-    def __init__(self, app: ASGIApp, framed_by: str = "'self'", policy: str = _POLICY) -> None:
+    def __init__(self, app: ASGIApp, framed_by: str = "'self'", policy: str = PAGE_POLICY) -> None:
         """Put them together once."""
         self._app = app
         self._policies = {own: f"{own}; frame-ancestors {framed_by}" for own in (policy, PAGE_POLICY)}

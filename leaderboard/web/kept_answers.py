@@ -81,7 +81,7 @@ def _has(request: Request, etag: str) -> bool:
 
 
 class Packed:
-    """Packs what is read: the API, the reading pages and their files. Gradio's answers are streams.
+    """Packs what is read: the API, the pages and their files.
 
     Args:
         app: what handles the request.

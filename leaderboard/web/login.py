@@ -1,7 +1,6 @@
 """Signing in with Hugging Face and out again: three routes, and the cookie that has the key of a login.
 
-Gradio's own routes (`gradio.oauth`) keep the provider's token in the cookie, sign out at a GET and by asking
-the browser to forget, and answer HTTP 500 to somebody who cancels. Authlib speaks OpenID Connect.
+The provider's token is not in the cookie, and signing out ends the login here. Authlib speaks OpenID Connect.
 """
 
 from __future__ import annotations

@@ -16,7 +16,6 @@ from leaderboard.web.origins import host_name
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _UPLOAD_SECONDS = 600
 _CONNECTIONS = 1000
-_PAGE_UPLOADS_MB = 1024
 
 
 @dataclass(frozen=True)
@@ -29,7 +28,6 @@ class WebOptions:
         upload_seconds: in which the body of any request must be complete.
         connections: at once.
         logs: folder of log files that rotate; None logs to standard error.
-        page_uploads_bytes: that files uploaded through the pages and not checked yet may have together.
         proxies: addresses and networks whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed.
     """
 
@@ -38,7 +36,6 @@ class WebOptions:
     upload_seconds: int = _UPLOAD_SECONDS
     connections: int = _CONNECTIONS
     logs: Path | None = None
-    page_uploads_bytes: int = _PAGE_UPLOADS_MB * 2**20
     proxies: tuple[str, ...] = ()
 
 
@@ -72,7 +69,6 @@ def read(hosts: Iterable[str] = (), proxies: Iterable[str] = ()) -> WebOptions:
         upload_seconds=_number("CIR_LEADERBOARD_UPLOAD_SECONDS", _UPLOAD_SECONDS),
         connections=_number("CIR_LEADERBOARD_CONNECTIONS", _CONNECTIONS),
         logs=Path(logs).expanduser().absolute() if logs else None,
-        page_uploads_bytes=_number("CIR_LEADERBOARD_PAGE_UPLOADS_MB", _PAGE_UPLOADS_MB) * 2**20,
         proxies=tuple(map(_network, proxies)),
     )
 

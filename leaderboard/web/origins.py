@@ -24,9 +24,6 @@ _FORWARDED = "x-forwarded-for"
 _READING = ("GET", "HEAD", "OPTIONS")
 _FROM_HERE = ("same-origin", "none")
 
-_NOT_FOR_PAGES = (b"origin", b"x-forwarded-host", b"x-gradio-server")
-"""What Gradio would believe: it allows any origin with credentials, and builds addresses of the others."""
-
 
 class KnownHosts:
     """Refuses a request that names a host other than this one: a page elsewhere may have led a browser here.
@@ -89,8 +86,6 @@ class LastForwarded:
 class SameOrigin:
     """Refuses a write that a page of another site sends; programs, which name no origin, pass.
 
-    Behind it no handler sees where a request came from, so that none can allow more.
-
     Args:
         app: what handles the request.
     """
@@ -112,8 +107,7 @@ class SameOrigin:
                 "open this server's own page, or send it by a program; a proxy must hand on the header Host",
             )(scope, receive, send)
             return
-        kept = [header for header in scope["headers"] if header[0] not in _NOT_FOR_PAGES]
-        await self._app({**scope, "headers": kept}, receive, send)
+        await self._app(scope, receive, send)
 
 
 class ReadableFromAnywhere:
@@ -143,8 +137,6 @@ class ReadableFromAnywhere:
 class HeadAsGet:
     """Answers HEAD as GET is answered, without the body (RFC 9110, 9.3.2); FastAPI does not.
 
-    Gradio's own routes, whose answers may be streams without an end, are left alone.
-
     Args:
         app: what handles the request.
     """
@@ -155,7 +147,7 @@ class HeadAsGet:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Ask for what GET gives, and leave its body out."""
-        if scope["type"] != "http" or scope["method"] != "HEAD" or scope["path"].startswith("/gradio_api"):
+        if scope["type"] != "http" or scope["method"] != "HEAD":
             await self._app(scope, receive, send)
             return
 

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from urllib.parse import quote
 
 import orjson
 from fastapi import APIRouter, Request
 from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import RedirectResponse, Response
+from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
 from cir_metrics.errors import UnknownNameError
-from leaderboard.callers import as_whom, caller_of, readable
-from leaderboard.errors import FileStoreError, UploadRefusedError
+from leaderboard.callers import as_whom, caller_of, readable, sender_of
+from leaderboard.destination import HEAD_BYTES
+from leaderboard.errors import UploadRefusedError
 from leaderboard.pages import site, submit_page
 from leaderboard.pages.addresses import FIRST_PARTS, page_at
-from leaderboard.pages.site import Links, Page, Site, missing_page
+from leaderboard.pages.site import PAGE_POLICY, Links, Page, Site, missing_page
 from leaderboard.server import Server
 from leaderboard.views import entry_page
 from leaderboard.views import submission_page as address_of
 from leaderboard.web.api import from_form
 from leaderboard.web.forms import SCOPE_KEY
 from leaderboard.web.kept_answers import whole_answer
-
-log = logging.getLogger("leaderboard.web")
 
 _FOR_EVER = {"Cache-Control": "public, max-age=31536000, immutable"}
 _OWN = {"Cache-Control": "private, no-store", "Vary": "Accept-Encoding, Authorization, Cookie, X-Edit-Key"}
@@ -63,21 +61,34 @@ def router(server: Server) -> APIRouter:
         page = submission_page.page(pages, found, by, with_key=with_key)
         return answer(request, path, page, _OWN)
 
+    @routes.get(f"/{submit_page.PATH}")
+    def form(request: Request) -> Response:
+        """The form of a file; where people sign in, it says who has."""
+        own = _OWN if server.settings.accounts == "oauth" else {}
+        return answer(request, submit_page.PATH, submit_page.page(server, request), own)
+
+    @routes.post(f"/{submit_page.PATH}/look")
+    async def look(request: Request) -> Response:
+        """Where a file would be checked, by its first bytes: a part of the page, for its script."""
+        asked, head = request.query_params, await request.body()
+        named = (asked.get("board", ""), head[:HEAD_BYTES], asked.get("name", ""))
+        html = await run_in_threadpool(submit_page.named_html, server, request, *named)
+        return HTMLResponse(html, headers={"Content-Security-Policy": PAGE_POLICY, **_OWN})
+
     @routes.post(f"/{submit_page.PATH}")
-    async def form(request: Request) -> Response:
-        """The plain form of browsers without scripts: on to the submission's page, or why it is not taken."""
-        try:
-            sender = await run_in_threadpool(submit_page.sender_without_scripts, request, server)
-            watch = request.scope.get(SCOPE_KEY)
-            if watch is None:
-                raise submit_page.NO_FILE
-            one, _ = await from_form(request, watch, server, sender)
-        except UploadRefusedError as error:
-            return answer(request, submit_page.PATH, submit_page.refused_page(error), _OWN)
-        except FileStoreError as error:
-            log.error("%s", error)
-            return answer(request, submit_page.PATH, submit_page.refused_page(submit_page.NO_FILES), _OWN)
-        return RedirectResponse(f".{address_of(one.id)}", 303)
+    async def take(request: Request) -> Response:
+        """Take the file in, and go on to the submission's page; `FormAnswers` writes refusals as pages."""
+        by_script = request.headers.get("x-requested-with") == "XMLHttpRequest"
+        sender_here = sender_of if by_script else submit_page.sender_without_scripts
+        sender = await run_in_threadpool(sender_here, request, server)
+        watch = request.scope.get(SCOPE_KEY)
+        if watch is None:
+            raise submit_page.NO_FILE
+        one, new = await from_form(request, watch, server, sender, name_after_file=True)
+        address = f".{address_of(one.id, sender.edit_key if new else '')}"
+        if by_script:
+            return JSONResponse({"page": address}, 201, _OWN)
+        return RedirectResponse(address, 303)
 
     @routes.get("/site/{name}")
     def file(request: Request, name: str) -> Response:

@@ -21,8 +21,8 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTED = set(
     re.findall(r"`([A-Z][A-Z0-9_]+)`", (ROOT / "docs" / "environment.md").read_text(encoding="utf-8"))
 )
-THEIRS = ("PIP_", "PYTHON", "POSTGRES_", "GRADIO_", "HF_HUB_DISABLE_TELEMETRY")
-"""Variables of pip, Python, PostgreSQL's image, Gradio and huggingface_hub."""
+THEIRS = ("PIP_", "PYTHON", "POSTGRES_", "HF_HUB_DISABLE_TELEMETRY")
+"""Variables of pip, Python, PostgreSQL's image and huggingface_hub."""
 
 
 def instructions() -> list[tuple[str, str]]:

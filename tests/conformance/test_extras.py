@@ -21,8 +21,8 @@ ONE_PLACE = ROOT / "cir_datasets/errors.py"
 _setup = configparser.ConfigParser()
 _setup.read(ROOT / "setup.cfg", encoding="utf-8")
 EXTRAS = dict(_setup["options.extras_require"])
-OF_WORKERS_ON_THIS_PROJECT = {"dev", "docs"}
-"""These bring tools, which no message of the suite asks for."""
+OF_WORKERS_ON_THIS_PROJECT = {"dev", "docs", "space"}
+"""These bring tools, which no message of the suite asks for; a Space installs its needs before it starts."""
 
 PLACES = {"missing_extra": 2, "install_lines": 0, "_needs": 2}
 """Functions that take an extra's name, the last of `submissions.encoders.extras`, and as which argument."""

@@ -99,7 +99,6 @@ def test_the_proxy_has_the_limits(server: Any, nginx: Any) -> None:
 def test_a_file_is_submitted_below_a_path(
     world: ModuleType, nginx: Any, browser: Any, tmp_path: Path
 ) -> None:
-    """The page of Gradio is told of the path by the server's address."""
     path = tmp_path / "run.json"
     path.write_bytes(world.as_bytes(world.rank_file(1, "Below")))
     alone = {"CIR_DATA_HOME": "", "CIR_LEADERBOARD_URL": "https://board.example.org/cir"}
@@ -111,7 +110,7 @@ def test_a_file_is_submitted_below_a_path(
         refused: list[str] = []
         page.on("response", lambda answer: refused.append(answer.url) if answer.status >= 400 else None)
         page.goto(f"{front}/cir/submit", timeout=300_000)
-        page.locator("#field-file input[type=file]").set_input_files(path, timeout=300_000)
+        page.locator("#field-file").set_input_files(path, timeout=300_000)
         page.wait_for_function(
             "document.querySelector('#named')?.innerText.includes('hapes')", timeout=300_000
         )

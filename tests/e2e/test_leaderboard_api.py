@@ -5,17 +5,14 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
-import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import httpx
 import plain_http
 import pytest
-from http_hub import HttpServer, as_json
 from shapes_dialogues import BOARD as TALKING
 from shapes_dialogues import as_lines, shapes_dialogue
 
@@ -258,68 +255,6 @@ def test_a_page_comes_from_this_server_alone(server: Any) -> None:
         assert answer.status_code == 200
         assert "fonts.googleapis" not in answer.text
         assert "connect-src 'self'" in answer.headers["content-security-policy"]
-
-
-def through_the_page(server: Any, page: str, field: int, path: str, place: int = -1) -> str:
-    """What a page's handler answers where a client names `path` as the file in one of its fields.
-
-    `place` chooses one of the handlers with such a field: the last checks the file, the first looks at it.
-    """
-    found = re.search(r"window\.gradio_config = (\{.*?\});</script>", server.get(page).text, re.DOTALL)
-    handlers = json.loads(found[1])["dependencies"]
-    handler = [handler for handler in handlers if len(handler["inputs"]) > field][place]
-    data: list[Any] = [""] * len(handler["inputs"])
-    data[field] = {"path": path, "meta": {"_type": "gradio.FileData"}}
-    session = hashlib.sha256(f"{page}{field}{place}{path}".encode()).hexdigest()[:12]
-    body = {"data": data, "fn_index": handler["id"], "session_hash": session}
-    joined = plain_http.post(f"{server.url}/gradio_api/queue/join", json=body, timeout=30)
-    if joined.status_code != 200:
-        return joined.text
-    return str(server.get("/gradio_api/queue/data", params={"session_hash": session}).text)
-
-
-FIELDS = [(0, 0), (1, 0), (1, -1)]
-
-
-def test_the_page_takes_an_uploaded_file(server: Any) -> None:
-    files = {"files": ("own.json", b'{"benchmark": "shapes/val"}')}
-    path = plain_http.post(f"{server.url}/gradio_api/upload", files=files, timeout=30).json()[0]
-    taken = re.search(r"/s/(\w+)", through_the_page(server, "/submit", 1, path))
-    assert "wrong-format" in server.finished(taken[1])["findings_text"]
-
-
-@pytest.mark.parametrize(("field", "place"), FIELDS)
-def test_the_page_takes_no_file_of_this_machine(server: Any, tmp_path: Path, field: int, place: int) -> None:
-    secret = tmp_path / f"secret{field}.json"
-    secret.write_text('{"benchmark": "shapes/val", "secret": "of the server"}')
-    answer = through_the_page(server, "/submit", field, str(secret), place)
-    assert '"unknown-upload"' in answer
-    assert "/s/" not in answer
-    assert "of the server" not in answer
-    digest = hashlib.sha256(secret.read_bytes()).hexdigest()
-    assert list(Path(server.home).rglob(f"{digest}*")) == []
-
-
-@pytest.mark.parametrize(("field", "place"), FIELDS)
-def test_the_server_fetches_no_address(server: Any, field: int, place: int) -> None:
-    with HttpServer(lambda _: as_json({})) as bait:
-        answer = through_the_page(server, "/submit", field, f"{bait.url}/run.json", place)
-    assert '"unknown-upload"' in answer
-    assert bait.requests == []
-
-
-def test_gradio_serves_no_file_of_this_machine(server: Any, tmp_path: Path) -> None:
-    secret = tmp_path / "secret.txt"
-    secret.write_text("of the server")
-    for path in (
-        secret,
-        Path(server.home) / "leaderboard.sqlite",
-        Path(submissions.__file__),
-        "/etc/hostname",
-    ):
-        answer = server.get(f"/gradio_api/file={path}")
-        assert answer.status_code in (403, 404), path
-        assert "of the server" not in answer.text
 
 
 def test_a_file_without_a_board_goes_to_the_one_that_it_names(server: Any, world: ModuleType) -> None:

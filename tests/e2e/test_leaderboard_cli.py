@@ -366,7 +366,7 @@ def test_without_the_extra_the_way_to_install_it_is_said(
     from leaderboard import commands
     from leaderboard.commands.serve import serve
 
-    monkeypatch.setattr(commands, "find_spec", lambda name: None if name == "gradio" else object())
-    wanted = re.escape(f"needs gradio. Fix: {install_lines('leaderboard')}")
+    monkeypatch.setattr(commands, "find_spec", lambda name: None if name == "uvicorn" else object())
+    wanted = re.escape(f"needs uvicorn. Fix: {install_lines('leaderboard')}")
     with pytest.raises(MissingExtraError, match=wanted):
         serve(home=tmp_path)

@@ -185,10 +185,6 @@ def test_every_page_is_quiet_steady_and_fits_at_200_percent(browser: Any, site: 
         opened.goto(site.url + address, wait_until="load")
         if opened.evaluate("document.documentElement.scrollWidth > innerWidth"):
             found.append(f"{name}: wider than the window")
-        if name == "submit":
-            # Gradio draws after the load; what it would move comes within a second.
-            opened.wait_for_selector("#drop.drawn")
-            opened.wait_for_timeout(1000)
         shifts = opened.evaluate("window.shifts")
         if shifts >= 0.1:
             found.append(f"{name}: layout shifts of {shifts:.3f}")
@@ -211,7 +207,6 @@ def test_every_page_is_quiet_steady_and_fits_at_200_percent(browser: Any, site: 
 
 def test_titles_are_all_different_for_choices_too(site: Any) -> None:
     addresses = site.pages() | site.choices()
-    del addresses["submit"]  # Gradio's own
     titles: dict[str, str] = {}
     for name, address in addresses.items():
         found = re.search("<title>([^<]+)</title>", plain_http.get(site.url + address, timeout=60).text)

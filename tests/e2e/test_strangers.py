@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import re
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -133,59 +131,6 @@ def test_no_page_tells_of_what_is_not_public(server: Any, hidden: dict[str, Any]
     assert "none that you may read" in page.inner_text("#outcome")
 
 
-def test_the_page_reads_no_file_of_this_machine(
-    server: Any, settings: Settings, world: ModuleType, tmp_path: Path
-) -> None:
-    """Neither by its path, nor by a link that lies among the uploads, nor from an address."""
-    submit = server.get("/submit").text
-    found = re.search(r"window\.gradio_config = (\{.*?\});</script>", submit, flags=re.DOTALL)
-    config = json.loads(found[1])
-    secret = tmp_path / "secret.json"
-    secret.write_bytes(world.as_bytes(world.rank_file(40, "Read from the disk")))
-    sent = plain_http.post(f"{server.url}/gradio_api/upload", files={"files": ("a.json", b"{}")}, timeout=300)
-    (name,) = sent.json()
-    uploaded = server.home / "page_uploads" / name.removeprefix("uploads/")
-    link = uploaded.with_name("link.json")
-    link.symlink_to(secret)
-    paths = [
-        str(secret),
-        f"{uploaded.parent}/../../../{secret}",
-        f"file://{secret}",
-        "/etc/passwd",
-        str(link),
-        str(uploaded),
-        name.replace("a.json", "link.json"),
-    ]
-    paths += [f"{server.url}/gradio_api/file={secret}", str(server.home / "leaderboard.sqlite")]
-    kinds = {part["id"]: part["type"] for part in config["components"]}
-    inputs = [one for one in config["dependencies"] if "file" in {kinds[each] for each in one["inputs"]}]
-    assert inputs
-    for number, path in enumerate(paths):
-        for one in inputs:
-            session = f"s{number}x{one['id']}"
-            file = {"path": path, "meta": {"_type": "gradio.FileData"}}
-            data = ["shapes/val" if kinds[each] == "dropdown" else "" for each in one["inputs"]]
-            data = [
-                file if kinds[each] == "file" else old for each, old in zip(one["inputs"], data, strict=True)
-            ]
-            body = {"data": data, "fn_index": one["id"], "session_hash": session}
-            joined = plain_http.post(f"{server.url}/gradio_api/queue/join", json=body, timeout=300)
-            assert joined.status_code < 500
-            if joined.status_code == 200:
-                with plain_http.stream(
-                    "GET", f"{server.url}/gradio_api/queue/data?session_hash={session}", timeout=300
-                ) as stream:
-                    answered = "".join(
-                        line for line in stream.iter_lines() if "process_completed" in line or "close" in line
-                    )
-                assert '"success":false' in answered.replace(" ", ""), (path, answered[:500])
-                assert "Read from the disk" not in answered
-                assert "root:" not in answered
-    store = Store(settings.database_url)
-    assert store.of_file(hashlib.sha256(secret.read_bytes()).hexdigest()) == []
-    store.close()
-
-
 @pytest.mark.parametrize(
     "name", ["../../../up.json", "..%2f..%2fup.json", "/tmp/up.json", "a\\..\\..\\up.json", "."]
 )
@@ -193,12 +138,10 @@ def test_a_file_lands_below_the_home_whatever_its_name(server: Any, world: Modul
     around = server.home.parent.parent
     content = world.as_bytes(world.rank_file(50, "Up"))[:-9]
     before = {path for path in around.rglob("*") if not path.is_relative_to(server.home)}
-    for path, field in (("/api/submissions?board=shapes/val", "file"), ("/gradio_api/upload", "files")):
+    for path, field in (("/api/submissions?board=shapes/val", "file"), ("/submit", "file")):
         answer = plain_http.post(server.url + path, files={field: (name, content)}, timeout=300)
         assert answer.status_code < 500
     after = {path for path in around.rglob("*") if not path.is_relative_to(server.home)}
     assert after - before == set()
     assert not Path("/tmp/up.json").exists()
-    uploads = server.home / "page_uploads"
-    own = [path for path in server.home.rglob("*") if not path.is_relative_to(uploads)]
-    assert "up.json" not in [path.name for path in own]
+    assert "up.json" not in [path.name for path in server.home.rglob("*")]

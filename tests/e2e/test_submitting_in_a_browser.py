@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
 from collections.abc import Iterator
@@ -37,14 +36,9 @@ def written(path: Path, document: dict[str, Any]) -> Path:
 
 def choose(page: Any, server: Any, file: Path, board: str = "") -> None:
     page.goto(f"{server.url}/submit?board={board}")
-    page.wait_for_selector("#send")
-    page.wait_for_load_state("networkidle")
-    if board:
-        page.wait_for_function(
-            "id => document.querySelector('#field-board input').value.includes(`(${id})`)", arg=board
-        )
-    page.set_input_files("#field-file input[type=file]", str(file))
-    page.wait_for_selector(f"#field-file :text('{file.stem}')")
+    assert page.input_value("#field-board") == board
+    page.set_input_files("#field-file", str(file))
+    page.wait_for_selector("#named .notice")
 
 
 def send(page: Any, server: Any, file: Path, board: str = "") -> None:
@@ -243,24 +237,21 @@ def test_a_file_that_names_no_board_is_asked_for_one(page: Any, server: Any, tmp
     shown = page.inner_text("#outcome .finding")
     assert "missing-board" in shown
     assert "in the list below" in shown
-    page.click("#field-board input")
-    assert page.get_by_role("option", name="Shapes, single-turn (shapes/val)").is_visible()
+    assert page.locator("#field-board option[value='shapes/val']").inner_text().startswith("Shapes, single")
 
 
 def test_without_a_file_the_page_says_so(page: Any, server: Any) -> None:
     page.goto(f"{server.url}/submit")
-    # The button is drawn before Gradio has connected it; the page is ready when its requests are done.
-    page.wait_for_load_state("networkidle")
     page.click("#send")
-    page.wait_for_selector("#outcome .outcome.bad")
-    assert "No file is chosen" in page.inner_text("#outcome")
+    assert focus_is_in(page, "#field-file")
+    assert page.eval_on_selector("#field-file", "one => one.validity.valueMissing")
 
 
 DROP = """(files) => {
     const held = new DataTransfer();
     for (const [name, text] of files) held.items.add(new File([text], name));
     const drop = new DragEvent("drop", { bubbles: true, cancelable: true, dataTransfer: held });
-    document.querySelector("#field-file").dispatchEvent(drop);
+    document.querySelector("#drop").dispatchEvent(drop);
 }"""
 
 
@@ -268,69 +259,47 @@ def test_what_cannot_be_taken_is_said_before_it_is_sent_and_another_file_takes_t
     page: Any, server: Any, world: ModuleType, tmp_path: Path
 ) -> None:
     page.goto(f"{server.url}/submit")
-    page.wait_for_load_state("networkidle")
-    uploads: list[str] = []
-    page.on("request", lambda asked: uploads.append(asked.url) if "/upload?" in asked.url else None)
+    sent: list[str] = []
+    page.on("request", lambda asked: sent.append(asked.url) if asked.method == "POST" else None)
     large = tmp_path / "large.json"
     with large.open("wb") as file:
         file.truncate(65 * 2**20)
-    (tmp_path / ".hidden.json").write_text("{}")
-    for name, said in (
-        ("large.json", "large.json has 65.0 MB, and at most 64 MB are taken. Fix: compress it"),
-        (".hidden.json", "The name .hidden.json begins with a dot. Fix: give the file another name."),
-    ):
-        page.set_input_files("#field-file input[type=file]", str(tmp_path / name))
-        page.wait_for_function(
-            "words => document.querySelector('#drop-said').innerText.includes(words)", arg=said
-        )
+    page.set_input_files("#field-file", str(large))
+    page.wait_for_selector("#named :text('large.json has 65.0 MB, and at most 64 MB are taken')")
     page.evaluate(DROP, [["a.json", "{}"], ["b.json", "{}"]])
-    assert "2 files were dropped, and one is taken at a time." in page.inner_text("#drop-said")
-    assert uploads == []
+    page.wait_for_selector("#named :text('2 files were dropped, and one is taken at a time.')")
+    assert sent == []
+    nameless = written(tmp_path / "none.json", {"0": [1, 2]})
+    page.set_input_files("#field-file", str(nameless))
     page.click("#send")
-    page.wait_for_selector("#outcome .outcome.bad")
-    # Another file: what was said of the last one goes, and the focus goes on to what comes next.
-    page.focus("#field-file button.upload-container")
+    wait_for_focus_in(page, "#outcome .outcome.bad")
+    # Another file: what was said of the last one goes.
     first = written(tmp_path / "first.json", world.rank_file(51, "First"))
-    page.set_input_files("#field-file input[type=file]", str(first))
+    page.set_input_files("#field-file", str(first))
     page.wait_for_selector("#named :text('it will be checked there')")
     page.wait_for_selector("#outcome .outcome", state="detached")
-    assert page.inner_text("#drop-said") == ""
-    wait_for_focus_in(page, "#send")
     page.evaluate(DROP, [["second.json", json.dumps({"benchmark": "cirr/val"})]])
-    page.wait_for_selector("#field-file .file-preview :text('second')")
     page.wait_for_selector("#named :text('cirr/val takes no submissions now')")
-    assert page.query_selector("#field-file a[href]") is None, "uploads are not handed out"
-    page.click("#field-file button[aria-label=Clear]")
-    wait_for_focus_in(page, "#field-file button.upload-container")
-    page.focus("#field-board input")
-    page.keyboard.press("Tab")
-    wait_for_focus_in(page, "#send")
+    assert page.eval_on_selector("#field-file", "one => one.files[0].name") == "second.json"
+
+
+def test_a_click_takes_the_board_that_the_file_names(
+    page: Any, server: Any, world: ModuleType, tmp_path: Path
+) -> None:
+    choose(page, server, written(tmp_path / "run.json", world.rank_file(55, "Named")), "shapes/multiturn_val")
+    page.click("#as-named")
+    page.wait_for_selector("#named :text('it will be checked there')")
+    assert page.input_value("#field-board") == ""
+    wait_for_focus_in(page, "#field-board")
 
 
 def test_a_double_click_checks_a_file_once(page: Any, server: Any, world: ModuleType, tmp_path: Path) -> None:
     choose(page, server, written(tmp_path / "twice.json", world.rank_file(52, "Twice")))
-    page.wait_for_selector("#named :text('it will be checked there')")
     calls: list[str] = []
-    page.on("request", lambda asked: calls.append(asked.url) if "/queue/join" in asked.url else None)
+    page.on("request", lambda asked: calls.append(asked.url) if asked.url.endswith("/submit") else None)
     page.dblclick("#send")
     page.wait_for_selector("#outcome.good")
     assert len(calls) == 1
-
-
-def choose_again(page: Any, file: Path) -> None:
-    """Choose a file on a page that comes back, until it has been taken: one that loads anew forgets it."""
-    from playwright.sync_api import TimeoutError as NotThereError
-
-    named = page.locator("#named :text('it will be checked there')")
-    for _ in range(20):
-        page.wait_for_load_state("networkidle")
-        field = page.locator("#field-file input[type=file]")
-        if field.count():
-            field.set_input_files(str(file))
-        with contextlib.suppress(NotThereError):
-            named.wait_for(timeout=15_000)
-            return
-    raise AssertionError(f"the page does not take {file.name}")
 
 
 def test_the_page_goes_on_when_a_server_that_was_restarted_is_back(
@@ -341,11 +310,9 @@ def test_the_page_goes_on_when_a_server_that_was_restarted_is_back(
         choose(page, running, written(tmp_path / "run.json", world.rank_file(53, "Restarted")))
         running.stop()
         page.click("#send")
-        page.wait_for_selector(":text('Connection to the server was lost')")
+        page.wait_for_selector("#outcome :text('The server does not answer')")
         with world.serving(tmp_path / "home", port=int(port)) as again:
             assert again.url == running.url
-            page.wait_for_selector("#field-file button.upload-container", timeout=300_000)
-            choose_again(page, tmp_path / "run.json")
             page.click("#send")
             page.wait_for_selector("#outcome.good")
 
@@ -381,8 +348,6 @@ def test_what_a_check_says_stays_where_the_look_at_the_file_is_answered_later(
     page: Any, server: Any, world: ModuleType, tmp_path: Path
 ) -> None:
     page.goto(f"{server.url}/submit")
-    page.wait_for_selector("#send")
-    page.wait_for_load_state("networkidle")
     waiting: list[Any] = []
 
     def first_waits(route: Any) -> None:
@@ -391,10 +356,9 @@ def test_what_a_check_says_stays_where_the_look_at_the_file_is_answered_later(
         else:
             waiting.append(route)
 
-    page.route("**/queue/join*", first_waits)
+    page.route("**/submit/look*", first_waits)
     nameless = {key: part for key, part in world.rank_file(6).items() if key not in ("benchmark", "split")}
-    page.set_input_files("#field-file input[type=file]", str(written(tmp_path / "run.json", nameless)))
-    page.wait_for_selector("#field-file :text('run')")
+    page.set_input_files("#field-file", str(written(tmp_path / "run.json", nameless)))
     page.click("#send")
     page.wait_for_selector("#outcome .finding")
     waiting[0].continue_()
@@ -423,8 +387,8 @@ def test_without_javascript_a_plain_form_takes_good_files_and_says_what_is_wrong
 
     def sent(file: Path, board: str = "") -> None:
         page.goto(f"{server.url}/submit?board={board}")
-        assert page.input_value("#plain-board") == board
-        page.set_input_files("#plain-file", str(file))
+        assert page.input_value("#field-board") == board
+        page.set_input_files("#field-file", str(file))
         page.click("main form button")
 
     document = world.rank_file(24, "Sent without a script", hits=0.5)
@@ -437,7 +401,7 @@ def test_without_javascript_a_plain_form_takes_good_files_and_says_what_is_wrong
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     page.check("main form [name=publish]")
     document = world.rank_file(26, "Published without a script", hits=0.4)
-    page.set_input_files("#plain-file", str(written(tmp_path / "again.json", document)))
+    page.set_input_files("#field-file", str(written(tmp_path / "again.json", document)))
     page.click("main form button")
     page.wait_for_selector("a.to-board")
     sent(written(tmp_path / "broken.json", world.broken(world.rank_file(25, "Broken without"))))
@@ -459,7 +423,7 @@ def test_without_javascript_a_plain_form_takes_good_files_and_says_what_is_wrong
     sent(written(tmp_path / "none.json", {"0": [1, 2]}))
     assert "in the list below" in page.inner_text(".finding")
     page.click("a:text('Choose another file')")
-    assert page.input_value("#plain-board") == ""
+    assert page.input_value("#field-board") == ""
     context.close()
 
 
@@ -533,7 +497,7 @@ def test_a_private_link_opens_the_desk_and_goes_to_nobody_else(
         page.goto(stranger)
         page.wait_for_selector("#outcome.bad:has-text('none that you may read')")
         assert {re.sub(r"/s/\w+$", "/s/ID", one.removeprefix(server.url)) for one in with_key} > {"/s/ID"}
-        assert any("/queue/join" in request for request in asked)
+        assert any("/submit/look" in request for request in asked)
         assert [request for request in asked if key in request] == []
         written_down = server.log.read_text() + "".join(
             path.read_bytes().decode("latin-1") for path in server.home.rglob("*") if path.is_file()
@@ -591,13 +555,11 @@ def test_a_file_is_chosen_checked_and_published_by_the_keyboard_alone(
     # Who listens only when Enter is pressed may be too late: Chromium then opens a dialog of its own.
     page.on("filechooser", lambda _: None)
     page.goto(f"{server.url}/submit")
-    page.wait_for_selector("#send")
-    page.wait_for_load_state("networkidle")
-    tab_to("#field-file button")
+    tab_to("#field-file")
     with page.expect_file_chooser() as chooser:
         page.keyboard.press("Enter")
     chooser.value.set_files(str(file))
-    page.wait_for_selector("#field-file :text('keys')")
+    page.wait_for_selector("#named .notice")
     tab_to("#send")
     page.keyboard.press("Enter")
     page.wait_for_selector("#outcome.good")

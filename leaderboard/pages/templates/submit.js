@@ -1,114 +1,122 @@
 "use strict";
-// What Gradio's part of the page lacks: a name that holds the words that are shown, one main part only, to be
-// seen when it is drawn, files refused in words before they are sent, another file in the place of a chosen
-// one, one check a click, and a focus that stays where the reader is.
+// The form works without this. With it a file can be dropped, its board is said before it is sent, its way is
+// seen, and a refusal stands in the page.
 (() => {
-  const CHOSEN = "#field-file .file-preview", ZONE = "#field-file button.upload-container";
-  const part = (selector) => document.querySelector(selector);
-  let was = false, checking = 0, goes = "";
+  const part = (id) => document.getElementById(id);
+  const form = part("send-form"), input = part("field-file"), board = part("field-board"), zone = part("drop");
+  const HEAD_BYTES = 65536;
+  let looks = 0, sending = false;
 
-  function say(words) {
-    const box = part("#drop-said");
-    box.replaceChildren();
+  // Words of this script, or HTML of the server, in the place of what was said before.
+  function tell(place, words, kind) {
+    place.replaceChildren();
     if (!words) return;
     const message = document.createElement("p");
-    message.className = "notice bad";
+    message.className = `notice ${kind}`;
     message.textContent = words;
-    box.append(message);
+    place.append(message);
+  }
+  function show(place, html, selector) {
+    const there = new DOMParser().parseFromString(html, "text/html").querySelectorAll(selector);
+    place.replaceChildren(...there);
+    return there[0];
   }
 
   // Why files are not taken, in words; empty where they are.
   function trouble(files) {
     if (files.length > 1) return `${files.length} files were dropped, and one is taken at a time. Fix: drop one; cir convert joins the files of a suite to a bundle.`;
-    const [file] = files, most = Number(part("#drop").dataset.most);
-    if (file.size > most) return `${file.name} has ${(file.size / 2 ** 20).toFixed(1)} MB, and at most ${(most / 2 ** 20).toFixed(0)} MB are taken. Fix: compress it (.json.gz); lists longer than the board uses can be cut.`;
-    if (file.name.startsWith(".")) return `The name ${file.name} begins with a dot. Fix: give the file another name.`;
+    const [file] = files, most = Number(form.dataset.most), megabytes = (size) => size / 2 ** 20;
+    if (file && file.size > most) return `${file.name} has ${megabytes(file.size).toFixed(1)} MB, and at most ${megabytes(most).toFixed(0)} MB are taken. Fix: compress it (.json.gz); lists longer than the board uses can be cut.`;
     return "";
   }
 
-  function refused(event, files) {
-    const words = files.length ? trouble(files) : "";
-    say(words);
-    if (!words) return false;
+  async function look() {
+    const [file] = input.files, mine = looks += 1;
+    part("outcome").replaceChildren();
+    if (!file) {
+      tell(part("named"), "");
+      return;
+    }
+    const asked = new URLSearchParams({ board: board.value, name: file.name });
+    try {
+      const answer = await fetch(`${form.dataset.look}?${asked}`, { method: "POST", body: file.slice(0, HEAD_BYTES) });
+      const html = answer.ok ? await answer.text() : "";
+      // A file or board that was chosen meanwhile has its own answer.
+      if (mine === looks) show(part("named"), html, "body > p");
+    } catch { /* whether the server is there is said when the file is sent */ }
+  }
+
+  function choose(files) {
+    const words = trouble(files);
+    if (words) {
+      input.value = "";
+      look();
+      tell(part("named"), words, "bad");
+      return;
+    }
+    if (files !== input.files) {
+      const held = new DataTransfer();
+      held.items.add(files[0]);
+      input.files = held.files;
+    }
+    look();
+  }
+
+  // The end of a request, whatever it was.
+  function ended(words) {
+    sending = false;
+    part("sent").hidden = true;
+    part("state").textContent = words;
+  }
+
+  function send() {
+    const request = new XMLHttpRequest();
+    request.open("POST", form.action);
+    request.setRequestHeader("Accept", "text/html");
+    request.setRequestHeader("X-Requested-With", "XMLHttpRequest");
+    request.upload.addEventListener("progress", (event) => { if (event.lengthComputable) part("sent").value = event.loaded / event.total; });
+    request.upload.addEventListener("load", () => { part("state").textContent = "Sent. It is being stored…"; });
+    request.addEventListener("load", () => {
+      if (request.status === 201) {
+        ended("Received and stored. Opening its page…");
+        location.assign(JSON.parse(request.responseText).page);
+        return;
+      }
+      ended("");
+      const outcome = show(part("outcome"), request.responseText, ".outcome");
+      if (outcome) outcome.focus();
+      else tell(part("outcome"), `The server answers ${request.status}. Fix: try again in a moment.`, "bad");
+    });
+    request.addEventListener("error", () => {
+      ended("");
+      tell(part("outcome"), "The server does not answer. Fix: try again in a moment.", "bad");
+    });
+    sending = true;
+    part("outcome").replaceChildren();
+    part("sent").value = 0;
+    part("sent").hidden = false;
+    part("state").textContent = "Sending…";
+    request.send(new FormData(form));
+  }
+
+  form.addEventListener("submit", (event) => {
     event.preventDefault();
-    event.stopImmediatePropagation();
-    return true;
-  }
-
-  // Puts a file where another one is chosen: that one goes first.
-  async function exchange(file) {
-    part('#field-file button[aria-label="Clear"]').click();
-    for (let waited = 0; waited < 50 && !part("#field-file input[type=file]"); waited += 1) {
-      await new Promise((done) => { setTimeout(done, 20); });
-    }
-    const input = part("#field-file input[type=file]"), held = new DataTransfer();
-    if (!input) return;
-    held.items.add(file);
-    input.files = held.files;
-    input.dispatchEvent(new Event("change", { bubbles: true }));
-  }
-
-  // Where what had the focus is gone, the focus goes on to what comes next.
-  function follow() {
-    if (!goes || document.activeElement !== document.body || !part(goes)) return;
-    part(goes).focus();
-    goes = "";
-  }
-
-  function patch() {
-    for (const zone of document.querySelectorAll(ZONE)) {
-      zone.setAttribute("aria-label", `Rank file, bundle or transcript: ${zone.innerText.replace(/\s+/g, " ").trim()}`);
-    }
-    if (part(ZONE) && part("#field-board input") && part("#send")) part("#drop").classList.add("drawn");
-    for (const inner of document.querySelectorAll("gradio-app main")) inner.setAttribute("role", "none");
-    // Uploads are not handed out again: what looks like a link is the size of the file.
-    for (const link of document.querySelectorAll("#field-file a[href]")) link.removeAttribute("href");
-    const is = Boolean(part(CHOSEN));
-    if (is !== was) {
-      was = is;
-      goes = is ? "#send" : ZONE;
-    }
-    follow();
-    if (part("#outcome .outcome")) checking = 0;
-  }
-
-  // A reader who has gone on is left there.
-  document.addEventListener("focusin", (event) => { if (!event.target.closest("#field-file")) goes = ""; });
-  document.addEventListener("focusout", () => { setTimeout(follow); });
-  document.addEventListener("change", (event) => {
-    if (event.target.matches("#field-file input[type=file]") && refused(event, [...event.target.files])) event.target.value = "";
-  }, true);
-  document.addEventListener("dragover", (event) => { if (event.target.closest("#drop")) event.preventDefault(); });
-  document.addEventListener("drop", (event) => {
-    if (!event.target.closest("#drop")) return;
-    const files = [...(event.dataTransfer?.files || [])];
-    if (refused(event, files) || !files.length) return;
-    const zone = part(ZONE);
-    if (zone?.contains(event.target)) return;
-    event.preventDefault();
-    event.stopImmediatePropagation();
-    if (part(CHOSEN)) exchange(files[0]);
-  }, true);
-  document.addEventListener("click", (event) => {
-    if (!event.target.closest("#send")) return;
-    // The second click of a double click, and clicks while a file is taken in.
-    if (Date.now() - checking < 10_000) {
-      event.preventDefault();
-      event.stopImmediatePropagation();
-    } else {
-      part("#outcome .outcome")?.remove();
-      checking = Date.now();
-    }
-  }, true);
-  // The list of boards is closed by the key that leaves it, and the focus with it.
-  document.addEventListener("keydown", (event) => {
-    if (event.key !== "Tab" || event.shiftKey || !event.target.closest("#field-board")) return;
-    setTimeout(() => { if (document.activeElement === document.body) part("#send")?.focus(); });
-  }, true);
-  document.addEventListener("DOMContentLoaded", () => {
-    const app = part("gradio-app");
-    if (!app) return;
-    new MutationObserver(patch).observe(app, { childList: true, subtree: true });
-    patch();
+    if (!sending) send();
   });
+  input.addEventListener("change", () => choose(input.files));
+  board.addEventListener("change", look);
+  part("named").addEventListener("click", (event) => {
+    if (event.target.id !== "as-named") return;
+    board.value = "";
+    board.focus();
+    look();
+  });
+  for (const kind of ["dragenter", "dragover"]) zone.addEventListener(kind, (event) => { event.preventDefault(); zone.classList.add("over"); });
+  for (const kind of ["dragleave", "drop"]) zone.addEventListener(kind, () => zone.classList.remove("over"));
+  zone.addEventListener("drop", (event) => {
+    event.preventDefault();
+    if (event.dataTransfer.files.length) choose(event.dataTransfer.files);
+  });
+  // A file may be chosen already: a browser keeps it when the page is loaded again.
+  if (input.files.length) choose(input.files);
 })();

@@ -4,35 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from starlette.requests import Request
+from web_worlds import opened_app
 
-from leaderboard.pages import submit_page
-from leaderboard.server import Server
-from leaderboard.settings import Settings
-
-REQUEST = Request({"type": "http", "headers": [], "query_string": b"", "client": ("127.0.0.1", 1)})
 EVIL = "<script>alert(1)</script>"
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[Server]:
-    opened = Server.open(Settings(tmp_path / "home"))
-    yield opened
-    opened.close()
-
-
-def test_it_does_not_say_where_the_files_lie(server: Server, tmp_path: Path) -> None:
-    shutil.rmtree(tmp_path / "home/files/incoming", ignore_errors=True)
-    (tmp_path / "home/files/incoming").write_bytes(b"in the way")
-    (tmp_path / "run.json").write_bytes(b"{}")
-    said, address = submit_page.checked(server, REQUEST, "shapes/val", str(tmp_path / "run.json"))
-    assert "files-unavailable" in said
-    assert str(tmp_path) not in said
-    assert address == ""
+BY_SCRIPT = {"X-Requested-With": "XMLHttpRequest"}
+AS_PAGE = {"Accept": "text/html"}
 
 
 @pytest.mark.parametrize(
@@ -48,22 +27,46 @@ def test_it_does_not_say_where_the_files_lie(server: Server, tmp_path: Path) -> 
     ids=["the named", "the same", "another", "chosen alone", "none", "markup"],
 )
 def test_the_board_is_said_before_the_file_is_sent(
-    server: Server, tmp_path: Path, named: str | None, chosen: str, words: str, is_other: bool
+    tmp_path: Path, named: str | None, chosen: str, words: str, is_other: bool
 ) -> None:
-    file = tmp_path / "run.json"
-    file.write_text(json.dumps({"benchmark": named} if named else {"0": [1]}))
-    said, other = submit_page.named_html(server, REQUEST, chosen, str(file))
+    head = json.dumps({"benchmark": named} if named else {"0": [1]})
+    with opened_app(tmp_path) as (client, _):
+        said = client.post("/submit/look", params={"board": chosen, "name": "a.json"}, content=head).text
     assert words in said
     assert EVIL not in said
-    assert other is is_other
-    assert submit_page.named_html(server, REQUEST, chosen, None) == ("", False)
+    assert ('id="as-named"' in said) is is_other
 
 
 def test_a_sender_whom_the_board_refuses_hears_it_before_the_check(tmp_path: Path) -> None:
-    server = Server.open(Settings(tmp_path / "home", accounts="tokens", a_day=3))
-    file = tmp_path / "run.json"
-    file.write_text(json.dumps({"benchmark": "shapes/val"}))
-    said, _ = submit_page.named_html(server, REQUEST, "", str(file))
-    server.close()
+    with opened_app(tmp_path, accounts="tokens", a_day=3) as (client, _):
+        said = client.post("/submit/look", content=b'{"benchmark": "shapes/val"}').text
     assert "This server takes files from those who have a token." in said
     assert "it will be checked there" not in said
+
+
+def test_it_does_not_say_where_the_files_lie(tmp_path: Path) -> None:
+    shutil.rmtree(tmp_path / "home/files/incoming", ignore_errors=True)
+    with opened_app(tmp_path) as (client, _):
+        shutil.rmtree(tmp_path / "home/files/incoming", ignore_errors=True)
+        (tmp_path / "home/files/incoming").write_bytes(b"in the way")
+        said = client.post("/submit?board=shapes/val", files={"file": ("run.json", b"{}")}, headers=AS_PAGE)
+    assert said.status_code == 503
+    assert "<code>files-unavailable</code>" in said.text
+    assert str(tmp_path) not in said.text
+
+
+@pytest.mark.parametrize("accounts", ["local", "tokens"])
+def test_the_script_is_told_the_page_and_a_plain_form_is_sent_there(tmp_path: Path, accounts: str) -> None:
+    files = {"file": ("ours.json", b'{"benchmark": "shapes/val"}')}
+    with opened_app(tmp_path, accounts=accounts) as (client, server):
+        taken = client.post("/submit", files=files, headers=BY_SCRIPT)
+        address, _, key = taken.json()["page"].partition("#")
+        one = server.store.submission(address.removeprefix("./s/"))
+        plain = client.post("/submit", files=files, follow_redirects=False)
+    assert taken.status_code == 201
+    assert one is not None
+    assert (one.file_name, one.form, one.publish) == ("ours.json", {"name": "ours"}, False)
+    # A private link opens by its script alone: without one such a server refuses.
+    assert bool(key) is (accounts == "tokens")
+    assert plain.status_code == (403 if key else 303)
+    assert key or plain.headers["location"] == address
