@@ -32,7 +32,7 @@ from leaderboard.store.schema import submissions
 
 NOW = datetime.now(UTC)
 FIVE: dict[str, Unit] = {f"recall@{k}": "percent" for k in (1, 5, 10, 50)} | {"map@5": "percent"}
-FINER = re.compile(rb"(?<![\d:.])(?:37\.19|42\.71|0\.3719|0\.4271)")
+FINER = re.compile(rb"(?<![\d.])(?<!\d:)(?:37\.19|42\.71|0\.3719|0\.4271)")
 """The stored numbers of an entry, of which its board tells the first as 35; no counts of bytes, no times."""
 
 
