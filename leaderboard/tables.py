@@ -8,7 +8,6 @@ first reader makes the table at once and the rest in the background.
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
 import logging
@@ -40,7 +39,6 @@ _DATA_SECONDS = 30.0
 """How long what the server has of a board's data is taken to be as it was: looking reads whole files."""
 _TESTED = 4
 """Goes up whenever groups and intervals would be kept otherwise."""
-_LEVEL = 6
 
 
 class KeptTable:
@@ -57,14 +55,8 @@ class KeptTable:
         self.body = json.dumps(view, ensure_ascii=False, separators=(",", ":")).encode()
         self.view: dict[str, Any] = json.loads(self.body)
         """What the JSON says; not to be changed."""
-        self.etag = hashlib.sha256(self.body).hexdigest()[:40]
         self.derived: dict[Any, Any] = {}
         """What readers have made of it; goes with it."""
-
-    @cached_property
-    def packed(self) -> bytes:
-        """The JSON, by gzip."""
-        return gzip.compress(self.body, _LEVEL, mtime=0)
 
     @cached_property
     def by_number(self) -> list[dict[str, Any]]:

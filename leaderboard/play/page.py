@@ -14,14 +14,14 @@ from fastapi import FastAPI, Query, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.middleware import Middleware
+from starlette.middleware.body_limit import RequestBodyLimitMiddleware
 
 from cir_metrics.errors import CirError
 from leaderboard.play.words import best_found, end_words, rank_words, summary_words
 from leaderboard.web.answers import error_answer
-from leaderboard.web.bodies import Bodies, Patience
 from leaderboard.web.failures import JsonErrors
 from leaderboard.web.headers import SecurityHeaders
-from leaderboard.web.options import WebOptions
+from leaderboard.web.options import JSON_BYTES, WebOptions
 from leaderboard.web.origins import KnownHosts, SameOrigin
 from submissions.multiround.person import SHOWN, SKIPPED, PersonDialogue, WordsError
 from submissions.rank_file.findings import ordinal
@@ -46,7 +46,6 @@ _FILES = {
     "/page.js": ("leaderboard.play", "page.js", "text/javascript; charset=utf-8"),
     "/icon.svg": ("leaderboard.pages", "icon.svg", "image/svg+xml"),
 }
-_BODY_SECONDS = 30
 _SIDE = 800
 """Pixels of a picture's longer side at most: what the page shows."""
 _DRAWN_SIDE = 256
@@ -78,8 +77,8 @@ def create_page(dialogue: PersonDialogue) -> FastAPI:
         openapi_url=None,
         middleware=[
             Middleware(SecurityHeaders, framed_by="'none'", policy=_POLICY),
-            Middleware(Bodies, limits={}, patience=Patience(_BODY_SECONDS)),
             Middleware(JsonErrors),
+            Middleware(RequestBodyLimitMiddleware, max_body_size=JSON_BYTES),
             Middleware(KnownHosts, names=WebOptions().hosts, fix=_HOST_FIX),
             Middleware(SameOrigin),
         ],

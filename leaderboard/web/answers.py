@@ -1,10 +1,12 @@
-"""Answers of middlewares: an error in the form of the API, and one answer in the place of another."""
+"""Answers: errors in the form of the API, what is read with its ETag, one answer in the place of another."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
 
-from starlette.responses import JSONResponse
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 Instead = Callable[[Message, bytes], ASGIApp]
@@ -28,6 +30,32 @@ def error_answer(
         b'{"error":{"code":"not-found","message":"Not Found","fix":"see /api/boards"}}'
     """
     return JSONResponse({"error": {"code": code, "message": message, "fix": fix}}, status, headers)
+
+
+def whole_answer(
+    request: Request,
+    body: bytes,
+    media_type: str,
+    headers: Mapping[str, str] | None = None,
+    status: int = 200,
+) -> Response:
+    """An answer with an ETag; a request that names it gets 304.
+
+    Args:
+        request: what is answered.
+        body: whole.
+        media_type: of the body.
+        headers: further ones.
+        status: 304 is never sent in the place of an error.
+    """
+    etag = hashlib.sha256(body).hexdigest()[:40]
+    # Weak: the same content goes out packed and unpacked.
+    all_headers = {"ETag": f'W/"{etag}"', "Cache-Control": "no-cache", **(headers or {})}
+    # RFC 9110, 13.1.2.
+    named = [tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")]
+    if status == 200 and (f'"{etag}"' in named or named == ["*"]):
+        return Response(status_code=304, headers=all_headers)
+    return Response(body, status, media_type=media_type, headers=all_headers)
 
 
 async def answer_instead(

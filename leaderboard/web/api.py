@@ -48,7 +48,7 @@ from leaderboard.server import Server
 from leaderboard.submission import Submission
 from leaderboard.views import already_here, submission_page, submission_view
 from leaderboard.web import reading
-from leaderboard.web.forms import SCOPE_KEY, FormWatch
+from leaderboard.web.forms import FormIntoFile
 from leaderboard.web.reading import VERSION
 from leaderboard.web.schemas import (
     FAILURES,
@@ -63,11 +63,8 @@ from submissions.formats.content import suffix_of
 
 log = logging.getLogger("leaderboard.api")
 
-FORM_OVERHEAD = 64 * 1024
+_FORM_OVERHEAD = 64 * 1024
 """Bytes that a multipart form may need besides the file."""
-
-FIELDS = 20
-"""Fields that a form may hold."""
 
 UPLOAD_PATH = "/api/submissions"
 V1_UPLOAD_PATH = f"{VERSION}/submissions"
@@ -155,16 +152,13 @@ def _router(server: Server) -> APIRouter:
         """Whether the server lives and its store answers."""
         return server.health()
 
-    @router.post(V1_UPLOAD_PATH, **taking)
-    @router.post(UPLOAD_PATH, **taking)
+    @router.post(V1_UPLOAD_PATH, **taking, max_body_size=upload_bytes(server))
+    @router.post(UPLOAD_PATH, **taking, max_body_size=upload_bytes(server))
     async def upload(request: Request) -> JSONResponse:
         """Take a rank file in: multipart with the field `file`, or the file alone as the request's body."""
         sender = await run_in_threadpool(sender_of, request, server)
-        form = request.scope.get(SCOPE_KEY)
-        if form is None:
-            submission, new = await _from_body(request, server, sender)
-        else:
-            submission, new = await from_form(request, form, server, sender)
+        taken_in = from_form if is_form(request) else _from_body
+        submission, new = await taken_in(request, server, sender)
         return await run_in_threadpool(_taken, server, submission, sender, new=new)
 
     @router.post(V1_UPLOAD_PATH + "/{submission_id}/send-on", **passing_on)
@@ -364,14 +358,23 @@ def _methods_of(request: Request, routes: Iterable[BaseRoute]) -> set[str]:
     return found | {"HEAD"} if "GET" in found else found
 
 
+def upload_bytes(server: Server) -> int:
+    """Bytes that the body of an upload may have."""
+    return server.settings.max_upload_bytes + _FORM_OVERHEAD
+
+
+def is_form(request: Request) -> bool:
+    """Whether a request's body is a form that may hold a file."""
+    return request.headers.get("content-type", "").lower().startswith("multipart/form-data")
+
+
 async def from_form(
-    request: Request, form: FormWatch, server: Server, sender: Sender, *, name_after_file: bool = False
+    request: Request, server: Server, sender: Sender, *, name_after_file: bool = False
 ) -> tuple[Submission, bool]:
     """Take in the file of a form while it comes.
 
     Args:
         request: whose body it is.
-        form: what watches it.
         server: the leaderboard.
         sender: who sends it.
         name_after_file: whether a method that has no name is called as its file until its owner says another.
@@ -380,7 +383,7 @@ async def from_form(
         The submission, and whether it is new.
 
     Raises:
-        UploadRefusedError: the form holds no file or other fields, or the file is not taken in.
+        UploadRefusedError: the form is malformed, holds no file or other fields, or the file is not taken in.
         FileStoreError: files cannot be written now.
     """
     named = request.query_params.get("board")
@@ -390,11 +393,10 @@ async def from_form(
         head.extend(piece[: HEAD_BYTES - len(head)])
         incoming.write(piece)
 
-    form.hand_file_to(take)
+    form = FormIntoFile(request, take)
     try:
-        async for _ in request.stream():
-            pass
-        refuse_unknown(form.texts, _FORM_FIELDS, "form field")
+        texts = await form.read()
+        refuse_unknown(texts, _FORM_FIELDS, "form field")
         if form.file_name is None:
             raise UploadRefusedError(
                 "missing-file",
@@ -402,7 +404,7 @@ async def from_form(
                 fix="put the rank file into the field `file`",
                 status=422,
             )
-        texts = {**request.query_params, **form.texts}
+        texts = {**request.query_params, **texts}
         asked = named or texts.get("board")
         board = await run_in_threadpool(server.intake.board, asked, bytes(head), form.file_name)
         server.intake.check_size(incoming.size, board)

@@ -18,6 +18,8 @@ from fastapi.responses import HTMLResponse, Response
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from starlette.middleware.body_limit import RequestBodyLimitMiddleware
+from starlette.middleware.gzip import DEFAULT_EXCLUDED_CONTENT_TYPES, GZipMiddleware
 from starlette.types import Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
@@ -30,15 +32,13 @@ from leaderboard.queue.processes import WorkerProcesses
 from leaderboard.server import Server
 from leaderboard.settings import Settings
 from leaderboard.web import api, site_routes
-from leaderboard.web.bodies import Bodies, BodyLimit, Patience
 from leaderboard.web.failures import FormAnswers, JsonErrors
-from leaderboard.web.forms import FormLimits
 from leaderboard.web.headers import SecurityHeaders
-from leaderboard.web.kept_answers import Packed
-from leaderboard.web.options import WebOptions
+from leaderboard.web.options import JSON_BYTES, WebOptions
 from leaderboard.web.origins import HeadAsGet, KnownHosts, LastForwarded, ReadableFromAnywhere, SameOrigin
 from leaderboard.web.reading import openapi_details
 
+_NOT_PACKED = (*DEFAULT_EXCLUDED_CONTENT_TYPES, "application/vnd.apache.parquet")
 _SWEEP_SECONDS = 600
 
 
@@ -126,28 +126,24 @@ def guards(options: WebOptions, server: Server) -> list[Middleware]:
         options: of the HTTP side.
         server: the leaderboard.
     """
-    size = server.settings.max_upload_bytes + api.FORM_OVERHEAD
     site = Site(server)
 
     def refused(error: UploadRefusedError) -> str:
         return site.written(submit_page.refused_page(error), Links(submit_page.PATH))
 
-    limits = {
-        ("POST", path): BodyLimit(size, FormLimits(files=1, texts=api.FIELDS))
-        for path in (api.UPLOAD_PATH, api.V1_UPLOAD_PATH, f"/{submit_page.PATH}")
-    }
     proxy = [
         Middleware(LastForwarded),
         Middleware(ProxyHeadersMiddleware, trusted_hosts=list(options.proxies)),
     ]
     return [
-        *(proxy if options.proxies else ()),
+        # A proxy packs answers, too.
+        *(proxy if options.proxies else (Middleware(GZipMiddleware, exclude_content_types=_NOT_PACKED),)),
         Middleware(SecurityHeaders, framed_by=options.framed_by),
         Middleware(HeadAsGet),
         Middleware(FormAnswers, path=f"/{submit_page.PATH}", page=refused),
-        Middleware(Bodies, limits=limits, patience=Patience(options.upload_seconds)),
-        Middleware(Packed),
         Middleware(JsonErrors),
+        # Uploads have more, where their routes say so.
+        Middleware(RequestBodyLimitMiddleware, max_body_size=JSON_BYTES),
         Middleware(KnownHosts, names=options.hosts),
         Middleware(ReadableFromAnywhere),
         Middleware(SameOrigin),

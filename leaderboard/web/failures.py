@@ -16,13 +16,13 @@ from typing import Any
 
 from sqlalchemy.exc import OperationalError
 from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect
 from starlette.responses import HTMLResponse, JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from leaderboard.errors import SubmissionStoreError, UploadRefusedError
 from leaderboard.pages.site import PAGE_POLICY
 from leaderboard.web.answers import answer_instead, error_answer
-from leaderboard.web.bodies import BodyEndedError
 from leaderboard.web.logs import place
 
 log = logging.getLogger("leaderboard.web")
@@ -38,6 +38,7 @@ _CODES = {404: "not-found", 405: "wrong-method", 413: "too-large", 422: "bad-req
 _FIXES = {
     404: "see /api/boards for the boards",
     405: "use the method that the route is documented with",
+    413: "send less; a rank file: as compact JSON, with no more images a query than the board uses",
 }
 
 
@@ -75,8 +76,8 @@ class JsonErrors:
         answer: JSONResponse | None = None
         try:
             await self._app(scope, receive, sending)
-        except BodyEndedError:
-            raise
+        except ClientDisconnect:
+            log.warning("%s: the client left before its body was complete", place(scope))
         except Exception as error:
             # The last place that can answer: the client gets JSON, the log gets the reason.
             answer = _passing(scope, error)

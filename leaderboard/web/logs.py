@@ -1,17 +1,10 @@
-"""The web process's log: standard error, or files that rotate; no secrets, no line twenty times a minute.
-
-What strangers can cause (malformed requests, uploads broken off, no descriptors left) is logged, but not as
-often as they please. There is no access log.
-"""
+"""The web process's log: standard error, or files that rotate; no secrets. There is no access log."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import re
-import threading
-import time
-from collections.abc import Callable
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any
@@ -27,10 +20,6 @@ _FILE_BYTES = 10 * 2**20
 _FILES = 5
 _PATH_LENGTH = 120
 
-_OFTEN = 20
-"""Times that a message is written in a minute, whatever its parts."""
-
-_MINUTE = 60.0
 _TOKENS = re.compile(r"\bhf_[A-Za-z0-9]{8,}|\b(?:cir|edit)_[\w-]{20,}|(?<=[Bb]earer )[\w.~+/=-]{8,}")
 
 
@@ -48,7 +37,6 @@ def configure(folder: Path | None = None, name: str = "web.log") -> None:
             folder / name, maxBytes=_FILE_BYTES, backupCount=_FILES - 1, encoding="utf-8"
         )
     handler.setFormatter(PlainLines(_FORMAT))
-    handler.addFilter(NotTooOften())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
 
 
@@ -69,35 +57,6 @@ class PlainLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:  # noqa: D102
         return _TOKENS.sub("...", without_passwords(visible(super().format(record))))
-
-
-class NotTooOften(logging.Filter):
-    """Lets a message through 20 times a minute; the next minute's first says how many were left out.
-
-    Args:
-        clock: seconds.
-    """
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """Begin with nothing counted."""
-        super().__init__()
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._counts: dict[tuple[str, str], tuple[float, int]] = {}
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Whether the record is written."""
-        key = (record.name, str(record.msg)[:200])
-        with self._lock:
-            began, count = self._counts.get(key, (-_MINUTE, 0))
-            if self._clock() - began >= _MINUTE:
-                if count > _OFTEN:
-                    record.msg = f"{record.msg} ({count - _OFTEN} more were left out)"
-                began, count = self._clock(), 0
-                if len(self._counts) > 1000:
-                    self._counts.clear()
-            self._counts[key] = (began, count + 1)
-        return count < _OFTEN
 
 
 def place(scope: Scope) -> str:

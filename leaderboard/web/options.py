@@ -13,9 +13,10 @@ from urllib.parse import urlsplit
 from cir_metrics.errors import CallError
 from leaderboard.web.origins import host_name
 
+JSON_BYTES = 64 * 1024
+"""Bytes of a body that is not an upload. A value of JSON costs up to 30 times its bytes once it is read."""
+
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
-_UPLOAD_SECONDS = 600
-_CONNECTIONS = 1000
 
 
 @dataclass(frozen=True)
@@ -25,16 +26,12 @@ class WebOptions:
     Args:
         hosts: names that it answers to, in small letters, without ports.
         framed_by: who may show its pages in a frame, as `frame-ancestors` writes it.
-        upload_seconds: in which the body of any request must be complete.
-        connections: at once.
         logs: folder of log files that rotate; None logs to standard error.
         proxies: addresses and networks whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed.
     """
 
     hosts: frozenset[str] = frozenset(_LOOPBACK)
     framed_by: str = "'self'"
-    upload_seconds: int = _UPLOAD_SECONDS
-    connections: int = _CONNECTIONS
     logs: Path | None = None
     proxies: tuple[str, ...] = ()
 
@@ -66,8 +63,6 @@ def read(hosts: Iterable[str] = (), proxies: Iterable[str] = ()) -> WebOptions:
     return WebOptions(
         hosts=frozenset([*_LOOPBACK, *map(host_name, names)]),
         framed_by="'self' https://huggingface.co" if os.environ.get("SPACE_ID") else "'self'",
-        upload_seconds=_number("CIR_LEADERBOARD_UPLOAD_SECONDS", _UPLOAD_SECONDS),
-        connections=_number("CIR_LEADERBOARD_CONNECTIONS", _CONNECTIONS),
         logs=Path(logs).expanduser().absolute() if logs else None,
         proxies=tuple(map(_network, proxies)),
     )
@@ -115,13 +110,3 @@ def _network(written: str) -> str:
             f"--behind-proxy {written[:80]!r}: not an address or network. "
             "Fix: write, for example, 127.0.0.1 or 172.16.0.0/12."
         ) from None
-
-
-def _number(variable: str, default: int) -> int:
-    written = os.environ.get(variable, str(default))
-    if not written.isdecimal() or int(written) < 1:
-        raise CallError(
-            f"{variable}={written!r}: not a whole number, 1 or more. "
-            f"Fix: leave it unset ({default}) or write one."
-        )
-    return int(written)

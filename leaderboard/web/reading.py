@@ -1,12 +1,11 @@
 """The reading half of the API: boards, their entries, the feed, and the list of all routes.
 
 What is read can be read again for nothing: every answer has an ETag, and a request that names it gets 304.
-The tables come from `leaderboard.tables`, packed already. Paths without `/v1` are those of the first clients.
+The tables come from `leaderboard.tables`. Paths without `/v1` are those of the first clients.
 """
 
 from __future__ import annotations
 
-import gzip
 from bisect import bisect_right
 from collections.abc import Callable, Hashable
 from operator import itemgetter
@@ -25,7 +24,7 @@ from leaderboard.receipts import public_pem
 from leaderboard.server import Server
 from leaderboard.tables import KeptTable
 from leaderboard.views import board_view
-from leaderboard.web.kept_answers import etag_of, packed_answer, whole_answer
+from leaderboard.web.answers import whole_answer
 from leaderboard.web.schemas import FAILURES, BoardsAnswer, PageAnswer, TableAnswer
 
 VERSION = "/api/v1"
@@ -46,7 +45,6 @@ _OTHERS = {
     _PARQUET: _BINARY,
 }
 _UNCHANGED = {"description": "as the ETag in If-None-Match says, nothing has changed"}
-_LEVEL = 6
 _DERIVED = 64
 _PAGE, _LONGEST_PAGE = 100, 1000
 _LARGEST = 2**31 - 1
@@ -103,23 +101,23 @@ def router(server: Server) -> APIRouter:
         board = known_board(board_id)
         table = server.tables.of(board)
         if format == "json":
-            return packed_answer(request, table.etag, table.packed, _JSON)
+            return whole_answer(request, table.body, _JSON)
         suffix = SUFFIXES.get(format, format)
         headers = {"Content-Disposition": f'attachment; filename="{board.id.replace("/", "-")}.{suffix}"'}
         from leaderboard.web import formats
 
         if format == "csv":
-            etag, packed = _derived(table, "csv", lambda: formats.as_csv(table.view))
-            return packed_answer(request, etag, packed, _CSV, headers)
+            body = _derived(table, "csv", lambda: formats.as_csv(table.view))
+            return whole_answer(request, body, _CSV, headers)
         if format == "latex":
-            etag, packed = _derived(table, format, lambda: formats.as_latex(board, table.view))
-            return packed_answer(request, etag, packed, _LATEX, headers)
+            body = _derived(table, format, lambda: formats.as_latex(board, table.view))
+            return whole_answer(request, body, _LATEX, headers)
         if format == "bibtex":
             site, address = server.settings.name, server.settings.url
-            etag, packed = _derived(
+            body = _derived(
                 table, (format, site, address), lambda: formats.as_bibtex(board, table.view, site, address)
             )
-            return packed_answer(request, etag, packed, _BIBTEX, headers)
+            return whole_answer(request, body, _BIBTEX, headers)
         return whole_answer(request, formats.as_parquet(table.view), _PARQUET, headers)
 
     @routes.get(f"{VERSION}/entries", response_model=PageAnswer)
@@ -140,8 +138,8 @@ def router(server: Server) -> APIRouter:
             query = urlencode({"board": found.id, "after": following, "limit": limit})
             headers["Link"] = f'<{VERSION}/entries?{query}>; rel="next"'
         page = {"board": found.id, "entries": rows, "next": following}
-        etag, packed = _derived(table, (place, limit), lambda: orjson.dumps(page))
-        return packed_answer(request, etag, packed, _JSON, headers)
+        body = _derived(table, (place, limit), lambda: orjson.dumps(page))
+        return whole_answer(request, body, _JSON, headers)
 
     @routes.get(
         f"{VERSION}/published",
@@ -197,12 +195,11 @@ def router(server: Server) -> APIRouter:
     return routes
 
 
-def _derived(table: KeptTable, what: Hashable, make: Callable[[], bytes]) -> tuple[str, bytes]:
-    """Something made of a table, by gzip, with its ETag; made once, as long as not too much is asked for."""
-    found: tuple[str, bytes] | None = table.derived.get(what)
+def _derived(table: KeptTable, what: Hashable, make: Callable[[], bytes]) -> bytes:
+    """Something made of a table; made once, as long as not too much is asked for."""
+    found: bytes | None = table.derived.get(what)
     if found is None:
-        body = make()
-        found = etag_of(body), gzip.compress(body, _LEVEL, mtime=0)
+        found = make()
         if len(table.derived) >= _DERIVED:
             table.derived.clear()
         table.derived[what] = found

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import uvicorn
 
 from leaderboard.errors import ServeError
-from leaderboard.web import connections, logs
+from leaderboard.web import logs
 from leaderboard.web.options import WebOptions
 
 if TYPE_CHECKING:
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 _GRACE_SECONDS = 3
 """Open connections (pages that listen) are cut after so long when the server stops."""
+
+_REST_SECONDS = 75
+"""Connections without a request are closed after so long: nginx uses one again for 60 seconds."""
 
 
 def serve(
@@ -41,13 +44,11 @@ def serve(
     shown_host = f"[{host}]" if ":" in host else host
     address = f"http://{shown_host}:{listener.getsockname()[1]}"
     logs.configure(options.logs)
-    descriptors = connections.raise_descriptors()
     config = uvicorn.Config(
         make_app(),
-        http=connections.Connection,
+        http="httptools",
         ws="none",
-        limit_concurrency=connections.most_connections(options.connections, descriptors),
-        backlog=connections.BACKLOG,
+        timeout_keep_alive=_REST_SECONDS,
         log_config=None,
         access_log=False,
         timeout_graceful_shutdown=_GRACE_SECONDS,
@@ -91,7 +92,7 @@ def _listen(host: str, port: int) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
-        listener.listen(connections.BACKLOG)
+        listener.listen()
     except OSError as error:
         listener.close()
         raise ServeError(

@@ -20,9 +20,8 @@ from leaderboard.pages.site import PAGE_POLICY, Links, Page, Site, missing_page
 from leaderboard.server import Server
 from leaderboard.views import entry_page
 from leaderboard.views import submission_page as address_of
-from leaderboard.web.api import from_form
-from leaderboard.web.forms import SCOPE_KEY
-from leaderboard.web.kept_answers import whole_answer
+from leaderboard.web.answers import whole_answer
+from leaderboard.web.api import from_form, is_form, upload_bytes
 
 _FOR_EVER = {"Cache-Control": "public, max-age=31536000, immutable"}
 _OWN = {"Cache-Control": "private, no-store", "Vary": "Accept-Encoding, Authorization, Cookie, X-Edit-Key"}
@@ -75,16 +74,15 @@ def router(server: Server) -> APIRouter:
         html = await run_in_threadpool(submit_page.named_html, server, request, *named)
         return HTMLResponse(html, headers={"Content-Security-Policy": PAGE_POLICY, **_OWN})
 
-    @routes.post(f"/{submit_page.PATH}")
+    @routes.post(f"/{submit_page.PATH}", max_body_size=upload_bytes(server))
     async def take(request: Request) -> Response:
         """Take the file in, and go on to the submission's page; `FormAnswers` writes refusals as pages."""
         by_script = request.headers.get("x-requested-with") == "XMLHttpRequest"
         sender_here = sender_of if by_script else submit_page.sender_without_scripts
         sender = await run_in_threadpool(sender_here, request, server)
-        watch = request.scope.get(SCOPE_KEY)
-        if watch is None:
+        if not is_form(request):
             raise submit_page.NO_FILE
-        one, new = await from_form(request, watch, server, sender, name_after_file=True)
+        one, new = await from_form(request, server, sender, name_after_file=True)
         address = f".{address_of(one.id, sender.edit_key if new else '')}"
         if by_script:
             return JSONResponse({"page": address}, 201, _OWN)

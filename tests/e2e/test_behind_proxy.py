@@ -95,6 +95,29 @@ def test_the_proxy_has_the_limits(server: Any, nginx: Any) -> None:
         assert 429 in {answer.status_code for answer in answers}
 
 
+def test_the_proxy_ends_what_is_slow_or_without_end(server: Any, nginx: Any) -> None:
+    """Nothing of it reaches the server, which is still there for others."""
+    head = b"POST /api/submissions?board=shapes/val HTTP/1.1\r\nHost: localhost\r\n"
+    endless = b"Transfer-Encoding: chunked\r\n\r\n" + 32 * (b"10000\r\n" + b"x" * 2**16 + b"\r\n")
+    limits = {"client_max_body_size": "1m", "client_body_timeout": "1s", "keepalive_timeout": "1s"}
+    with nginx.in_front_of(server.url, **limits) as front:
+        at = httpx.URL(front)
+        for sent, status in (
+            (head + b"Content-Length: 9000\r\n\r\n{", b""),
+            (head + endless, b"413"),
+            (b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n", b"200"),
+        ):
+            answered = b""
+            with socket.create_connection((at.host, at.port), timeout=60) as connection:
+                connection.sendall(sent)
+                with contextlib.suppress(ConnectionResetError):
+                    while received := connection.recv(2**16):
+                        answered += received
+            assert answered[9:12] == status
+        assert plain_http.get(f"{front}/health", timeout=300).json()["waiting"] == 0
+    assert list((server.home / "files" / "incoming").glob("*")) == []
+
+
 @pytest.mark.slow
 def test_a_file_is_submitted_below_a_path(
     world: ModuleType, nginx: Any, browser: Any, tmp_path: Path
