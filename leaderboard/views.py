@@ -310,9 +310,7 @@ def why_not_listed(submission: Submission) -> str | None:
     if submission.state == "failed":
         return str(last["message"])
     if submission.state == "private":
-        private = submission.last("private")
-        reason = {} if private is None else private.payload.get("reason") or {}
-        if reason:
+        if reason := _kept_private_for(submission):
             said = f"{reason['message']} Fix: {reason['fix']}, then publish it."
             return f"It is scored, but not on the board: {said}"
         if submission.last("published") is not None:
@@ -337,20 +335,31 @@ def why_not_listed(submission: Submission) -> str | None:
     return None
 
 
+def _kept_private_for(submission: Submission) -> dict[str, Any]:
+    """Why a submission could not be published as it is; empty where it was not asked for, or can be."""
+    private = submission.last("private")
+    return {} if private is None else private.payload.get("reason") or {}
+
+
 def already_here(submission: Submission) -> str:
-    """What is said to whoever sends a file again that is here already."""
-    declared = (submission.method or submission.form).get("reference")
-    reference = f" It declares that the reference was {declared}." if declared else ""
+    """What is said to whoever sends a file again that is here already: which submission it is."""
+    method = submission.method or submission.form
+    declared, name = method.get("reference"), method.get("name")
+    which = f"{submission.id}, {name!r}" if name else submission.id
+    said = [f"You sent this file before, on {submission.received_at:%Y-%m-%d}: it is submission {which}."]
+    if declared:
+        said.append(f"It declares that the reference was {declared}.")
     if submission.state == "published":
-        return (
-            f"This file is on that board already.{reference} To change what is said of it, POST to "
-            "/api/submissions/ID/correct."
-        )
-    if submission.state == "rejected":
-        return "This file was refused before, and nothing beside it is other than then."
-    if not submission.finished:
-        return f"This file is here already, and waits to be judged.{reference}"
-    return f"This file is here already. {why_not_listed(submission) or ''}".strip() + reference
+        said.append(f"It is on that board already; its words are corrected on its page, /s/{submission.id}.")
+    elif submission.state == "rejected":
+        said.append("It was refused then, and nothing beside it is other than then.")
+    elif not submission.finished:
+        said.append("It waits to be judged.")
+    else:
+        said.append(why_not_listed(submission) or "")
+    if submission.state == "private" and not _kept_private_for(submission):
+        said.append(f"Publish it on its page, /s/{submission.id}, or send it again to be published.")
+    return " ".join(said)
 
 
 def submission_page(submission_id: str, edit_key: str = "") -> str:

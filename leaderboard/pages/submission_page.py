@@ -20,7 +20,7 @@ from leaderboard.pages.figures import number
 from leaderboard.pages.findings import grouped
 from leaderboard.pages.site import Page, Site
 from leaderboard.submission import By, Submission
-from leaderboard.views import results_are_shown, results_from, submission_view, why_not_listed
+from leaderboard.views import already_here, results_are_shown, results_from, submission_view, why_not_listed
 from submissions.scoring.score_report import shown_value
 
 _WAITING = {
@@ -56,7 +56,14 @@ class Verdict:
     scored: bool = False
 
 
-def page(site: Site, submission: Submission, by: By | None = None, *, with_key: bool = False) -> Page:
+def page(
+    site: Site,
+    submission: Submission,
+    by: By | None = None,
+    *,
+    with_key: bool = False,
+    again: bool = False,
+) -> Page:
     """The page.
 
     Args:
@@ -64,6 +71,7 @@ def page(site: Site, submission: Submission, by: By | None = None, *, with_key: 
         submission: one that the reader may read.
         by: as whom the reader may change it, or None.
         with_key: whether the reader came by its private link.
+        again: whether its owner has sent the file once more.
     """
     server, is_owner = site.server, by is not None
     board = boards.board(submission.board) if submission.board in boards.ids() else None
@@ -77,6 +85,7 @@ def page(site: Site, submission: Submission, by: By | None = None, *, with_key: 
         "one": submission,
         "board": board,
         "outcome": found,
+        "again": already_here(submission) if again else "",
         "file": view["file"],
         "figures": _figures(report, board) if found.scored and board is not None else [],
         "signature": report["signatures"][board.primary_terms[0]]["text"] if found.scored and board else "",

@@ -57,7 +57,8 @@ def router(server: Server) -> APIRouter:
         except UploadRefusedError as error:
             return answer(request, path, submission_page.closed_page(error, submission_id), _OWN)
         by, with_key = as_whom(server, caller, found), bool(caller.edit_key)
-        page = submission_page.page(pages, found, by, with_key=with_key)
+        again = "again" in request.query_params and by is not None
+        page = submission_page.page(pages, found, by, with_key=with_key, again=again)
         return answer(request, path, page, _OWN)
 
     @routes.get(f"/{submit_page.PATH}")
@@ -83,7 +84,7 @@ def router(server: Server) -> APIRouter:
         if not is_form(request):
             raise submit_page.NO_FILE
         one, new = await from_form(request, server, sender, name_after_file=True)
-        address = f".{address_of(one.id, sender.edit_key if new else '')}"
+        address = f".{address_of(one.id, sender.edit_key)}" if new else f".{address_of(one.id)}?again"
         if by_script:
             return JSONResponse({"page": address}, 201, _OWN)
         return RedirectResponse(address, 303)

@@ -361,9 +361,10 @@ def test_what_a_check_says_stays_where_the_look_at_the_file_is_answered_later(
     page.set_input_files("#field-file", str(written(tmp_path / "run.json", nameless)))
     page.click("#send")
     page.wait_for_selector("#outcome .finding")
-    waiting[0].continue_()
-    page.wait_for_selector("#named .notice")
+    with page.expect_response("**/submit/look*"):
+        waiting[0].continue_()
     assert page.query_selector("#outcome .finding")
+    assert page.inner_text("#named") == "", "a page tells once"
 
 
 def test_the_page_stands_in_the_layout_of_all_pages(browser: Any, server: Any) -> None:

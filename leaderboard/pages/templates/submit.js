@@ -83,6 +83,9 @@
         return;
       }
       ended("");
+      // A refusal says again what was wrong with the board.
+      looks += 1;
+      tell(part("named"), "");
       const outcome = show(part("outcome"), request.responseText, ".outcome");
       if (outcome) outcome.focus();
       else tell(part("outcome"), `The server answers ${request.status}. Fix: try again in a moment.`, "bad");

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from inspected_entries import shipped
 from web_worlds import opened_app
 
 EVIL = "<script>alert(1)</script>"
@@ -69,4 +70,19 @@ def test_the_script_is_told_the_page_and_a_plain_form_is_sent_there(tmp_path: Pa
     # A private link opens by its script alone: without one such a server refuses.
     assert bool(key) is (accounts == "tokens")
     assert plain.status_code == (403 if key else 303)
-    assert key or plain.headers["location"] == address
+    assert key or plain.headers["location"] == f"{address}?again"
+
+
+def test_a_file_that_is_sent_again_is_answered_with_the_entry_that_it_is(tmp_path: Path) -> None:
+    files = {"file": ("ours.json", shipped("random"))}
+    with opened_app(tmp_path) as (client, server):
+        first = client.post("/submit", files=files, follow_redirects=False).headers["location"]
+        server.worker.process(server.store.unfinished()[0])
+        private = client.post("/submit", files=files).text
+        client.post("/submit", files=files, data={"publish": "yes"})
+        published = client.post("/submit", files=files).text
+    one = first.removeprefix("./s/")
+    for said in (private, published):
+        assert f"it is submission {one}, " in said
+    assert 'id="act-publish"' in private
+    assert "It is on that board already" in published
