@@ -50,7 +50,7 @@ _FOCUS = """async () => {
 
 
 def rows(page: Any) -> list[str]:
-    return [str(one) for one in page.locator(".standings tbody tr th.name").all_inner_texts()]
+    return [str(one) for one in page.locator(".standings tbody tr th.name > a").all_inner_texts()]
 
 
 def asked(page: Any) -> dict[str, list[str]]:

@@ -84,22 +84,20 @@ def badges(board: Board, unavailable: str | None = None) -> list[tuple[str, str,
         unavailable: why files cannot be judged here, or None where they can.
     """
     if unavailable is not None:
-        found = [("no data here: files are not judged", "flag", unavailable.replace("`", ""))]
+        found = [("no data here", "flag", unavailable.replace("`", ""))]
     elif board.sealed:
         found = [
             (
-                "sealed: the organisers keep the answers",
+                "sealed",
                 "flag",
                 "only the process that judges a file reads the ground truth; scores are rounded",
             )
         ]
     else:
-        found = [
-            ("open: anyone can recompute", "ok", "the ground truth is public, and so are the rank files")
-        ]
+        found = [("open", "ok", "the ground truth and the rank files are public: anyone can recompute")]
         if board.spec.card.status == "folder":
             means = "rank files can be read here; the queries and answers lie in the makers' folder"
-            found = [("open: whoever has the folder can recompute", "ok", means)]
+            found = [("open", "ok", means)]
     if board.spec.card.status == "embedded":
         found.append(("synthetic", "", "pictures and sentences are made by the package"))
     if board.takes_bundles:
@@ -148,13 +146,13 @@ def facts(board: Board, view: Mapping[str, Any], lines: Sequence[Line]) -> list[
         lines: its rows.
     """
     metrics = dict.fromkeys(parse_metric(member_metric(term))[0] for term in board.primary_terms)
-    better = "higher is better" if board.primary_direction == "higher" else "lower is better"
+    better = "" if board.primary_direction == "higher" else ", lower is better"
     several, count = _has_sessions(board), board.queries
     queries = "not counted yet" if count is None else counted_rows(count, several)
     return [
         Fact(
             "Ranked by",
-            f"{ranked_by(board)}, {better}",
+            f"{ranked_by(board)}{better}",
             f"m/{next(iter(metrics))}",
             board.primary,
             board.primary_means,
@@ -170,14 +168,16 @@ def facts(board: Board, view: Mapping[str, Any], lines: Sequence[Line]) -> list[
 
 
 def in_short(board: Board, view: Mapping[str, Any], lines: Sequence[Line]) -> dict[str, Any]:
-    """What a page beside the board's table says of its protocol in one line, and whether files are taken.
+    """What a page of a board says of its protocol in one line and in full, and whether files are taken.
 
     Args:
         board: the board.
         view: its table.
         lines: its rows.
     """
-    return {"protocol": facts(board, view, lines)[:_IN_SHORT], "open": takes_files(view)}
+    found = facts(board, view, lines)
+    more = [fact for fact in found[:_IN_SHORT] if fact.means] + found[_IN_SHORT:]
+    return {"protocol": found[:_IN_SHORT], "facts": more, "open": takes_files(view)}
 
 
 def _has_sessions(board: Board) -> bool:
@@ -262,8 +262,8 @@ def _gallery_hash(board: Board, lines: Sequence[Line]) -> str:
 
 def _reference(board: Board) -> str:
     if board.spec.config.reference == "removed":
-        return "removed from the ranking"
-    return "stays in the ranking"
+        return "removed"
+    return "ranked too"
 
 
 def _chance(board: Board) -> Fact:

@@ -19,7 +19,7 @@ from leaderboard.pages.board.steps import meanwhile, steps
 from leaderboard.pages.board.table import table_values
 from leaderboard.pages.board.tabs import asked_tab, tabs_here
 from leaderboard.pages.site import FRAMED_POLICY, Page, Site
-from leaderboard.views import held_back_words, takes_files
+from leaderboard.views import held_back_words
 
 _LONGEST_TAB = 40
 """Characters of an unknown tab's name that are shown."""
@@ -58,9 +58,9 @@ def page(site: Site, board: Board, query: Mapping[str, str]) -> Page:
         "address": site.server.settings.url or "URL",
         "choices": found.choices,
         "total": len(lines),
-        "open": takes_files(view),
         "example": example_of(board),
         "head": _head(site, board, view, lines),
+        **head.in_short(board, view, lines),
         "table": table_values(board, view, lines, found, others),
         "notices": [*_unknown_tab(asked_tab(query, tabs), tabs), *_notices(view)],
         "missing_entry": _missing_entry(view, choices.entry),
@@ -79,7 +79,6 @@ def _head(site: Site, board: Board, view: Mapping[str, Any], lines: Sequence[Lin
         "badges": head.badges(board, view["unavailable"]),
         "task": head.task(board),
         "user": head.dialogue_user(board),
-        "facts": head.facts(board, view, lines),
         "steps": steps(board, baselines, with_tokens=site.server.settings.accounts == "tokens"),
         "word": head.file_word(board),
         "lacks": meanwhile(board, view),

@@ -12,20 +12,23 @@ from leaderboard.boards import Board, Column
 from leaderboard.pages.board.choices import KINDS, OTHER_SPLITS, Choices
 from leaderboard.pages.board.rows import PAGE_ROWS, Line, Shown, best_first, filter_words, has_groups
 from leaderboard.pages.figures import Unit, number
-from leaderboard.pages.labels import ranked_by
 from leaderboard.standings.blocks import UNVERIFIED
 
-_WIDTH, _MARGIN = 100, 5
+_WIDTH, _MARGIN = 140, 5
 """Of the picture of an interval, in pixels."""
 _STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50)
-_GROUPS = "Methods with the same group number do not differ significantly from the best of them."
+_GROUPS = "Methods of one colour: paired tests on the queries find no difference to the first of them."
+_COLOURS = 6
+"""Of groups in the style sheet; they begin again behind the last."""
 _OUTSIDE = {
     "baseline": "Baselines, outside the groups.",
-    "oracle": "Oracles, which are told what no user's query says: outside the groups.",
-    "published": "Published, as reported: not scored here, and they do not compare with entries.",
+    "oracle": "Oracles, which are told what no user's query says, outside the groups.",
+    "published": "Published, as reported: not scored here.",
 }
 """What stands above rows of a kind."""
 _CHIPS = {"zero-shot": "Zero-shot", "trained": "Trained"}
+_ASIDE = {"training": "Training", "encoder": "Encoder", "received": "Received"}
+"""What stands below a method's name, and in a column of its own where the address sorts by it."""
 _FILTERS = (("encoder", "Encoder"), ("trained_on", "Trained on"), ("caption_rule", "Caption rule"))
 
 
@@ -44,7 +47,7 @@ def table_values(
     scale = _scale(shown.lines)
     columns = _columns(board, shown)
     heads = _heads(board, view, lines, columns, shown)
-    ruled = shown.choices.sort == "main" and has_groups(board, view)
+    grouped = has_groups(board, view)
     return {
         "shown": shown,
         "choices": shown.choices,
@@ -54,25 +57,21 @@ def table_values(
         "has_published": any(line.kind == "published" for line in lines),
         "with_interval": scale is not None,
         "scale": "" if scale is None else f"{_end(board, scale[0])} to {_end(board, scale[1])}",
-        "rows": _rows(board, columns, shown, scale, view["blocks"], ruled=ruled),
+        "rows": _rows(board, columns, shown, scale, view["blocks"], grouped=grouped),
         "odd": [line for line in shown.lines if len(line.remarks) > 1 or line.other_split],
         "chips": _chips(lines, shown.choices),
-        "toggles": [
-            {
-                "words": f"Hide {words}",
-                "query": shown.choices.toggled(kind),
-                "on": kind in shown.choices.hidden,
-            }
-            for kind, words in KINDS.items()
-            if any(line.kind == kind for line in lines)
-        ],
-        "others": _others(others, shown.choices),
+        "toggles": _toggles(lines, others, shown.choices),
+        "others": len(others),
+        "sorts": {
+            "main": board.primary_label,
+            "name": "Method",
+            **_ASIDE,
+            **{c.metric: c.label for c in columns},
+        },
         "filters": _filters(lines, shown.choices),
         "pages": _pages(shown),
         "said": _said(shown),
-        "lead": _lead(lines, ranked_by(board)),
         "note": _note(board, view, lines),
-        "legend": _legend(board, view, lines),
         "width": "many" if len(columns) > 5 else "",
     }
 
@@ -92,39 +91,22 @@ def _columns(board: Board, shown: Shown) -> list[Column]:
     return sorted(there, key=lambda column: not has(column.metric, entered))
 
 
-def _is_told(key: str, line: Line) -> bool:
-    """Whether a row says something in a column that is no metric's."""
-    if key == "training":
-        marked = line.verified or line.flag is not None or line.mark or line.unverified
-        return bool(line.kind != "method" or line.training != "not stated" or line.trained_on or marked)
-    return line.main is not None if key == "main" else bool(getattr(line, key))
-
-
 def _heads(
     board: Board, view: Mapping[str, Any], lines: Sequence[Line], columns: Sequence[Column], shown: Shown
 ) -> list[dict[str, Any]]:
     """The columns that hold something in some row, in order; the first has no order of its own."""
     choices = shown.choices
     order = choices.order or best_first(board, choices.sort)
-    # Published rows have no rank, and their source and year stand where entries say how and when.
-    published = _all_published(lines)
-    named = [
-        ("name", "Method", "higher", ""),
-        ("training", "Source" if published else "Training", "higher", ""),
-        ("encoder", "Encoder", "higher", ""),
-        ("main", board.primary_label, board.primary_direction, board.primary),
-        *((column.metric, column.label, column.direction, column.metric) for column in columns),
-        ("received", "Year" if published else "Received", "higher", ""),
-    ]
+    named = [("name", "Method", "higher", "")]
+    named += [(key, label, "higher", "") for key, label in _ASIDE.items() if key == choices.sort]
+    if any(line.main is not None for line in shown.left):
+        named.append(("main", board.primary_label, board.primary_direction, board.primary))
+    named += [(column.metric, column.label, column.direction, column.metric) for column in columns]
     first = "Group" if has_groups(board, view) else "Rank"
     placed = any(line.place for line in shown.left)
     found = [_head("place", first, "higher", "", None, "")] if placed else []
-    metrics = {column.metric for column in columns}
     for key, label, direction, metric in named:
         here = key == choices.sort
-        asked = key in metrics or (here and key != "main")
-        if not asked and not any(_is_told(key, line) for line in shown.left):
-            continue
         own = best_first(board, key)
         other = {"asc": "desc", "desc": "asc"}[order] if here else own
         query = choices.query(sort=key, order="" if other == own else other, page=None)
@@ -154,46 +136,40 @@ def _rows(
     scale: tuple[float, float] | None,
     blocks: Mapping[str, str],
     *,
-    ruled: bool,
+    grouped: bool,
 ) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
-    # A table of one kind alone needs no words above it: its lead says what it is.
-    section = (
-        shown.left[0].section if shown.left and shown.left[0].section == shown.left[-1].section else None
-    )
-    group = None
-    last = {(line.block, line.place): at for at, line in enumerate(shown.lines) if line.place}
-    for at, line in enumerate(shown.lines):
-        above = _above(line, section, blocks)
-        group = group if section is not None and line.section[:2] == section[:2] else None
-        section = line.section
-        opens = bool(ruled and line.place and group is not None and line.place != group)
-        group = line.place or group
+    before: Line | None = None
+    for line in shown.lines:
+        begins = before is None or (line.block, line.place) != (before.block, before.place)
         found.append(
             {
                 "line": line,
-                "above": above,
+                "above": _above(line, before, blocks),
                 "main": _printed(line, board.primary, line.main, board.primary_unit),
                 "values": [_printed(line, c.metric, line.values.get(c.metric), c.unit) for c in columns],
                 **_half_width(line, board.primary_unit),
                 "interval": _interval(line, board.primary_unit, scale),
                 "received": line.received[:10],
                 "moment": _moment(board, line),
-                "opens": opens,
-                "closes": ruled and last.get((line.block, line.place)) == at and at + 1 < len(shown.lines),
+                "begins": begins,
+                "colour": (int(line.place) - 1) % _COLOURS + 1 if grouped and line.place else 0,
                 "marked": bool(line.id) and line.id == shown.choices.entry,
             }
         )
+        before = line
     return found
 
 
-def _above(line: Line, before: tuple[bool, int, int, bool] | None, blocks: Mapping[str, str]) -> str:
+def _above(line: Line, before: Line | None, blocks: Mapping[str, str]) -> str:
     """What stands above a row where another section begins than that of the row before."""
-    if line.section == before:
+    if before is not None and line.section == before.section:
         return ""
     if line.other_split:
         return f"Published, {line.other_split}."
-    if line.kind in _OUTSIDE and (before is None or line.section[1] == before[1] or line.block == "current"):
+    if line.kind in _OUTSIDE and (
+        before is None or line.section[1] == before.section[1] or line.block == "current"
+    ):
         return _OUTSIDE[line.kind]
     return blocks.get(line.block, "")
 
@@ -270,13 +246,19 @@ def _chips(lines: Sequence[Line], choices: Choices) -> list[dict[str, Any]]:
     ]
 
 
-def _others(others: Sequence[Line], choices: Choices) -> dict[str, Any] | None:
-    """The way to published rows of another split, and back; None where there are none."""
-    if not others:
-        return None
-    split = others[0].other_split.partition(" (")[0]
-    query = choices.query(split="" if choices.split else OTHER_SPLITS, page=None)
-    return {"words": f"Published, {split}", "count": len(others), "query": query, "on": bool(choices.split)}
+def _toggles(lines: Sequence[Line], others: Sequence[Line], choices: Choices) -> list[dict[str, Any]]:
+    """The ways to hide rows of a kind, and to show published ones of another split."""
+    found = [
+        {"words": f"Hide {words}", "query": choices.toggled(kind), "on": kind in choices.hidden}
+        for kind, words in KINDS.items()
+        if any(line.kind == kind for line in lines)
+    ]
+    if others:
+        split = others[0].other_split.partition(" (")[0]
+        query = choices.query(split="" if choices.split else OTHER_SPLITS, page=None)
+        words = f"Published, {split} ({len(others)})"
+        found.append({"words": words, "query": query, "on": bool(choices.split)})
+    return found
 
 
 def _filters(lines: Sequence[Line], choices: Choices) -> list[dict[str, Any]]:
@@ -340,40 +322,16 @@ def _said(shown: Shown) -> str:
     return f"{shown.first:,} to {last:,} of {among}"
 
 
-def _lead(lines: Sequence[Line], main: str) -> str:
-    """What a reader of a table of published rows alone must know first; empty of other tables.
-
-    `main` is what ranks, in words.
-    """
-    if not _all_published(lines):
-        return ""
-    said = "No entry yet. All rows are numbers that papers and lists print."
-    return said if any(line.main is not None for line in lines) else f"{said} None has the {main}."
-
-
 def _note(board: Board, view: Mapping[str, Any], lines: Sequence[Line]) -> str:
-    """What a reader must know before the table: what its first column says."""
-    kinds = {line.kind for line in lines}
-    if board.sealed:
-        said = [
-            (
-                "Equal values share a rank. A sealed board has no groups, because it publishes no values per "
-                "query."
-            )
-        ]
-    elif view["groups_pending"]:
-        said = ["Rank groups and intervals are being computed; until then ranks stand here."]
-    else:
-        said = [_GROUPS] if kinds - {"published"} else []
-    return " ".join(said)
-
-
-def _legend(board: Board, view: Mapping[str, Any], lines: Sequence[Line]) -> str:
-    """What explains the table's marks, behind it: where groups come from, raised letters."""
-    kinds = {line.kind for line in lines}
+    """What explains the table's marks: where groups come from, raised letters."""
     said = []
-    if has_groups(board, view) and kinds - {"published"}:
-        said.append("Groups come from paired tests on the queries.")
+    if not _all_published(lines):
+        if board.sealed:
+            said.append("Equal values share a rank.")
+        elif view["groups_pending"]:
+            said.append("Ranks stand here until rank groups and intervals are computed.")
+        else:
+            said.append(_GROUPS)
     if any(line.unverified for line in lines):
         said.append(UNVERIFIED)
     if any(line.derived for line in lines):

@@ -181,7 +181,7 @@ def test_the_page_and_the_api_say_the_phases(server: Server) -> None:
         {"name": "test", "opens": 2, "closes": 4, "results": "at_end"},
     ]
     write(server.settings.home, *phases)
-    said = words(read(server, f"b/{BOARD}").select_one(".facts"))
+    said = words(read(server, f"b/{BOARD}", tab="about").select_one(".facts"))
     assert "Phases dev: " in said
     assert "UTC, 2 a day, 3 in all" in said
     assert "UTC, results at its end" in said

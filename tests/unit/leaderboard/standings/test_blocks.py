@@ -171,8 +171,8 @@ def test_the_page_shows_blocks_below_each_other_with_their_reasons(server: Serve
         " ".join(block_words(BOARD, block).split())
         for block in ("older_format", "reference", "gallery", "signature")
     ]
-    assert [words(name) for name in bodies[2].select(".name")] == ["removed"]
-    marks = dict(zip(column(page, "name"), column(page, "training"), strict=True))
+    assert [words(name) for name in bodies[2].select(".name > a")] == ["removed"]
+    marks = dict(zip(column(page, "name"), column(page, "aside"), strict=True))
     assert "reference removed" in marks["removed"]
     assert "other gallery" in marks["union"]
     assert "older format" in marks["old"]

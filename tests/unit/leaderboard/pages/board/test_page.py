@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -70,23 +70,27 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 def test_rows_stand_by_value_and_share_groups_and_baselines_and_oracles_stand_behind(mixed: Server) -> None:
     page = read(mixed, PATH)
     assert column(page, "name") == [f"Method {seed}" for seed in (1, 2, 3, 4, 5)]
-    assert column(page, "place") == ["1", "1", "2", "–", "–"]
+    assert column(page, "place") == ["1 leading group", "1 leading group", "2", "", ""]
     kinds = [row["class"][0] for row in page.select(".standings tbody tr")]
     assert kinds == ["method", "method", "method", "block", "baseline", "block", "oracle"]
     above = [words(row).partition(",")[0] for row in page.select("tr.block")]
     assert above == ["Baselines", "Oracles"]
-    assert [words(row.select_one(".name")) for row in page.select("tr.opens")] == ["Method 3"]
-    training = column(page, "training")
-    assert training == [
-        "zero-shot",
-        "trained: shapes/train",
-        "not stated",
-        "baseline zero-shot",
-        "oracle not stated",
+    # A group is a colour, and a number that is seen at its first row.
+    assert [row["class"][1:3] for row in page.select("tr.grouped")] == [
+        ["grouped", g] for g in ("g1", "g1", "g2")
     ]
-    assert column(page, "encoder") == ["CLIP ViT-B/32", "shapes", "CLIP ViT-L/14", "–", "–"]
-    assert "Methods with the same group number do not differ significantly" in words(page.select_one("main"))
-    assert [words(row.select_one(".name")) for row in page.select("tr.closes")] == ["Method 2", "Method 3"]
+    seen = page.select(".place span:not(.visually-hidden)")
+    assert [words(each) for each in seen] == ["1", "2"]
+    assert [words(row.select_one(".name > a")) for row in page.select("tr.opens")] == ["Method 1", "Method 3"]
+    day = datetime.now(UTC).date().isoformat()
+    assert [each.replace(f" · {day}", "").replace(day, "").strip() for each in column(page, "aside")] == [
+        "CLIP ViT-B/32 · zero-shot",
+        "shapes · trained: shapes/train",
+        "CLIP ViT-L/14",
+        "zero-shot",
+        "oracle",
+    ]
+    assert "paired tests on the queries find no difference" in words(page.select_one("main"))
     # The JSON, and with it CSV and Parquet, have the order of the page; methods alone have ranks.
     rows = refreshed(mixed)["rows"]
     order = [(row["method"]["name"], row["rank"]) for row in rows]
@@ -99,8 +103,8 @@ def test_rows_stand_by_value_and_share_groups_and_baselines_and_oracles_stand_be
     ("query", "place", "absent"),
     [
         ({}, "place", set()),
-        ({"q": "Method 4", "training": "zero-shot"}, "name", {"place", "encoder"}),
-        ({"training": "not stated", "hide": "oracle"}, "place", {"training"}),
+        ({"q": "Method 4", "training": "zero-shot"}, "name", {"place"}),
+        ({"sort": "encoder", "hide": "oracle"}, "place", {"training"}),
         ({"hide": "oracle", "q": "Method 5"}, "", set()),
     ],
 )
@@ -113,6 +117,7 @@ def test_a_column_is_there_where_some_row_has_something_in_it(
     assert absent.isdisjoint(heads)
     rows = page.select(".standings tbody tr:not(.block)")
     assert {len(row.select("td, th")) for row in rows} <= {len(heads)}
+    assert ("encoder" in heads) == (query.get("sort") == "encoder")
     for at in range(len(heads)):
         assert {words(row.select("td, th")[at]) for row in rows} != {"–"}
 
@@ -189,7 +194,7 @@ def test_what_is_not_known_in_an_address_is_said_and_left_alone(mixed: Server) -
 def test_filters_that_leave_nothing_say_so_and_link_to_all(mixed: Server) -> None:
     page = read(mixed, PATH, q="no such method")
     assert page.select(".standings") == []
-    panel = page.select_one(".panel:not(.head)")
+    panel = page.select_one(".panel")
     assert "No row fits these choices" in words(panel)
     assert panel is not None
     assert panel.select_one("a")["href"] == f"../../{PATH}#table"
@@ -207,7 +212,8 @@ def test_links_and_form_keep_what_is_chosen(mixed: Server) -> None:
     form = page.select_one("form.choices")
     assert form is not None
     sent = {each["name"]: each["value"] for each in form.select("input")}
-    assert sent == {"q": "method", "sort": "name", "order": "desc", "training": "zero-shot", "hide": "oracle"}
+    assert sent == {"q": "method", "order": "desc", "training": "zero-shot", "hide": "oracle"}
+    assert form.select_one("select[name=sort] [selected]")["value"] == "name"
     assert form["method"] == "get"
     assert form.has_attr("data-at-once")
     assert form.select_one("button") is not None
@@ -332,29 +338,38 @@ def test_the_metric_that_ranks_is_named(mixed: Server) -> None:
 
 
 def facts_of(page: BeautifulSoup) -> dict[str, str]:
-    pairs = page.select(".head .facts > div")
+    pairs = page.select(".facts > div")
     return {words(pair.select_one("dt")): words(pair.select_one("dd")) for pair in pairs}
+
+
+def protocol_of(page: BeautifulSoup) -> list[str]:
+    return words(page.select_one(".protocol")).split(" · ")
 
 
 def test_the_head_says_what_is_ranked_by_what_and_on_which_protocol(mixed: Server) -> None:
     page = read(mixed, PATH)
     assert words(page.select_one("h1")) == "Shapes, single-turn"
     # One line of protocol, then the table; what explains comes below.
-    parts = "h1, .protocol, .standings, .task, .example, .facts, #enter"
+    parts = "h1, .protocol, .standings, .task, .example, #enter"
     order = [part.get("class", [part.name])[0] for part in page.select(parts)]
-    assert order == ["h1", "protocol", "standings", "task", "example", "facts", "ol"]
-    assert words(page.select_one(".protocol")).startswith("Ranked by: R@10, higher is better · Queries: 300")
-    assert words(page.select_one(".badges")) == "open: anyone can recompute synthetic"
+    assert order == ["h1", "protocol", "standings", "task", "example", "ol"]
+    assert [each.name for each in page.select("#what, .enter, .embed")] == ["details"] * 3
+    assert page.select("main details[open]") == []
+    assert protocol_of(page) == [
+        "Ranked by R@10",
+        "Queries 300",
+        "Gallery 100 images",  # as the made-up signatures of these entries have it
+        "Reference removed",
+        "Chance 0.25 %",
+        "a query, and how to enter",
+    ]
+    assert words(page.select_one(".badges")) == "open synthetic"
     assert words(page.select_one(".task")) == (
         "Given a picture and a sentence that says what to change, rank 3,940 pictures so that the wanted one "
         "is among the first ten."
     )
-    assert facts_of(page) == {
-        "Ranked by": "R@10, higher is better queries with the target in the first 10",
-        "Queries": "300",
-        "Gallery": "100 images",  # as the made-up signatures of these entries have it
-        "Reference": "removed from the ranking",
-        "Chance": "0.25 %",
+    assert facts_of(read(mixed, PATH, tab="about")) == {
+        "Ranked by": "R@10 queries with the target in the first 10",
         "Versions": "benchmark 2, metric 1",
         "Entries": "3 methods, 1 baseline, 1 oracle",
         "File": "rank file, up to 64 MB",
@@ -425,7 +440,8 @@ def test_each_kind_of_board_says_its_own_task_and_way_in(
     assert badge in words(page.select_one(".badges"))
     assert sentence in words(page.select_one(".task"))
     assert command in page.select_one("#enter").get_text().splitlines()
-    assert facts_of(page)[fact[0]] == fact[1]
+    facts = facts_of(read(server, f"b/{board}", tab="about"))
+    assert f"{fact[0]} {fact[1]}" in protocol_of(page) or facts[fact[0]] == fact[1]
     if board == "shapes/dialogue_val":
         assert "A simulated user (oracle) compares captions" in words(page.select_one("main"))
 
@@ -436,15 +452,15 @@ def test_chance_needs_no_data_where_queries_have_one_target(
     monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv("CIR_DATA_HOME", raising=False)
     # (5/2296 + 1/5) / 2: the reference is removed, and a subset has five others.
-    assert facts_of(read(server, "b/cirr/val"))["Chance"] == f"{100 * (5 / 2296 + 1 / 5) / 2:.2f} %"
-    assert facts_of(read(server, "b/circo/val"))["Chance"] == "not known here"
     # Five rounds, each a new order: 1 - (1 - 1/2296)^5, and 1 - (1 - 10/3817)^5 where the reference is kept.
-    assert (
-        facts_of(read(server, "b/cirr/dialogue_val"))["Chance"] == f"{100 * (1 - (1 - 1 / 2296) ** 5):.2f} %"
-    )
-    kept = facts_of(read(server, "b/fashioniq/dress_dialogue_val"))["Chance"]
-    assert kept == f"{100 * (1 - (1 - 10 / 3817) ** 5):.2f} %"
-    assert facts_of(read(server, "b/circo/dialogue_val"))["Chance"] == "not known here"
+    for board, chance in (
+        ("cirr/val", f"{100 * (5 / 2296 + 1 / 5) / 2:.2f} %"),
+        ("circo/val", "not known here"),
+        ("cirr/dialogue_val", f"{100 * (1 - (1 - 1 / 2296) ** 5):.2f} %"),
+        ("fashioniq/dress_dialogue_val", f"{100 * (1 - (1 - 10 / 3817) ** 5):.2f} %"),
+        ("circo/dialogue_val", "not known here"),
+    ):
+        assert f"Chance {chance}" in protocol_of(read(server, f"b/{board}")), board
 
 
 def test_data_that_is_here_is_not_called_missing(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -473,30 +489,30 @@ def test_a_closed_board_says_what_it_lacks_and_shows_published_results(
     ]
     assert words(page.select_one(".notice code")) == "cir datasets prepare fashioniq/val"
     assert "An invented example" in words(page.select_one(".example"))
-    assert {row["class"][0] for row in page.select(".standings tbody tr")} == {"published"}
+    rows = page.select(".standings tbody tr:not(.block)")
+    assert {row["class"][0] for row in rows} == {"published"}
     heads = [words(each).partition("\xa0")[0] for each in page.select(".standings thead th")]
     # No rank, nothing to tick, and no column that no source has a number for.
-    assert heads[:2] == ["Method", "Source"]
-    assert heads[-1] == "Year"
+    assert heads[0] == "Method"
     empty = [
         head
         for place, head in enumerate(heads)
-        if {words(row.select("td, th")[place]) for row in page.select(".standings tbody tr")} <= {"–", ""}
+        if {words(row.select("td, th")[place]) for row in rows} <= {"–", ""}
     ]
     assert empty == []
-    by_name = {words(row.select_one(".name")): row for row in page.select(".standings tbody tr")}
+    by_name = {words(row.select_one(".name > a")): row for row in rows}
     assert words(by_name["DQU-CIR"].select_one(".main")) == "71.77"
-    assert "published" in words(by_name["DQU-CIR"].select_one(".training"))
-    source = by_name["DQU-CIR"].select_one("a.where")
+    assert "published" in words(by_name["DQU-CIR"].select_one("small"))
+    source = by_name["DQU-CIR"].select_one("small a")
     assert words(source) == "OpenCodePapers, FIQ"
     assert source["href"].startswith("../../published#fashioniq-val-opencodepapers-3-")
-    longest = max(len(words(each)) for each in page.select("a.where"))
+    longest = max(len(words(each)) for each in page.select(".standings small a"))
     assert longest <= 20, "stands whole on one line"
     odd = words(page.select_one(".odd"))
     assert "SPRC has other numbers elsewhere: 62.135 (" in odd
     assert page.select("input[form=compare]") == []
     hidden = read(server, "b/fashioniq/val", hide="published")
-    assert "No row fits" in words(hidden.select_one(".panel:not(.head)"))
+    assert "No row fits" in words(hidden.select_one(".panel"))
 
 
 def test_a_sealed_board_shows_no_picture_and_says_where_its_folder_comes_from(
@@ -510,7 +526,7 @@ def test_a_sealed_board_shows_no_picture_and_says_where_its_folder_comes_from(
         by_track = {track: read(server, "", track=track) for track in ("", "sealed", "open", "no such")}
     finally:
         server.close()
-    assert "sealed: the organisers keep the answers" in words(page.select_one(".badges"))
+    assert "sealed" in words(page.select_one(".badges"))
     listed = {
         track: {card["href"].removeprefix("./b/") for card in home.select(".card h3 a")}
         for track, home in by_track.items()
@@ -613,15 +629,12 @@ def test_links_beside_the_table_lead_to_its_other_forms_and_one_may_be_framed(mi
     assert bare.select_one("h1 a")["target"] == "_blank"
 
 
-def test_a_table_of_published_rows_alone_says_first_that_nobody_has_entered(server: Server) -> None:
+def test_a_table_of_published_rows_alone_says_first_what_they_are(server: Server) -> None:
     plain = read(server, "b/cirr/val", page="all")
-    said = words(plain.select_one("p.about strong"))
+    assert words(plain.select_one("tr.block")) == "Published, as reported: not scored here."
     lines = rows_for(boards.board("cirr/val"))
     of_test = sum(bool(line.other_split) for line in lines)
     assert 0 < of_test < len(lines)
-    assert said == (
-        "No entry yet. All rows are numbers that papers and lists print. None has the mean of R@5 and Rs@1."
-    )
     # Numbers of another split are another question's: they stand there where the address asks for them.
     assert len(column(plain, "name")) == len(lines) - of_test
     assert plain.select("thead .main, thead .place") == []
@@ -630,13 +643,10 @@ def test_a_table_of_published_rows_alone_says_first_that_nobody_has_entered(serv
         f"Published, test split ({of_test})",
         {"split": "other"},
     )
-    assert words(read(server, "b/fashioniq/dress_val").select_one("p.about strong")).endswith("lists print.")
     # There they stand last however the table is sorted.
     for query in ({}, {"sort": "name"}, {"sort": "recall@10", "order": "asc"}):
         page = read(server, "b/cirr/val", page="all", split="other", **query)
-        splits = ["test split" in each for each in column(page, "training")]
+        splits = ["test split" in each for each in column(page, "aside")]
         assert splits == [False] * (len(lines) - of_test) + [True] * of_test
     *_, of_another = page.select("tr.block")
     assert "does not compare" in words(of_another)
-    add_entry(server.store, 1, 0.5, board="cirr/val")
-    assert read(server, "b/cirr/val").select("p.about strong") == []
