@@ -1,21 +1,20 @@
-"""The first page: what the task is, what is ranked, how to enter, and all boards."""
+"""The first page: the task in one query, and one table of all boards."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cir_datasets.registry.published import published
 from leaderboard import boards
 from leaderboard.boards import Board
-from leaderboard.pages.board.leaders import Leaders, leaders
+from leaderboard.pages.figures import number
 from leaderboard.pages.pictures import task_example
 from leaderboard.pages.published_rows import PublishedLine, best_for
 from leaderboard.pages.published_tables import column_of
 from leaderboard.pages.site import Page, Site
 from leaderboard.tables import KeptTable
-from leaderboard.views import state_words
+from leaderboard.views import compared_rows, method_name, state_words
 
 _TRACKS = {
     "open": "Open: the ground truth is public",
@@ -24,31 +23,40 @@ _TRACKS = {
 
 
 @dataclass(frozen=True)
-class BoardCard:
+class Leader:
+    """What stands first on a board: `also` counts the others of its group, or of its rank."""
+
+    submission: str
+    name: str
+    value: str
+    also: int
+    is_baseline: bool
+
+
+@dataclass(frozen=True)
+class BoardLine:
     """A board on the first page.
 
     Args:
         board: the board.
         metric: what ranks.
         over: how many queries over how many images, or empty.
-        leaders: what leads it, or None where it has no entry.
+        leader: what leads it, or None where it has no entry.
         entries: how many it has.
         last: day of the newest entry, or empty.
         is_open: whether files sent now are judged.
         state: `open`, or what is missing, in a few words.
-        lacks_data: whether it is not open for want of its publisher's files.
-        best: the best published number, where no entry stands or none is taken.
+        best: the best published number, where no entry stands.
     """
 
     board: Board
     metric: str
     over: str
-    leaders: Leaders | None
+    leader: Leader | None
     entries: int
     last: str
     is_open: bool
     state: str
-    lacks_data: bool
     best: PublishedLine | None
 
 
@@ -59,11 +67,8 @@ def page(site: Site, track: str = "") -> Page:
         site: of the server.
         track: `open` or `sealed` shows the boards of that track; anything else shows all.
     """
-    cards = [card(board, site.server.tables.of(board)) for board in boards.boards()]
-    shown = [one for one in cards if track not in _TRACKS or one.board.track == track]
-    kinds: dict[str, list[BoardCard]] = {}
-    for one in shown:
-        kinds.setdefault(one.board.group, []).append(one)
+    lines = [_line_of(board, site.server.tables.of(board)) for board in boards.boards()]
+    shown = [line for line in lines if track not in _TRACKS or line.board.track == track]
     example = task_example()
     return Page(
         "home.html",
@@ -72,12 +77,10 @@ def page(site: Site, track: str = "") -> Page:
         "groups, intervals and published results.",
         {
             "example": example,
-            "kinds": kinds,
+            "open_lines": sorted((line for line in shown if line.is_open), key=lambda line: not line.entries),
+            "closed_lines": [line for line in shown if not line.is_open],
             "tracks": _tracks(track),
             "remark": _remark(track),
-            "count": len(cards),
-            "takes": sum(one.is_open for one in cards),
-            "reported": (len(published()), len({row.source for row in published()})),
         },
         image=example["target"]["path"],
     )
@@ -99,33 +102,43 @@ def _tracks(chosen: str) -> list[dict[str, Any]]:
     return [{"track": name, "words": said, "on": name == chosen} for name, said in words.items()]
 
 
-def card(board: Board, table: KeptTable) -> BoardCard:
-    """A board's card, made once a table.
-
-    Args:
-        board: the board.
-        table: its table.
-    """
-    found: BoardCard | None = table.derived.get("card")
+def _line_of(board: Board, table: KeptTable) -> BoardLine:
+    """A board's line, made once a table."""
+    found: BoardLine | None = table.derived.get("line")
     if found is None:
-        found = table.derived["card"] = _card(board, table.view)
+        found = table.derived["line"] = _line(board, table.view)
     return found
 
 
-def _card(board: Board, view: Mapping[str, Any]) -> BoardCard:
+def _line(board: Board, view: Mapping[str, Any]) -> BoardLine:
     state = state_words(view)
-    best = best_for(board) if state != "open" or not view["rows"] else None
-    return BoardCard(
+    return BoardLine(
         board=board,
         metric=column_of(board.primary).head if len(board.primary_terms) > 1 else board.primary_label,
         over=_over(board),
-        leaders=leaders(board, view["rows"]),
+        leader=_leader(board, view["rows"]),
         entries=view["entries"],
         last=max((row["published_at"] or "" for row in view["rows"]), default="")[:10],
         is_open=state == "open",
         state=state,
-        lacks_data=state.startswith("no data"),
-        best=best,
+        best=None if view["rows"] else best_for(board),
+    )
+
+
+def _leader(board: Board, rows: Sequence[Mapping[str, Any]]) -> Leader | None:
+    """The first method, else the first baseline; None where nothing is compared."""
+    compared = compared_rows(rows)
+    entered = [row for row in compared if not row["baseline"]] or compared
+    if not entered:
+        return None
+    first = entered[0]
+    key = "main" if first["group"] is None else "group"
+    return Leader(
+        first["submission"],
+        method_name(first),
+        number(first["main"], board.primary_unit),
+        sum(row[key] == first[key] for row in entered) - 1,
+        first["baseline"],
     )
 
 

@@ -134,7 +134,7 @@ def test_pages_load_nothing_from_elsewhere(page: Any, server: Any) -> None:
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     for path, selector in (
-        ("/", ".cards"),
+        ("/", ".boards"),
         ("/b/shapes/val", ".protocol"),
         ("/submit", "#send"),
         ("/status", "main h1"),

@@ -528,7 +528,7 @@ def test_a_sealed_board_shows_no_picture_and_says_where_its_folder_comes_from(
         server.close()
     assert "sealed" in words(page.select_one(".badges"))
     listed = {
-        track: {card["href"].removeprefix("./b/") for card in home.select(".card h3 a")}
+        track: {card["href"].removeprefix("./b/") for card in home.select(".boards th a")}
         for track, home in by_track.items()
     }
     assert listed["sealed"] == {challenge_world.ID}
