@@ -92,6 +92,7 @@ def page(
         "members": _members(report) if found.scored else None,
         "stands": submission.state == "published" and results_are_shown(submission),
         "groups": grouped(submission.findings) if submission.state == "rejected" or found.scored else [],
+        "explanation": _explanation(submission, board) if is_owner else "",
         "equals": server.equals(submission),
         "events": _events(submission, is_owner=is_owner),
         "moment": moment,
@@ -164,6 +165,14 @@ def _figures(report: dict[str, Any], board: Board) -> list[tuple[str, str]]:
     main = (board.primary_label, number(board.primary_value(metrics), board.primary_unit))
     others = [(column.label, number(metrics.get(column.metric), column.unit)) for column in board.columns]
     return [main, *others]
+
+
+def _explanation(submission: Submission, board: Board | None) -> str:
+    """What a refused file says, for its owner; a board that holds results back tells no numbers before."""
+    refused = submission.last("rejected")
+    if submission.state != "rejected" or refused is None or board is None or board.sealed:
+        return ""
+    return str(refused.payload.get("explanation", "")) if results_are_shown(submission) else ""
 
 
 def _members(report: dict[str, Any]) -> dict[str, Any] | None:

@@ -44,6 +44,8 @@ log = logging.getLogger("leaderboard.child")
 _MI = 2**20
 _START_SECONDS = 60
 """What loading a benchmark may take, of time and of processor time, before the file's own limits count."""
+_EXPLAINING_SECONDS = 10
+"""Processor time for the explanation of a refused file."""
 _SPARE_BYTES = 64 * _MI
 """Memory beyond the limit in which a process can still say that it met the limit."""
 _LARGEST_FILE = 64 * _MI
@@ -115,6 +117,7 @@ class Judged:
         outcome: whether it is refused or has a score.
         findings: what validation found, as JSON values: errors of a refused file, warnings of another.
         text: the findings as a terminal shows them.
+        explanation: what a refused file says and its numbers under each reading, or empty.
         method: the method's fields as shown, the file's own completed by the form; None of a refused file.
         claims: of these fields that the file itself holds: `oracle`, `zero_shot`, `trained_on`.
         report: the score report as JSON values, or None.
@@ -125,6 +128,7 @@ class Judged:
     outcome: Literal["rejected", "scored"]
     findings: list[dict[str, Any]]
     text: str
+    explanation: str = ""
     method: dict[str, Any] | None = None
     claims: dict[str, Any] | None = None
     report: dict[str, Any] | None = None
@@ -182,6 +186,8 @@ def judge(
     if "passing" in ended.answer:
         raise PassingError(f"{file_name}: {ended.answer['passing']}")
     if "outcome" in ended.answer and ended.limit is None:
+        if ended.code:
+            log.info("explaining %s, which is refused: the process %s", file_name, ended.words)
         return _judged(ended.answer, values_to)
     words = f"judging {file_name} on {benchmark}: the process {ended.words}"
     if ended.log and not sealed:
@@ -296,7 +302,11 @@ class _Heard:
             messages += (json.loads(line) for line in self._answers.splitlines())
         answer = messages[-1] if messages and code == 0 else {}
         limit: Limited | None = None
-        if self._overdue:
+        refused = [each for each in messages if each.get("outcome") == "rejected"]
+        if refused:
+            # That is its end, whether or not there was time for the explanation.
+            answer = refused[-1]
+        elif self._overdue:
             limit = "wall"
         elif code == -signal.SIGXCPU:
             limit = "cpu"
@@ -327,7 +337,7 @@ def _quoted(words: bytes) -> str:
 
 def _judged(answer: dict[str, Any], values: Path | None) -> Judged:
     if answer["outcome"] == "rejected":
-        return Judged("rejected", answer["findings"], answer["text"])
+        return Judged("rejected", answer["findings"], answer["text"], answer.get("explanation", ""))
     return Judged(
         "scored",
         answer["findings"],
@@ -394,7 +404,12 @@ def main() -> None:
         used = math.ceil(time.process_time())
         resource.setrlimit(resource.RLIMIT_CPU, (used + cpu, resource.getrlimit(resource.RLIMIT_CPU)[1]))
         say(**_BEGUN)
-        say(**_answer(request, asked, whole))
+        answer = _answer(request, asked, whole)
+        say(**answer)
+        if answer["outcome"] == "rejected":
+            used = math.ceil(time.process_time()) + _EXPLAINING_SECONDS
+            resource.setrlimit(resource.RLIMIT_CPU, (used, resource.getrlimit(resource.RLIMIT_CPU)[1]))
+            say(**with_explanation(request, answer))
     except MemoryError:
         resource.setrlimit(resource.RLIMIT_AS, (memory + _SPARE_BYTES, memory + _SPARE_BYTES))
         say(limit="memory")
@@ -402,6 +417,15 @@ def main() -> None:
         if not is_passing(error):
             raise
         say(passing=str(error))
+
+
+def with_explanation(request: Mapping[str, Any], answer: dict[str, Any]) -> dict[str, Any]:
+    """The answer to a refused file with what it says, unless that tells of a sealed board's labels."""
+    if request["ground_truth"] is not None:
+        return answer
+    from leaderboard.queue.judging import explained
+
+    return {**answer, "explanation": explained(Path(request["file"]), request["benchmark"])}
 
 
 def loaded(request: Mapping[str, Any]) -> tuple[Benchmarks, Benchmark | None]:

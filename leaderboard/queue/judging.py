@@ -92,6 +92,26 @@ def judge_file(
     return Validated(payload, replace(report, rank_file=whole), whole, method, claims, transcript)
 
 
+def explained(path: Path, benchmark: str) -> str:
+    """What a refused file says, as `cir explain` prints it; empty where it cannot be read as rankings.
+
+    Of another benchmark than its board's there are no numbers: a board of that one may hold them back.
+
+    Args:
+        path: the stored copy.
+        benchmark: id of the benchmark or suite that its board ranks, whose labels are public.
+    """
+    from cir_datasets.registry import members_of
+    from submissions import explain
+
+    # Not by its sender's name for it: this is kept, and erased with nobody.
+    explanation = explain(path.read_bytes(), benchmark, name="This file")
+    if {part.benchmark for part in explanation.rankings} - {*members_of(benchmark)}:
+        counted = tuple(replace(part, readings=()) for part in explanation.rankings)
+        explanation = replace(explanation, rankings=counted, readings=(), near=())
+    return explanation.text() if explanation.rankings else ""
+
+
 def _resolved(benchmark: Benchmark | Benchmarks) -> Benchmarks:
     from submissions.rank_file.benchmarks import Benchmarks
 

@@ -254,7 +254,8 @@ class Worker:
             offered = with_offer(submission.board, submission.file_name, judged.findings)
             if offered is not None:
                 findings = {"findings": offered[0], "text": offered[1]}
-            return [("rejected", findings)]
+            more = {"explanation": judged.explanation} if judged.explanation else {}
+            return [("rejected", {**findings, **more})]
         # A crash between the events of an earlier version of the server may have left the first.
         seen = submission.last("validated") is not None
         happened: list[Happened] = [] if seen else [("validated", {**findings, "claims": judged.claims})]

@@ -192,7 +192,11 @@ def test_a_refused_file_shows_counts_places_and_fixes(server: Server) -> None:
         "count": 1234,
     }
     finding["examples"] = [{"query_id": "q1", "turn": 3, "position": 4, "value": "<b>"}]
-    shown = submission_html(server, submission(Event(1, "rejected", START, {"findings": [finding]})))
+    said = {"findings": [finding], "explanation": "lists 2 <of> 3"}
+    one = submission(Event(1, "rejected", START, said))
+    assert "lists 2 &lt;of&gt; 3" in submission_html(server, one, "owner")
+    shown = submission_html(server, one)
+    assert "lists 2" not in shown, "what it says is for its owner"
     assert "Refused: 1 error" in shown
     assert "1,234 places" in shown
     assert "<code>q1, turn 3, position 4: &lt;b&gt;</code>" in shown

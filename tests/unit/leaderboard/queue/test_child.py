@@ -27,7 +27,7 @@ import cir_datasets
 import submissions
 from leaderboard import boards
 from leaderboard.errors import ChildCrashedError, PassingError
-from leaderboard.queue.child import Judged, Limits, _environment, judge
+from leaderboard.queue.child import Judged, Limits, _environment, judge, with_explanation
 
 pytestmark = pytest.mark.usefixtures("processes")
 
@@ -116,6 +116,36 @@ def test_a_refused_file_has_the_findings_of_validation(tmp_path: Path) -> None:
     path.write_bytes(b"[1]")
     report = submissions.validate(path, BENCHMARK, part=False, name="run.json")
     assert judged(path) == Judged("rejected", [one.to_dict() for one in report.findings], report.text())
+
+
+def test_a_refused_file_is_explained_by_what_its_board_tells(tmp_path: Path) -> None:
+    document = submissions.make_rank_file(BENCHMARK, "random").to_dict()
+    first = next(iter(document["rankings"].values()))
+    first[1] = first[0]
+    path = tmp_path / "stored"
+    path.write_text(json.dumps(document))
+    found = judged(path)
+    assert [finding["code"] for finding in found.findings] == ["duplicate-image"]
+    assert "doubles removed" in found.explanation
+    assert "run.json" not in found.explanation
+    # Of another board's benchmark counts alone: that board may hold its numbers back.
+    elsewhere = judge(path, "shapes/multiturn_val", file_name="run.json", form={})
+    assert "answers   shapes/val, not shapes/multiturn_val" in elsewhere.explanation
+    assert "recall@1 " not in elsewhere.explanation
+    sealed = {"ground_truth": "file:///truth.json", "file": str(path), "benchmark": BENCHMARK}
+    assert with_explanation(sealed, {"outcome": "rejected"}) == {"outcome": "rejected"}
+
+
+@pytest.mark.parametrize("end", ["exit 3", "kill -9 $$", "exec yes"])
+def test_a_refusal_stands_whatever_becomes_of_its_explanation(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
+    refused = json.dumps({"outcome": "rejected", "findings": [], "text": "refused"})
+    script = tmp_path / "python"
+    script.write_text(f"#!/bin/sh\necho '{{\"begun\": true}}'\necho '{refused}'\n{end}\n")
+    script.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(script))
+    assert judged(run) == Judged("rejected", [], "refused")
 
 
 def test_the_form_names_the_method(tmp_path: Path) -> None:
