@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cir_datasets.browse.pictures import PREFIX, page_pictures
+from cir_datasets.browse.queries import OUTCOMES, QueryRows
 from cir_datasets.common.atomic import write_whole
 from cir_datasets.common.terminal import counted_rows
 from cir_datasets.errors import DatasetError
@@ -33,17 +34,6 @@ _NEGATIVES = 10
 """Hard negatives of a query that are shown beside its targets."""
 _IN_A_NOTEBOOK = 5
 """Queries that a notebook shows, and targets and other positives of each."""
-
-
-OUTCOMES = {
-    (True,): "hit",
-    (False,): "miss",
-    (True, False): "won",
-    (False, True): "lost",
-    (True, True): "both hit",
-    (False, False): "both miss",
-}
-"""What is said of a query by the hits of one method, or of two; filters show them in this order."""
 
 
 @dataclass(frozen=True)
@@ -157,13 +147,13 @@ def write_browser(
     """
     target = check_page(out)
     metrics = right_by(main_metric_terms(benchmark.spec.main_metric), benchmark.spec.metrics)
-    cards = [query_card(row, rankings, k, metrics, len(runs)) for row in benchmark.rows()]
+    queries = QueryRows(benchmark.spec, dict(zip(benchmark.query_ids, benchmark.rows(), strict=True)))
+    cards = [query_card(row, rankings, k, metrics, len(runs)) for row in queries.rows.values()]
     wanted = dict.fromkeys(image for card in cards for image in images_of(card))
     src, said = page_pictures(benchmark.spec, wanted, target.parent, images, pictures)
     number = {image: place for place, image in enumerate(wanted)}
     known = not benchmark.ground_truth_withheld
     outcomes = Counter(card["outcome"] for card in cards) if runs and known else Counter()
-    aspects = Counter(aspect for card in cards for aspect in card["aspects"])
     turns = Counter(len(card["turns"]) for card in cards)
     data = {
         "size": _PAGE,
@@ -187,7 +177,7 @@ def write_browser(
         notes=[benchmark.spec.card.title, counted_rows(len(cards), benchmark.multi_turn) + f". {said}"],
         style=part("browser.css"),
         script=part("browser.js"),
-        aspects=aspects.most_common(),
+        aspects=[(name, int(having.sum())) for name, having in queries.aspects.items()],
         turns=sorted(turns.items()) if benchmark.multi_turn else [],
         outcomes=[(name, outcomes[name]) for name in order] if outcomes else [],
         outcome_words=f"Target among the first {k}{where}"

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
+from cir_datasets.browse.queries import QueryRows
 from cir_datasets.errors import DatasetError
 from cir_datasets.prepared import last_prepared
 from leaderboard.boards import Board
@@ -20,7 +16,6 @@ from leaderboard.pages.site import Site, query_path
 if TYPE_CHECKING:
     from cir_datasets.registry import BenchmarkSpec
     from cir_datasets.rows.benchmark import Benchmark
-    from cir_datasets.rows.records import Row
 
 log = logging.getLogger("leaderboard.pages")
 
@@ -62,32 +57,6 @@ def why_hidden(site: Site, board: Board) -> str:
     return ""
 
 
-@dataclass(frozen=True)
-class QueryRows:
-    """The queries or sessions of a benchmark by id, in its order."""
-
-    spec: BenchmarkSpec
-    rows: Mapping[str, Row]
-
-    @functools.cached_property
-    def aspects(self) -> Mapping[str, NDArray[np.bool_]]:
-        """By aspect which queries have it, the most frequent first."""
-        named = [set(row.get("aspects") or ()) for row in self.rows.values()]
-        known = sorted(set().union(*named))
-        found = {aspect: np.array([aspect in each for each in named]) for aspect in known}
-        return dict(sorted(found.items(), key=lambda item: -int(item[1].sum())))
-
-    @functools.cached_property
-    def places(self) -> Mapping[str, int]:
-        """The place of each id."""
-        return {name: place for place, name in enumerate(self.rows)}
-
-    @functools.cached_property
-    def longest(self) -> int:
-        """Turns of the longest session; 1 where there are none."""
-        return max((len(row.get("turns") or (1,)) for row in self.rows.values()), default=1)
-
-
 def queries_of(benchmark_id: str) -> QueryRows:
     """The queries of a benchmark that is prepared here.
 
@@ -125,16 +94,3 @@ def first_query(site: Site, board: Board) -> str:
     if why_hidden(site, board):
         return ""
     return query_path(board.id, next(iter(queries_of(board.benchmarks[0]).rows)))
-
-
-def caption_of(turn: Any) -> str:
-    """What a turn, or a query of one turn, says; empty where it has no words.
-
-    Args:
-        turn: a row of single queries, or one of the turns of a session.
-
-    Example:
-        >>> caption_of({"captions": ["is red", "has dots"], "relative_caption": "is red"})
-        'is red, and has dots'
-    """
-    return ", and ".join(turn.get("captions") or filter(None, [turn["relative_caption"]]))

@@ -7,20 +7,21 @@ a turn of the session. All choices are in the address.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cir_datasets.browse import ShownRanking, images_of, query_card
+from cir_datasets.browse.queries import QueryRows
 from leaderboard.boards import Board
-from leaderboard.inspection.hits import (
-    default_turn,
-)
 from leaderboard.pages.pictures import picture_path
-from leaderboard.pages.queries import QueryRows, hidden_pictures, queries_of, why_hidden
-from leaderboard.pages.query_filter import BesideQuery, QueryFilter, ShownMethod
+from leaderboard.pages.queries import hidden_pictures, queries_of, why_hidden
+from leaderboard.pages.query_filter import QueryFilter, ShownMethod
 from leaderboard.pages.site import UNREAD, Page, Site, missing_page
 from leaderboard.views import group_leaders, method_name
+
+if TYPE_CHECKING:
+    from cir_datasets.rows.records import Row
 
 _METHODS = 4
 """Methods that a page shows at most; the first two decide what is won and lost."""
@@ -38,14 +39,15 @@ def page(site: Site, board: Board, query_id: str, asked: Mapping[str, str]) -> P
         board: whose query it is.
         query_id: the query's or session's id.
         asked: what the address chooses: `e` (ids of entries, by commas), `outcome`, `aspect`, `turn`, and of
-            a suite `member`; `by=subset` where the first of the subset's ranking decides.
+            a suite `member`; `q`, a text of captions and ids; `by=subset` where the first of the subset's
+            ranking decides.
     """
     if hidden := why_hidden(site, board):
         return missing_page("No queries to look at", hidden)
     found = _find(board, query_id, asked.get("member", ""))
     if isinstance(found, list):
         return _unknown(board, query_id, found)
-    return _Browser(site, board, found, query_id, asked).page()
+    return _shown(site, board, found, query_id, asked)
 
 
 def _find(board: Board, query_id: str, member: str) -> QueryRows | list[tuple[str, str]]:
@@ -76,205 +78,157 @@ def _unknown(board: Board, query_id: str, near: Sequence[tuple[str, str]]) -> Pa
     )
 
 
-class _Browser(QueryFilter):
-    """One query's page on its way.
-
-    Args:
-        site: as in `page`, and so are the others.
-    """
-
-    def __init__(
-        self, site: Site, board: Board, queries: QueryRows, query_id: str, asked: Mapping[str, str]
-    ) -> None:
-        self.site, self.board, self.queries, self.id = site, board, queries, query_id
-        self.rows = site.server.tables.of(board).view["rows"]
-        self.notes: list[str] = []
-        self.narrowed = False
-        self.methods = [self._checked(each) for each in self._methods(asked.get("e"))]
-        super().__init__(board, self.queries, query_id, self.methods, self.notes, asked)
-
-    def _methods(self, chosen: str | None) -> list[ShownMethod]:
-        by_id = {row["submission"]: row for row in self.rows}
-        if chosen is None:
-            wanted = _default_pair(self.rows)
-        else:
-            wanted = list(dict.fromkeys(filter(None, map(str.strip, chosen.split(",")))))
-            unknown = [each for each in wanted if each not in by_id]
-            self.notes += [f"{each[:40]} is not an entry of this board, and is left out." for each in unknown]
-            wanted = [each for each in wanted if each in by_id]
-            if len(wanted) > _METHODS:
-                self.notes.append(f"A page shows {_METHODS} methods; the others are left out.")
-        wanted = wanted[:_METHODS]
-        names = [method_name(by_id[each]) for each in wanted]
-        # Two of one name are distinguished by their ids.
-        names = [
-            f"{name} ({each})" if names.count(name) > 1 else name
-            for each, name in zip(wanted, names, strict=True)
-        ]
-        return [self._method(each, name) for each, name in zip(wanted, names, strict=True)]
-
-    def _method(self, submission_id: str, name: str) -> ShownMethod:
-        submission = self.site.server.store.submission(submission_id)
-        if submission is None:
-            return ShownMethod(submission_id, name, None)
-        kept = self.site.server.lists.of(submission)
-        if kept is None:
-            self.notes.append(f"{name}: {UNREAD}")
-            return ShownMethod(submission_id, name, None)
-        return ShownMethod(submission_id, name, kept.member(self.queries.spec.id))
-
-    def _checked(self, method: ShownMethod) -> ShownMethod:
-        """A method whose lists are of the queries shown; dialogues may be of some of a benchmark's alone."""
-        lists = method.lists
-        if lists is None or lists.names == list(self.queries.rows):
-            return method
-        rows = self.queries.rows
-        if self.id in lists.names and not self.narrowed and all(name in rows for name in lists.names):
-            self.queries = QueryRows(self.queries.spec, {name: rows[name] for name in lists.names})
-            self.narrowed = True
-            return method
-        self.notes.append(f"{method.name} answers other queries, and is not shown.")
-        return replace(method, lists=None)
-
-    def _cards(self) -> dict[str, Any]:
-        """The query as templates take it, with the lists of each method; see `query_card`."""
-        row = self.queries.rows[self.id]
-        shown = [each for each in self.methods if each.lists is not None]
-        lists = [each.lists.of(self.id) for each in shown if each.lists is not None]
-        turns = len(row.get("turns") or (1,))
-        by_turn: list[list[ShownRanking]] = [[each[turn] for each in lists] for turn in range(turns)]
-        subsets = [(each.name, each.lists.subset(self.id)) for each in shown if each.lists is not None]
-        headings = [each.name for each in shown]
-        for name, subset in subsets:
-            if subset is not None:
-                headings.append(f"{name}: the subset, as far as the file ranks it")
-                by_turn[0].append(subset)
-        return {
-            "query": query_card(row, {self.id: by_turn}, self.k, self.board.right_by, len(shown)),
-            "headings": headings,
-        }
-
-    def _rounds(self) -> dict[str, Any]:
-        """The dialogues of each method, in which every round has a caption of its own."""
-        row = self.queries.rows[self.id]
-        metrics = self.board.right_by
-        methods = []
-        for method in self.methods:
-            if method.lists is None:
-                continue
-            rounds = []
-            for each in method.lists.rounds(self.id):
-                card = query_card(row, {self.id: [[each.ranking]]}, self.k, metrics, 1)
-                rounds.append(
-                    {
-                        "caption": each.caption,
-                        "reference": each.reference,
-                        "shown": card["turns"][0]["lists"][0],
-                    }
-                )
-            methods.append({"id": method.id, "name": method.name, "rounds": rounds})
-        return {"query": query_card(row, None, 0, metrics), "methods": methods}
-
-    def page(self) -> Page:
-        """All of it."""
-        dialogue = self.board.dialogue is not None
-        card = self._rounds() if dialogue else self._cards()
-        query = card["query"]
-        query["negatives"] = []
-        images = dict.fromkeys(images_of(query))
-        for method in card.get("methods", ()):
-            for each in method["rounds"]:
-                images |= dict.fromkeys(each["shown"]["top"])
-        asked_for, step = self._asked_for(), self.step()
-        drawn = bool(images) and any(picture_path(self.queries.spec, image) for image in images)
-        values = {
-            "board": self.board,
-            **card,
-            "rounds": dialogue,
-            "headline": self.headline(),
-            "explained": self.explained(),
-            "deciding": [each.name for each in self.deciding],
-            "notes": self.notes,
-            "outcomes": list(self.outcome_choices()),
-            "aspects": list(self.aspect_choices()),
-            "turns": list(self.turn_choices()),
-            "members": list(self.member_choices()),
-            "counted": list(self.by_choices()),
-            "asked_for": asked_for,
-            "kept": [(name, said) for name, said in asked_for.items() if name != "e" and said],
-            "step": step,
-            "came_out": self.came_out(self.queries.places[self.id]),
-            "unit": self.unit,
-            "pair": [each.id for each in self.methods],
-            "choices": self._choices(),
-            "marks": _marks(query, card.get("methods", ())),
-            "pictures": {image: picture_path(self.queries.spec, image) for image in images},
-            "drawn": drawn,
-            "pictures_words": "Pictures are drawn by the package." if drawn else hidden_pictures(self.board),
-        }
-        return Page(
-            "query_browser.html",
-            ", ".join([f"{self.id} on {self.board.title}", *self.filter_words()]),
-            f"A {self.unit} of {self.board.title}, its targets, and what methods rank first: {self.id}"[:160],
-            values,
-            data=self._data(query, step),
-        )
-
-    def _asked_for(self) -> dict[str, str]:
-        """What the address chooses; what it need not say is empty, as a mirror has the plain pages alone."""
-        chosen = [each.id for each in self.methods]
-        return {
-            "e": "" if chosen == _default_pair(self.rows) else ",".join(chosen),
-            "outcome": self.outcome,
-            "aspect": self.aspect,
-            "turn": "" if self.turn in ("", default_turn(self.board)) else self.turn,
-            "member": self.member if self.asked_member else "",
-            "by": self.by,
-        }
-
-    def _choices(self) -> list[tuple[str, str]]:
-        chosen = {each.id for each in self.methods}
-        return [
+def _shown(site: Site, board: Board, queries: QueryRows, query_id: str, asked: Mapping[str, str]) -> Page:
+    """The page of a query that there is."""
+    rows = site.server.tables.of(board).view["rows"]
+    notes: list[str] = []
+    methods = [_method(site, queries, *each, notes) for each in _chosen(rows, asked.get("e"), notes)]
+    methods, queries = _of_these_queries(methods, queries, query_id, notes)
+    narrow = QueryFilter(board, queries, query_id, methods, asked)
+    query, parts = _drawn(board, queries.rows[query_id], query_id, methods, narrow.k)
+    images = dict.fromkeys(images_of(query))
+    images |= dict.fromkeys(
+        image for part in parts for each in part["rounds"] for image in each["shown"]["top"]
+    )
+    drawn = any(picture_path(queries.spec, image) for image in images)
+    chosen = [each.id for each in methods]
+    asked_for = {"e": "" if chosen == _default_pair(rows) else ",".join(chosen), **narrow.address}
+    if asked.get("member") != queries.spec.id:
+        asked_for["member"] = ""
+    values = {
+        "board": board,
+        "narrow": narrow,
+        "query": query,
+        "methods": parts,
+        "rounds": board.dialogue is not None,
+        "notes": [*notes, *narrow.notes],
+        "asked_for": asked_for,
+        "kept": [(name, said) for name, said in asked_for.items() if name != "e" and said],
+        "step": narrow.step(),
+        "pair": chosen,
+        "choices": [
             (row["submission"], method_name(row))
-            for place, row in enumerate(self.rows)
+            for place, row in enumerate(rows)
             if place < _CHOICES or row["submission"] in chosen
-        ]
+        ],
+        "marks": _marks(query, parts),
+        "pictures": {image: picture_path(queries.spec, image) for image in images},
+        "drawn": drawn,
+        "pictures_words": "Pictures are drawn by the package." if drawn else hidden_pictures(board),
+    }
+    return Page(
+        "query_browser.html",
+        ", ".join([f"{query_id} on {board.title}", *narrow.narrowed_to]),
+        f"A {narrow.unit} of {board.title}, its targets, and what methods rank first: {query_id}"[:160],
+        values,
+        data=_data(narrow, query, methods),
+    )
 
-    def _data(self, query: Mapping[str, Any], step: BesideQuery) -> dict[str, Any]:
-        """The page as JSON values."""
-        row = self.queries.rows[self.id]
-        methods = []
-        for each in self.methods:
-            rankings = () if each.lists is None else each.lists.of(self.id)
-            said = [
-                {"top": list(one.top), "rank": one.rank, "listed": one.listed, "turn": number}
-                for number, one in enumerate(rankings, start=1)
-            ]
-            subset = None if each.lists is None else each.lists.subset(self.id)
-            methods.append(
-                {
-                    "submission": each.id,
-                    "name": each.name,
-                    "rankings": said,
-                    "subset": None if subset is None else {"top": list(subset.top), "rank": subset.rank},
-                }
-            )
-        return {
-            "board": self.board.id,
-            "benchmark": self.queries.spec.id,
-            "id": self.id,
-            "row": row,
-            "right_answers": query["targets"],
-            "k": self.k,
-            "turn": self.turn or None,
-            "by": self.by or None,
-            "outcome": self.outcome or None,
-            "aspect": self.aspect or None,
-            "position": step.position,
-            "previous": step.previous,
-            "next": step.following,
-            "methods": methods,
-        }
+
+def _chosen(
+    rows: Sequence[Mapping[str, Any]], ids: str | None, notes: list[str]
+) -> Iterator[tuple[str, str]]:
+    """Ids and names of the entries that the address chooses; notes say what it asks for in vain."""
+    by_id = {row["submission"]: row for row in rows}
+    wanted = _default_pair(rows)
+    if ids is not None:
+        asked = list(dict.fromkeys(filter(None, map(str.strip, ids.split(",")))))
+        notes += [
+            f"{each[:40]} is not an entry of this board, and is left out."
+            for each in asked
+            if each not in by_id
+        ]
+        wanted = [each for each in asked if each in by_id]
+        if len(wanted) > _METHODS:
+            notes.append(f"A page shows {_METHODS} methods; the others are left out.")
+    names = [method_name(by_id[each]) for each in wanted[:_METHODS]]
+    for each, name in zip(wanted, names, strict=False):
+        # Two of one name are distinguished by their ids.
+        yield each, f"{name} ({each})" if names.count(name) > 1 else name
+
+
+def _method(site: Site, queries: QueryRows, submission_id: str, name: str, notes: list[str]) -> ShownMethod:
+    submission = site.server.store.submission(submission_id)
+    kept = None if submission is None else site.server.lists.of(submission)
+    if kept is None:
+        notes.append(f"{name}: {UNREAD}")
+    return ShownMethod(submission_id, name, None if kept is None else kept.member(queries.spec.id))
+
+
+def _of_these_queries(
+    methods: Sequence[ShownMethod], queries: QueryRows, query_id: str, notes: list[str]
+) -> tuple[list[ShownMethod], QueryRows]:
+    """The methods that answer the same queries, and these: dialogues may answer some of them alone."""
+    answered = [each.lists.names for each in methods if each.lists is not None and query_id in each.lists]
+    names = answered[0] if answered else list(queries.rows)
+    if names != list(queries.rows) and queries.rows.keys() >= {*names}:
+        queries = QueryRows(queries.spec, {name: queries.rows[name] for name in names})
+    fitting = []
+    for each in methods:
+        if each.lists is not None and each.lists.names != list(queries.rows):
+            notes.append(f"{each.name} answers other queries, and is not shown.")
+            each = replace(each, lists=None)
+        fitting.append(each)
+    return fitting, queries
+
+
+def _drawn(
+    board: Board, row: Row, query_id: str, methods: Sequence[ShownMethod], k: int
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The query as templates take it, with its lists by turn; of a dialogue the rounds of each method."""
+    metrics, named = board.right_by, [(each, each.lists) for each in methods if each.lists is not None]
+    by_turn: list[list[ShownRanking]] = []
+    headings, parts = [], []
+    for method, lists in named if board.dialogue is not None else ():
+        rounds = [
+            {
+                "caption": each.caption,
+                "reference": each.reference,
+                "shown": query_card(row, {query_id: [[each.ranking]]}, k, metrics, 1)["turns"][0]["lists"][0],
+            }
+            for each in lists.rounds(query_id)
+        ]
+        parts.append({"id": method.id, "name": method.name, "rounds": rounds})
+    if board.dialogue is None:
+        by_turn = [list(turn) for turn in zip(*(lists.of(query_id) for _, lists in named), strict=True)]
+        headings = [method.name for method, _ in named]
+        for method, lists in named:
+            subset = lists.subset(query_id)
+            if subset is not None:
+                headings.append(f"{method.name}: the subset, as far as the file ranks it")
+                by_turn[0].append(subset)
+    query = query_card(row, {query_id: by_turn} if by_turn else None, k, metrics, len(named))
+    return {**query, "negatives": [], "headings": headings}, parts
+
+
+def _data(narrow: QueryFilter, query: Mapping[str, Any], methods: Sequence[ShownMethod]) -> dict[str, Any]:
+    """The page as JSON values."""
+    shown = []
+    for each in methods:
+        subset = None if each.lists is None else each.lists.subset(narrow.id)
+        rankings = () if each.lists is None else each.lists.of(narrow.id)
+        shown.append(
+            {
+                "submission": each.id,
+                "name": each.name,
+                "rankings": [
+                    {"top": list(one.top), "rank": one.rank, "listed": one.listed, "turn": number}
+                    for number, one in enumerate(rankings, start=1)
+                ],
+                "subset": None if subset is None else {"top": list(subset.top), "rank": subset.rank},
+            }
+        )
+    return {
+        "board": narrow.board.id,
+        "benchmark": narrow.queries.spec.id,
+        "id": narrow.id,
+        "row": narrow.queries.rows[narrow.id],
+        "right_answers": query["targets"],
+        "k": narrow.k,
+        **{name: narrow.chosen.get(name) or None for name in ("turn", "by", "outcome", "aspect")},
+        **narrow.step(),
+        "methods": shown,
+    }
 
 
 def _marks(query: Mapping[str, Any], methods: Sequence[Mapping[str, Any]]) -> set[str]:

@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from cir_datasets.browse.queries import caption_of
 from leaderboard.boards import Board
 from leaderboard.pages.board.table import linked_pages
 from leaderboard.pages.pictures import picture_path
-from leaderboard.pages.queries import caption_of, queries_of
+from leaderboard.pages.queries import queries_of
+from leaderboard.pages.query_filter import LONGEST
 from leaderboard.pages.site import Page, Site
 
 if TYPE_CHECKING:
@@ -18,8 +20,6 @@ if TYPE_CHECKING:
 
 PAGE_QUERIES = 50
 """Queries or sessions of a page."""
-_LONGEST = 100
-"""Characters of a search."""
 
 
 def page(site: Site, board: Board, query: Mapping[str, str], tabs: Mapping[str, str]) -> Page:
@@ -35,18 +35,14 @@ def page(site: Site, board: Board, query: Mapping[str, str], tabs: Mapping[str, 
     member = wanted_member if wanted_member in board.benchmarks else board.benchmarks[0]
     queries = queries_of(member)
     aspect = wanted_aspect if wanted_aspect in queries.aspects else ""
-    asked = query.get("q", "").strip()[:_LONGEST]
-    having = queries.aspects[aspect].tolist() if aspect else [True] * len(queries.rows)
-    found = [
-        (name, row)
-        for (name, row), fits in zip(queries.rows.items(), having, strict=True)
-        if fits and _says(name, row, asked.casefold())
-    ]
+    asked = query.get("q", "").strip()[:LONGEST]
+    fitting = queries.fitting(asked, aspect).tolist()
+    found = [each for each, fits in zip(queries.rows.items(), fitting, strict=True) if fits]
     pages = max(1, -(-len(found) // PAGE_QUERIES))
     said = query.get("page", "")
     here = min(max(int(said), 1), pages) if said.isdecimal() and len(said) < 10 else 1
     remarks = [
-        f"There is no {word} {wanted[:_LONGEST]} here; {instead}."
+        f"There is no {word} {wanted[:LONGEST]} here; {instead}."
         for word, wanted, taken, instead in (
             ("member", wanted_member, member, f"{member} is shown"),
             ("aspect", wanted_aspect, aspect, "all are shown"),
@@ -81,15 +77,6 @@ def page(site: Site, board: Board, query: Mapping[str, str], tabs: Mapping[str, 
     title = ", ".join([f"{board.title}: {several}", *filter(None, chosen)])
     about = f"The {several} of {board.title}, each with what methods rank first for it."
     return Page("board/queries.html", title, about, values)
-
-
-def _says(name: str, row: Row, asked: str) -> bool:
-    """Whether an id or a caption of any turn has the text."""
-    return (
-        not asked
-        or asked in name.casefold()
-        or any(asked in caption_of(turn).casefold() for turn in row.get("turns") or [row])
-    )
 
 
 def _line(spec: BenchmarkSpec, name: str, row: Row) -> dict[str, Any]:

@@ -156,6 +156,17 @@ def test_aspects_filter_and_count(shown_site: Site, shown_entries: dict[str, Sub
     assert re.search(r'aspect=negation" aria-current="true">negation', html)
 
 
+def test_a_search_of_the_list_goes_on_from_query_to_query(shown_site: Site) -> None:
+    rows = cir_datasets.load(BOARD).rows()
+    blue = [row["query_id"] for row in rows if "blue" in row["relative_caption"].casefold()]
+    page, html = opened(shown_site, BOARD, blue[1], q=" BLUE ", aspect="")
+    assert page.data is not None
+    said = [page.data[name] for name in ("previous", "position", "next")]
+    assert said == [blue[0], f"2 of {len(blue)}", blue[2]]
+    assert f'q/{blue[2]}?q=BLUE"' in html
+    assert re.search(r'<a class="chip set" href="[^"?]*">Text: BLUE ×</a>', html)
+
+
 def test_the_leaders_of_two_groups_are_shown_where_nobody_chooses() -> None:
     rows = [
         {"submission": name, "group": group, "is_oracle": False, "block": "current"}
