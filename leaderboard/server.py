@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import shutil
 import threading
 import time
@@ -24,7 +25,7 @@ from leaderboard.queue.jobs import LEASE_SECONDS
 from leaderboard.queue.worker import Worker
 from leaderboard.quotas import Allowance, Quotas
 from leaderboard.receipts import Receipt, sign, signing_key
-from leaderboard.settings import Settings
+from leaderboard.settings import Durability, Settings, in_space, lasts
 from leaderboard.standings import Entry, shown, standings
 from leaderboard.store import Store
 from leaderboard.store.files import FileStore, files_of
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from leaderboard.inspection.differences import Compared
     from leaderboard.inspection.numbers import GroupedNumbers
     from leaderboard.preparing import Preparing
+    from leaderboard.store.hub_log import HubLog
 
 _POLL_SECONDS = 0.1
 
@@ -56,6 +58,7 @@ class Server:
         quotas: how much may come in.
         tables: the boards' tables.
         lists: the beginnings of the entries' rankings.
+        log: commits what happens to the Hub; None where there is no such log, or another process does.
     """
 
     settings: Settings
@@ -67,6 +70,7 @@ class Server:
     quotas: Quotas
     tables: Tables
     lists: Lists
+    log: HubLog | None = None
 
     @cached_property
     def numbers(self) -> GroupedNumbers:
@@ -92,8 +96,13 @@ class Server:
         return Compared(self.numbers)
 
     @classmethod
-    def open(cls, settings: Settings) -> Server:
+    def open(cls, settings: Settings, *, leads: bool = False) -> Server:
         """Open the state in `settings.home`, or make it.
+
+        Args:
+            settings: where it lies.
+            leads: whether this process is the leaderboard's own: where there is a log on the Hub, it fills
+                the store from it, and commits what happens until `close`.
 
         Raises:
             SubmissionStoreError: the folder cannot be made or written, or a newer version wrote the store.
@@ -111,8 +120,13 @@ class Server:
                 "Fix: name a folder that can be written with --home or CIR_LEADERBOARD_HOME."
             ) from error
         boards.use(settings.home)
+        store, hub_log = Store.of(settings), None
+        if settings.log and leads:
+            from leaderboard.store.hub_log import HubLog
+
+            hub_log = HubLog.of(settings, store)
+            hub_log.open()
         key = signing_key(settings.signing_key, settings.home)
-        store = Store.of(settings)
         quotas = Quotas(store, Allowance(settings.a_day, settings.in_all, settings.uploads_an_hour))
         counted = None if settings.accounts == "local" else quotas
         intake = Intake(settings, store, files, data.problem, counted)
@@ -123,7 +137,9 @@ class Server:
             refresh=tables.make_groups,
             refused_days=settings.refused_days,
         )
-        return cls(settings, store, files, intake, worker, key, quotas, tables, lists)
+        if hub_log is not None:
+            hub_log.start()
+        return cls(settings, store, files, intake, worker, key, quotas, tables, lists, hub_log)
 
     def close(self) -> None:
         """Stop the worker after the submission in hand, and give the database back."""
@@ -133,7 +149,28 @@ class Server:
         self.tables.close()
         if "compared" in vars(self):
             self.compared.close()
+        if self.log is not None:
+            self.log.stop()
         self.store.close()
+
+    @property
+    def lasts(self) -> bool:
+        """Whether entries are there after a restart: not on the disk of a Space that is lost then."""
+        return not in_space() or lasts(os.environ)
+
+    def durability(self, submission: Submission, *, wait: bool = False) -> Durability:
+        """How safe a submission is as it stands.
+
+        Args:
+            submission: which.
+            wait: whether to wait for a commit where the settings ask for it.
+        """
+        if self.log is None:
+            return "journalled"
+        if wait and self.settings.received == "committed" and self.log.wait():
+            return "committed"
+        self.log.news()
+        return self.log.committed(submission.id)
 
     def receipt(self, submission: Submission) -> Receipt:
         """What the sender keeps as a proof; the same submission has the same receipt each time."""
@@ -162,6 +199,8 @@ class Server:
             "max_upload_bytes": self.settings.max_upload_bytes,
             "lost_files": sorted(self.files.lost),
             "preparing": [] if self.preparing is None else self.preparing.view(),
+            "reads_only": self.store.reads_only,
+            "lasts": self.lasts,
             **condition,
             "free_bytes": shutil.disk_usage(self.settings.home).free,
         }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,11 @@ DEFAULT_MAX_UPLOAD_MB = 64
 """Upper limit of an uploaded file in MB of 2**20 bytes; judging one has limits of its own."""
 
 Accounts = Literal["local", "tokens", "oauth"]
+Durability = Literal["journalled", "committed"]
+"""How safe a submission is: on the disk of this machine, or in the log's repository."""
 DEFAULT_UPLOADS_AN_HOUR = 600
+DEFAULT_COMMITS_AN_HOUR = 100
+"""The Hub takes 128."""
 DEFAULT_REFUSED_DAYS = 14
 DEFAULT_NAME = "CIR leaderboard"
 PREPARE = "CIR_PREPARE"
@@ -29,6 +34,7 @@ _NAME_LENGTH = 80
 _MOST_DAYS = 36_500
 HUB_DATASETS = "hf://datasets/"
 """What the address of a dataset repository begins with."""
+_REPOSITORY = re.compile(r"hf://datasets/([\w.-]+/[\w.-]+)/?", re.ASCII)
 _NEEDED = ("SPACE_ID", "OAUTH_CLIENT_ID", "OAUTH_CLIENT_SECRET", "OAUTH_SCOPES", "OPENID_PROVIDER_URL")
 """What Hugging Face sets in a Space whose README says `hf_oauth: true`."""
 
@@ -45,6 +51,10 @@ class Settings:
             request, whose sender could write any.
         files_at: where rank files are stored, see `open_files`; empty is `files` below the home.
         database: SQLAlchemy's URL of the database; empty is SQLite below the home.
+        log: dataset repository of the Hub, `OWNER/NAME`, that everything is committed to and replayed from;
+            empty for none.
+        received: what an upload's answer waits for, where there is such a repository.
+        commits_an_hour: how many commits it takes.
         accounts: `local`, where everybody who reaches the server is the one person who runs it; `tokens`; or
             `oauth`, in a Space, where people sign in with Hugging Face and programs send tokens.
         a_day: scored submissions that an owner may have on a board in a UTC day; None for any number.
@@ -68,6 +78,9 @@ class Settings:
     refused_days: int = DEFAULT_REFUSED_DAYS
     signing_key: Path | None = None
     prepare: tuple[str, ...] = ()
+    log: str = ""
+    received: Durability = "journalled"
+    commits_an_hour: int = DEFAULT_COMMITS_AN_HOUR
 
     @property
     def database_url(self) -> str:
@@ -86,6 +99,11 @@ def default_home() -> Path:
     if configured:
         return Path(configured).expanduser().absolute()
     return Path(platformdirs.user_data_dir("cir-benchmarks")) / "leaderboard"
+
+
+def in_space() -> bool:
+    """Whether this process runs in a Space."""
+    return os.environ.get("SYSTEM") == "spaces"
 
 
 def only_own_boards() -> bool:
@@ -134,6 +152,9 @@ def read(home: Path | None = None) -> Settings:
         url=_url(os.environ.get("CIR_LEADERBOARD_URL") or ""),
         signing_key=Path(key).expanduser().absolute() if key else None,
         prepare=to_prepare(os.environ.get(PREPARE) or ""),
+        log=_log(os.environ.get(LOG) or ""),
+        received=_received(os.environ.get("CIR_LEADERBOARD_RECEIVED") or "journalled"),
+        commits_an_hour=_count("CIR_LEADERBOARD_COMMITS_AN_HOUR") or DEFAULT_COMMITS_AN_HOUR,
     )
 
 
@@ -188,7 +209,7 @@ def check_place() -> None:
         CallError: this process does not run in a Space, or the Space does not ask for logins.
     """
     missing = [name for name in _NEEDED if not os.environ.get(name)]
-    if os.environ.get("SYSTEM") != "spaces":
+    if not in_space():
         missing.insert(0, "SYSTEM=spaces")
     if missing:
         raise CallError(
@@ -196,6 +217,31 @@ def check_place() -> None:
             f"{', '.join(missing)} is not set. Fix: in a Space, write  hf_oauth: true  into its README.md; "
             "elsewhere use CIR_LEADERBOARD_ACCOUNTS=tokens."
         )
+
+
+def _log(written: str) -> str:
+    found = _REPOSITORY.fullmatch(written)
+    if written and found is None:
+        raise CallError(
+            "CIR_LEADERBOARD_LOG: not an address that is known here. Fix: write hf://datasets/OWNER/NAME, a "
+            "private dataset repository; its token belongs into HF_TOKEN."
+        )
+    others = [name for name in ("CIR_LEADERBOARD_DATABASE", "CIR_LEADERBOARD_FILES") if os.environ.get(name)]
+    if found is not None and others:
+        raise CallError(
+            f"CIR_LEADERBOARD_LOG keeps entries and files; {' and '.join(others)} would, too. Fix: leave out "
+            "one or the other;  cir leaderboard take-over  brings what is there into the log."
+        )
+    return "" if found is None else found[1]
+
+
+def _received(written: str) -> Durability:
+    if written not in get_args(Durability):
+        raise CallError(
+            f"CIR_LEADERBOARD_RECEIVED={written[:40]!r}: not a choice. Fix: write journalled, where an "
+            "upload is answered when it is on the server's disk, or committed, where it is in the log."
+        )
+    return cast(Durability, written)
 
 
 def _accounts(written: str) -> Accounts:

@@ -1,4 +1,4 @@
-"""The commands `cir leaderboard export`, `import`, `backup` and `verify`."""
+"""The commands `cir leaderboard export`, `import`, `backup`, `verify`, `take-over` and `squash`."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from cir_metrics.errors import CallError
 from leaderboard.options import Home
 
 if TYPE_CHECKING:
+    from leaderboard.settings import Settings
     from leaderboard.store import Store
     from leaderboard.store.files import FileStore
 
@@ -101,6 +102,80 @@ def verify(home: Home = None) -> None:
     echo(f"{counted(len(wanted), 'rank file')}: {len(files.lost) or 'none'} missing or damaged.", err=True)
     if files.lost:
         raise typer.Exit(1)
+
+
+def take_over(
+    database: Annotated[
+        str,
+        typer.Option(
+            help="What CIR_LEADERBOARD_DATABASE named so far: the address of a database.", show_default=False
+        ),
+    ],
+    rank_files: Annotated[
+        str,
+        typer.Option(
+            "--rank-files",
+            help="What CIR_LEADERBOARD_FILES named: a folder or a bucket. Without it the rank files are "
+            "in the repository of the log already, as hf://datasets/OWNER/NAME.",
+        ),
+    ] = "",
+    home: Home = None,
+) -> None:
+    """Bring a leaderboard on a database elsewhere into the log that CIR_LEADERBOARD_LOG names.
+
+    No server of that leaderboard runs meanwhile. The database and the files stay as they are.
+
+    \b
+    Example:
+        cir leaderboard take-over --database postgresql+psycopg://me@host/board --home new
+    """
+    import tempfile
+
+    from leaderboard.store import Store
+    from leaderboard.store.files import files_of, open_files
+    from leaderboard.store.hub_log import HubLog
+    from leaderboard.store.transfer import export_store, import_store
+
+    chosen = _with_log(home)
+    chosen.home.mkdir(parents=True, exist_ok=True)
+    kept = files_of(chosen)
+    with tempfile.TemporaryDirectory(dir=chosen.home) as folder, closing(Store(database)) as source:
+        export_store(
+            source, open_files(rank_files, chosen.home) if rank_files else kept, Path(folder) / "all"
+        )
+        with closing(Store.of(chosen)) as store:
+            counts = import_store(Path(folder) / "all", store, kept)
+            hub_log = HubLog.of(chosen, store)
+            hub_log.open()
+            hub_log.flush(released=True)
+    echo(f"{chosen.home}, hf://datasets/{chosen.log}: {_counted(counts)}")
+
+
+def squash(home: Home = None) -> None:
+    """Make one commit of all that the log's repository has: what was erased or removed is in no earlier one.
+
+    The server may run meanwhile.
+
+    \b
+    Example:
+        cir leaderboard squash
+    """
+    from leaderboard.store.hub_repository import Repository
+
+    chosen = _with_log(home)
+    Repository(chosen.log).squash()
+    echo(f"hf://datasets/{chosen.log}: one commit.")
+
+
+def _with_log(home: Path | None) -> Settings:
+    from leaderboard import settings
+
+    chosen = settings.read(home)
+    if not chosen.log:
+        raise CallError(
+            "CIR_LEADERBOARD_LOG is not set. Fix: name the log's repository, hf://datasets/OWNER/NAME."
+        )
+    return chosen
 
 
 def _backups(folder: Path) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from leaderboard.commands.add import add, rebuild
-from leaderboard.commands.copy import backup, export, import_, verify
+from leaderboard.commands.copy import backup, export, import_, squash, take_over, verify
 from leaderboard.commands.organise import change, pause, rescore
 from leaderboard.commands.serve import serve, work
 from leaderboard.commands.show import show, submissions
@@ -30,6 +30,8 @@ def leaderboard_commands() -> typer.Typer:
     group.command("import")(import_)
     group.command("backup")(backup)
     group.command("verify")(verify)
+    group.command("take-over")(take_over)
+    group.command("squash")(squash)
     group.command("rebuild")(rebuild)
     group.command("rescore")(rescore)
     group.command("change")(change)

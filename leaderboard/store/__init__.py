@@ -19,7 +19,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError, OperationalError
 
-from leaderboard.errors import ConflictError
+from leaderboard.errors import ConflictError, UploadRefusedError
 from leaderboard.settings import Settings
 from leaderboard.store.database import Database, take_turns, upsert
 from leaderboard.store.files import files_of
@@ -103,15 +103,36 @@ class Store:
     def __init__(self, url: str, has_files: Callable[[], bool] = lambda: False) -> None:
         """Open the database and bring its tables to the newest schema."""
         self.database = Database(url, has_files)
+        self.reads_only = False
+        """Whether another server writes the log: nothing may happen to a submission here."""
 
     @classmethod
     def of(cls, chosen: Settings) -> Store:
-        """The store that a leaderboard's settings name; a new database beside its rank files is refused."""
-        return cls(chosen.database_url, lambda: any(True for _ in files_of(chosen).names()))
+        """The store that a leaderboard's settings name; a new database beside its rank files is refused.
+
+        Where there is a log, it is filled from that.
+        """
+        return cls(
+            chosen.database_url, lambda: not chosen.log and any(True for _ in files_of(chosen).names())
+        )
 
     def close(self) -> None:
         """Give the connections back."""
         self.database.close()
+
+    def refuse_if_read_only(self) -> None:
+        """Refuse to change anything where another server writes.
+
+        Raises:
+            UploadRefusedError: `reads-only`.
+        """
+        if self.reads_only:
+            raise UploadRefusedError(
+                "reads-only",
+                "another server writes this leaderboard's log, and this one only shows what is there.",
+                fix="send it again in a minute; its organisers let one replica run",
+                status=503,
+            )
 
     def receive(
         self,
@@ -155,6 +176,7 @@ class Store:
             "baseline": baseline,
             "publish": publish,
         }
+        self.refuse_if_read_only()
         with self.database.write() as connection:
             take_turns(connection, f"{board}\n{owner}")
             claim(connection, sha256, put_back)
@@ -200,6 +222,7 @@ class Store:
             ConflictError: someone else has appended since `submission` was read.
             UploadRefusedError: the file that is to be judged again is not kept any more.
         """
+        self.refuse_if_read_only()
         if connection is None:
             try:
                 with self.database.write() as own:
@@ -282,10 +305,6 @@ class Store:
     def of_board(self, board: str) -> list[Submission]:
         """All submissions to a board, first come first."""
         return self._of(submissions.c.board == board)
-
-    def of_owners(self, owners: Sequence[str]) -> list[Submission]:
-        """All submissions of some owners, first come first."""
-        return self._of(submissions.c.owner.in_(owners))
 
     def of_file(self, sha256: str) -> list[Submission]:
         """All submissions of a file, first come first."""
@@ -437,6 +456,7 @@ class Store:
 
     def pause(self, board: str, reason: str | None) -> None:
         """Let a board take no more submissions for a reason, or take them again (None)."""
+        self.refuse_if_read_only()
         with self.database.write() as connection:
             _mark_changed(connection, board, None)
             here = board_states.c.board == board

@@ -1,10 +1,10 @@
-"""The stored copies of what was sent, by sha256: in a folder, an S3 bucket or a dataset repository (Hub).
+"""The stored copies of what was sent, by sha256: in a folder, or in an S3 bucket.
 
 In all of them a file lies under `ab/<sha256>.json`, whatever it holds: JSON, the same in gzip, another
 format. The bytes are those that were sent, and readers of rank files go by the bytes: one name does for all.
 A file counts as kept only when it is durable: in a folder its bytes, its name and its folder's entry are on
-the disk; a bucket has answered the upload; the Hub has answered the commit. A file is hashed at
-each read, and is what its name says or a `LostFileError`: folders can be written to, and disks decay.
+the disk; a bucket has answered the upload. A file is hashed at each read, and is what its name says or a
+`LostFileError`: folders can be written to, and disks decay.
 """
 
 from __future__ import annotations
@@ -34,7 +34,6 @@ from leaderboard.settings import Settings
 _STALE_SECONDS = 24 * 3600
 _NAME = re.compile(r"[0-9a-f]{2}/([0-9a-f]{64})\.json")
 _BUCKET = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[\w.!*'()-]+)*/?", re.ASCII)
-_REPOSITORY = re.compile(r"hf://datasets/([\w.-]+/[\w.-]+)/?", re.ASCII)
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -52,7 +51,7 @@ class KeptFile:
 
 
 class Remote(Protocol):
-    """A place far away: what S3 and the Hub do in ways of their own. Each call may raise `FileStoreError`."""
+    """A place far away, such as S3. Each call may raise `FileStoreError`."""
 
     def put(self, name: str, path: Path) -> None:
         """Make the file durable under that name, over one that is there."""
@@ -210,7 +209,7 @@ class FileStore(ABC):
 
     @abstractmethod
     def delete(self, sha256: str) -> None:
-        """Remove the file of that hash, if there is one; on the Hub its history keeps it."""
+        """Remove the file of that hash, if there is one."""
 
     @abstractmethod
     def names(self) -> Iterator[str]:
@@ -226,18 +225,31 @@ class FolderFiles(FileStore):
 
     Args:
         folder: the folder; made where it is missing.
+        fetch: writes the file of a name to a path from where the folder's files are as well; whether there is
+            one.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, fetch: Callable[[str, Path], bool] | None = None) -> None:
         """Make the folder."""
         super().__init__(folder / "incoming")
         self._folder = folder
+        self._fetch = fetch
         self._seen: dict[str, tuple[int, ...]] = {}
         with _in_words(folder):
             folder.mkdir(parents=True, exist_ok=True)
 
     def _checked(self, sha256: str) -> Path:
-        path = self._folder / _name_of(sha256)
+        if self._fetch is not None:
+            with suppress(LostFileError):
+                return self._here(sha256)
+            with _in_words(self._folder), tempfile.TemporaryDirectory(dir=self._folder) as folder:
+                got = Path(folder) / "file"
+                if self._fetch(file_path(sha256), got):
+                    self._keep(got, sha256)
+        return self._here(sha256)
+
+    def _here(self, sha256: str) -> Path:
+        path = self._folder / file_path(sha256)
         with _in_words(path):
             try:
                 seen = _stamp(path)
@@ -250,7 +262,7 @@ class FolderFiles(FileStore):
         return path
 
     def _may_have_changed(self, sha256: str) -> bool:
-        path = self._folder / _name_of(sha256)
+        path = self._folder / file_path(sha256)
         with _in_words(path):
             try:
                 return _stamp(path) != self._seen.get(sha256)
@@ -259,7 +271,7 @@ class FolderFiles(FileStore):
 
     def delete(self, sha256: str) -> None:
         """See `FileStore`."""
-        path = self._folder / _name_of(sha256)
+        path = self._folder / file_path(sha256)
         with _in_words(self._folder):
             if path.exists():
                 path.unlink()
@@ -270,7 +282,7 @@ class FolderFiles(FileStore):
         return _hashes(path.relative_to(self._folder).as_posix() for path in self._folder.glob("??/*.json"))
 
     def _keep(self, path: Path, sha256: str) -> None:
-        target = self._folder / _name_of(sha256)
+        target = self._folder / file_path(sha256)
         target.parent.mkdir(exist_ok=True)
         path.replace(target)
         for folder in (target.parent, self._folder):
@@ -302,7 +314,7 @@ class RemoteFiles(FileStore):
         return sha256 in self.lost or sha256 not in self._there
 
     def _checked(self, sha256: str) -> Path:
-        name = _name_of(sha256)
+        name = file_path(sha256)
         path = self._copies / name
         with _in_words(self._copies):
             if path.is_file() and hash_of(path) == sha256:
@@ -321,8 +333,8 @@ class RemoteFiles(FileStore):
 
     def delete(self, sha256: str) -> None:
         """See `FileStore`."""
-        self._remote.delete(_name_of(sha256))
-        (self._copies / _name_of(sha256)).unlink(missing_ok=True)
+        self._remote.delete(file_path(sha256))
+        (self._copies / file_path(sha256)).unlink(missing_ok=True)
 
     def names(self) -> Iterator[str]:
         """See `FileStore`."""
@@ -335,7 +347,7 @@ class RemoteFiles(FileStore):
         _remove_stale(self._copies.glob(".get-*/*"))
 
     def _keep(self, path: Path, sha256: str) -> None:
-        name = _name_of(sha256)
+        name = file_path(sha256)
         self._remote.put(name, path)
         copy = self._copies / name
         copy.parent.mkdir(parents=True, exist_ok=True)
@@ -346,9 +358,8 @@ def open_files(address: str | Path, home: Path) -> FileStore:
     """The file store at an address.
 
     Args:
-        address: a folder, `s3://BUCKET/PREFIX` or `hf://datasets/OWNER/NAME`. The environment has the keys:
-            `AWS_ACCESS_KEY_ID` and its like, with `AWS_ENDPOINT_URL` for other servers that speak S3;
-            `HF_TOKEN`.
+        address: a folder or `s3://BUCKET/PREFIX`. The environment has the keys: `AWS_ACCESS_KEY_ID` and its
+            like, with `AWS_ENDPOINT_URL` for other servers that speak S3.
         home: the leaderboard's home, for files on their way in and copies of files far away.
 
     Raises:
@@ -356,11 +367,6 @@ def open_files(address: str | Path, home: Path) -> FileStore:
         FileStoreError: the place cannot be reached, or refuses us.
     """
     text = str(address)
-    repository = _REPOSITORY.fullmatch(text)
-    if repository is not None:
-        from leaderboard.store.files_hub import HubFiles
-
-        return RemoteFiles(HubFiles(repository[1]), home / "incoming", home / "copies")
     if _BUCKET.fullmatch(text):
         from leaderboard.store.files_s3 import S3Files
 
@@ -369,18 +375,24 @@ def open_files(address: str | Path, home: Path) -> FileStore:
         )
     if "://" in text:
         raise CallError(
-            "CIR_LEADERBOARD_FILES: not an address that is known here. Fix: write a folder, "
-            "s3://BUCKET/PREFIX or hf://datasets/OWNER/NAME; keys and tokens belong into the environment."
+            "CIR_LEADERBOARD_FILES: not an address that is known here. Fix: write a folder or "
+            "s3://BUCKET/PREFIX; a repository of the Hub is named by CIR_LEADERBOARD_LOG; keys and tokens "
+            "belong into the environment."
         )
     return FolderFiles(Path(text).expanduser().absolute())
 
 
 def files_of(chosen: Settings) -> FileStore:
     """The file store that a leaderboard's settings name; see `open_files`."""
+    if chosen.log:
+        from leaderboard.store.hub_repository import Repository
+
+        return FolderFiles(chosen.files, Repository(chosen.log).fetch)
     return open_files(chosen.files_at or chosen.files, chosen.home)
 
 
-def _name_of(sha256: str) -> str:
+def file_path(sha256: str) -> str:
+    """Where a file lies below its place."""
     return f"{sha256[:2]}/{sha256}.json"
 
 

@@ -10,7 +10,7 @@ import base64
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -62,7 +62,7 @@ def export_store(store: Store, files: FileStore, folder: Path) -> dict[str, int]
     with store.database.read() as connection:
         if store.database.dialect == "postgresql":
             connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-        for table in _tables():
+        for table in carried_tables():
             path = draft / f"{table.name}.jsonl"
             counts[table.name] = _write_rows(connection, table, path)
             digests[path.name] = hash_of(path)
@@ -139,7 +139,7 @@ def import_store(folder: Path, store: Store, files: FileStore) -> dict[str, int]
             raise SubmissionStoreError(
                 f"{store.database.shown}: the store is not empty. Fix: import into a new home or database."
             )
-        for table in _tables():
+        for table in carried_tables():
             connection.execute(table.delete())
             path = folder / f"{table.name}.jsonl"
             missing = about["schema"] in _EARLIER and path.name not in about["sha256"]
@@ -161,7 +161,7 @@ def import_store(folder: Path, store: Store, files: FileStore) -> dict[str, int]
     return counts
 
 
-def _tables() -> list[sa.Table]:
+def carried_tables() -> list[sa.Table]:
     """The tables that are carried over, those that others refer to first."""
     return [table for table in schema.metadata.sorted_tables if table.name not in _MADE_ANEW]
 
@@ -171,8 +171,7 @@ def _write_rows(connection: sa.Connection, table: sa.Table, path: Path) -> int:
     keys = list(table.primary_key.columns)
     with path.open("w", encoding="utf-8") as handle:
         for row in connection.execute(sa.select(table).order_by(*keys)):
-            plain = {name: _plain(value) for name, value in row._mapping.items()}
-            handle.write(json.dumps(plain, ensure_ascii=False, separators=(",", ":")) + "\n")
+            handle.write(as_line(plain_row(row)))
             number += 1
     return number
 
@@ -201,7 +200,22 @@ def _rows(table: sa.Table, path: Path) -> Iterator[dict[str, Any]]:
                     f"{path}: line {number} has other columns than the table {table.name}. Fix: export again "
                     "with this version of the package."
                 )
-            yield {name: _typed(table.columns[name], value) for name, value in row.items()}
+            yield typed_row(table, row)
+
+
+def as_line(content: Mapping[str, Any]) -> str:
+    """A line of a file of JSON lines."""
+    return json.dumps(content, ensure_ascii=False, separators=(",", ":")) + "\n"
+
+
+def plain_row(row: sa.Row[Any]) -> dict[str, Any]:
+    """A row of a table as JSON values."""
+    return {name: _plain(value) for name, value in row._mapping.items()}
+
+
+def typed_row(table: sa.Table, row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row as the database takes it, from JSON values."""
+    return {name: _typed(table.columns[name], value) for name, value in row.items()}
 
 
 def _plain(value: Any) -> Any:

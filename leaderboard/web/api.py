@@ -192,7 +192,7 @@ def _router(server: Server) -> APIRouter:
         submission = readable(server, caller, submission_id)
         by = as_whom(server, caller, submission)
         view = submission_view(submission, organiser=by == "organiser", owner=by == "owner")
-        return {**view, "equals": server.equals(submission)}
+        return {**view, "equals": server.equals(submission), "durability": server.durability(submission)}
 
     @router.post(V1_UPLOAD_PATH + "/{submission_id}/{action}", response_model=SubmissionAnswer, **logins)
     @router.post(UPLOAD_PATH + "/{submission_id}/{action}", response_model=SubmissionAnswer, **logins)
@@ -227,7 +227,7 @@ def _router(server: Server) -> APIRouter:
         reason = checked_line(wanted.reason or "", "reason")
         done = act(server.store, submission, action, by, reason=reason, method=method, submitter=submitter)
         view = submission_view(done, organiser=by == "organiser", owner=True)
-        return {**view, "equals": server.equals(done)}
+        return {**view, "equals": server.equals(done), "durability": server.durability(done)}
 
     @router.get(f"{VERSION}/submissions/{{submission_id}}/receipt", response_model=Receipt, **logins)
     @router.get(UPLOAD_PATH + "/{submission_id}/receipt", include_in_schema=False)
@@ -291,6 +291,7 @@ def _taken(server: Server, submission: Submission, sender: Sender, *, new: bool)
         "new": new,
         "unchanged": None if new else already_here(submission),
         "receipt": server.receipt(submission).model_dump(),
+        "durability": server.durability(submission, wait=True),
         "edit_key": (sender.edit_key or None) if new else None,
         "edit_link": _edit_link(server, submission, sender.edit_key) if new else None,
         "quota": server.quotas.of(sender.owner, submission.board).to_dict(),

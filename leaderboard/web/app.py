@@ -61,7 +61,7 @@ def create_app(
         SubmissionStoreError: the home cannot be used.
     """
     options = options or WebOptions()
-    server = Server.open(chosen or settings.read(home))
+    server = Server.open(chosen or settings.read(home), leads=True)
     stopped = threading.Event()
 
     async def sweeping() -> None:
@@ -69,7 +69,7 @@ def create_app(
             await run_in_threadpool(server.look_over, stopped)
             await asyncio.sleep(_SWEEP_SECONDS)
 
-    processes = WorkerProcesses(server.settings.home, workers)
+    processes = WorkerProcesses(server.settings.home, 0 if server.store.reads_only else workers)
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
@@ -93,7 +93,6 @@ def create_app(
         lifespan=lifespan,
         middleware=guards(options, server),
     )
-    app.state.server = server  # for who mounts it: the Space
     api.add_routes(app, server)
     app.include_router(site_routes.router(server))
     if server.settings.accounts == "oauth":

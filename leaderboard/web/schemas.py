@@ -10,12 +10,19 @@ from pydantic import BaseModel, ConfigDict, Field
 from leaderboard.boards import Column, Phase
 from leaderboard.dialogues import BoardDialogue
 from leaderboard.receipts import Receipt
+from leaderboard.settings import Durability
 from leaderboard.standings.blocks import Block, Reference
 from leaderboard.submission import EventKind, State
 from submissions.rank_file.model import declared_fields
 from submissions.rank_file.texts import LISTED_FIELDS
 
 Fraction = Annotated[float, Field(description="a fraction, or a rank where the metric is one")]
+
+
+_Durability = Annotated[
+    Durability,
+    Field(description="journalled: on the server's disk; committed: in its log on the Hub, as it stands now"),
+]
 
 
 class _StrictAnswer(BaseModel):
@@ -70,6 +77,8 @@ class HealthAnswer(_StrictAnswer):
         list[str], Field(description="sha256 of rank files that were missing or damaged when last looked at")
     ]
     preparing: Annotated[list[StepAnswer], Field(description="what CIR_PREPARE names, and how far it is")]
+    reads_only: Annotated[bool, Field(description="another server writes the log: nothing is taken here")]
+    lasts: Annotated[bool, Field(description="whether entries are there after a restart")]
     waiting: Annotated[int, Field(description="submissions that are not judged yet")]
     oldest_waiting: Annotated[datetime | None, Field(description="when the oldest of them came")]
     last_scored: Annotated[datetime | None, Field(description="when a file was scored last")]
@@ -253,6 +262,7 @@ class SubmissionAnswer(_SubmissionFields):
     """A submission: its state, what validation found, and its scores."""
 
     equals: Annotated[list[str], Field(description="entries on the board that rank the same")]
+    durability: _Durability
 
 
 class QuotaAnswer(_StrictAnswer):
@@ -272,6 +282,7 @@ class UploadAnswer(_SubmissionFields):
     new: Annotated[bool, Field(description="false where the same file was there already")]
     unchanged: Annotated[str | None, Field(description="why nothing is new, or null")]
     receipt: Receipt
+    durability: _Durability
     edit_key: Annotated[
         str | None, Field(description="of the private link, where the sender has no account; shown once")
     ]

@@ -89,6 +89,8 @@ def test_the_commands_are_the_expected_ones() -> None:
         "leaderboard import",
         "leaderboard backup",
         "leaderboard verify",
+        "leaderboard take-over",
+        "leaderboard squash",
         "leaderboard rebuild",
         "leaderboard rescore",
         "leaderboard change",

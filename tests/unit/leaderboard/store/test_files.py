@@ -1,4 +1,4 @@
-"""Stored copies in a folder, in a bucket and on the Hub: what is kept is there, and is what was sent."""
+"""Stored copies in a folder (or fetched from the Hub) and in a bucket: what is kept is what was sent."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from says import says
 
 from cir_metrics.errors import CallError
 from leaderboard.errors import FileStoreError, LostFileError
-from leaderboard.store.files import FileStore, FolderFiles, RemoteFiles, open_files
-from leaderboard.store.files_hub import HubFiles
+from leaderboard.store.files import FileStore, FolderFiles, open_files
+from leaderboard.store.hub_repository import Repository
 
 CONTENT = b'{"format":"cir-rank-file"}\r\n'
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
@@ -46,21 +46,13 @@ def s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[S3]:
         yield running
 
 
-def on_the_hub(hub: Hub, home: Path, token: str = TOKEN) -> FileStore:
-    hub.repository(REPOSITORY)
-    there = HubFiles(REPOSITORY, endpoint=hub.url, token=token, pause=0.001)
-    return RemoteFiles(there, home / "incoming", home / "copies")
-
-
-@pytest.fixture(params=["folder", "s3", "hub"])
+@pytest.fixture(params=["folder", "s3"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> FileStore:
     home = tmp_path / "home"
     if request.param == "folder":
         return open_files(home / "files", home)
-    if request.param == "s3":
-        request.getfixturevalue("s3")
-        return open_files(f"s3://{BUCKET}/a/b", home)
-    return on_the_hub(request.getfixturevalue("hub"), home)
+    request.getfixturevalue("s3")
+    return open_files(f"s3://{BUCKET}/a/b", home)
 
 
 def kept(store: FileStore, content: bytes = CONTENT) -> str:
@@ -95,15 +87,28 @@ def test_what_is_kept_is_there_and_is_what_was_sent(store: FileStore, tmp_path: 
     says(caught, NAME, "Fix: ", "backup")
 
 
-def test_the_layout_is_that_of_earlier_stores(tmp_path: Path, s3: S3, hub: Hub) -> None:
+def test_the_layout_is_that_of_earlier_stores(tmp_path: Path, s3: S3) -> None:
     kept(open_files(tmp_path / "files", tmp_path))
     assert [
         path.relative_to(tmp_path / "files").as_posix() for path in (tmp_path / "files").rglob("*.json")
     ] == [NAME]
     kept(open_files(f"s3://{BUCKET}/a/b", tmp_path))
     assert s3.objects == {f"a/b/{NAME}": CONTENT}
-    kept(on_the_hub(hub, tmp_path))
-    assert hub.repositories[REPOSITORY].files[NAME] == CONTENT
+
+
+def test_what_is_missing_or_damaged_here_is_fetched_from_the_hub(tmp_path: Path, hub: Hub) -> None:
+    hub.repository(REPOSITORY).commit({NAME: CONTENT})
+    repository = Repository(REPOSITORY, endpoint=hub.url, token=TOKEN, pause=0.001)
+    store = FolderFiles(tmp_path / "files", repository.fetch)
+    path = store.local_copy(SHA256)
+    assert path.read_bytes() == CONTENT
+    path.write_bytes(CONTENT[::-1])
+    assert store.local_copy(SHA256).read_bytes() == CONTENT
+    path.unlink()
+    hub.repository(REPOSITORY).commit({NAME: CONTENT[::-1]})
+    for lost in (SHA256, "0" * 64):
+        with pytest.raises(LostFileError):
+            store.local_copy(lost)
 
 
 def test_what_is_discarded_or_too_large_is_nowhere(store: FileStore, tmp_path: Path) -> None:
@@ -157,20 +162,19 @@ def test_a_process_killed_before_keep_leaves_nothing_that_counts(tmp_path: Path,
     assert s3.objects == {}
 
 
-def test_a_damaged_copy_far_away_is_noticed(tmp_path: Path, s3: S3, hub: Hub) -> None:
-    for store in (open_files(f"s3://{BUCKET}/a", tmp_path), on_the_hub(hub, tmp_path)):
-        kept(store)
-        s3.objects[f"a/{NAME}"] = CONTENT[::-1]
-        hub.repository(REPOSITORY).commit({NAME: CONTENT[::-1]})
-        assert store.local_copy(SHA256).read_bytes() == CONTENT  # the copy here is whole
-        without_copies(tmp_path)
-        with pytest.raises(LostFileError) as caught:
-            store.local_copy(SHA256)
-        says(caught, NAME, "damaged", hashlib.sha256(CONTENT[::-1]).hexdigest(), "Fix: ")
-        assert not list(tmp_path.rglob(f"{SHA256}.json"))
-        kept(store)  # sent again it is whole again
-        without_copies(tmp_path)
-        assert store.local_copy(SHA256).read_bytes() == CONTENT
+def test_a_damaged_copy_far_away_is_noticed(tmp_path: Path, s3: S3) -> None:
+    store = open_files(f"s3://{BUCKET}/a", tmp_path)
+    kept(store)
+    s3.objects[f"a/{NAME}"] = CONTENT[::-1]
+    assert store.local_copy(SHA256).read_bytes() == CONTENT  # the copy here is whole
+    without_copies(tmp_path)
+    with pytest.raises(LostFileError) as caught:
+        store.local_copy(SHA256)
+    says(caught, NAME, "damaged", hashlib.sha256(CONTENT[::-1]).hexdigest(), "Fix: ")
+    assert not list(tmp_path.rglob(f"{SHA256}.json"))
+    kept(store)  # sent again it is whole again
+    without_copies(tmp_path)
+    assert store.local_copy(SHA256).read_bytes() == CONTENT
 
 
 def test_a_damaged_copy_here_is_fetched_again(tmp_path: Path, s3: S3) -> None:
@@ -213,35 +217,6 @@ def test_a_file_in_a_folder_is_what_its_name_says(tmp_path: Path) -> None:
     assert store.lost == set()
 
 
-@pytest.mark.parametrize("status", [409, 412, 429, 500, 503])
-def test_a_fault_of_the_hub_that_passes_is_not_seen(hub: Hub, tmp_path: Path, status: int) -> None:
-    store = on_the_hub(hub, tmp_path)
-    hub.faults["/commit/"] = Fault("status", status, times=2)
-    kept(store)
-    assert hub.repositories[REPOSITORY].files[NAME] == CONTENT
-
-
-def test_an_answer_that_is_lost_makes_no_second_commit(hub: Hub, tmp_path: Path) -> None:
-    store = on_the_hub(hub, tmp_path)
-    hub.faults["/commit/"] = Fault("cut", times=1)  # committed, and the answer breaks off
-    kept(store)
-    kept(store)
-    assert hub.repositories[REPOSITORY].files[NAME] == CONTENT
-    assert len(hub.repositories[REPOSITORY].commits) == 2
-
-
-@pytest.mark.parametrize("status", [400, 401, 403, 409, 503])
-def test_a_fault_of_the_hub_that_stays_acknowledges_nothing(hub: Hub, tmp_path: Path, status: int) -> None:
-    store = on_the_hub(hub, tmp_path)
-    hub.faults["/commit/"] = Fault("status", status)
-    with pytest.raises(FileStoreError) as caught:
-        kept(store)
-    says(caught, f"hf://datasets/{REPOSITORY}: the Hub answered {status}", "Fix: ")
-    assert TOKEN not in str(caught.value)
-    assert NAME not in hub.repositories[REPOSITORY].files
-    assert SHA256 not in store.names()
-
-
 @pytest.mark.parametrize("fault", [Fault("status", 503, times=1), Fault("status", 500, times=2)])
 def test_a_fault_of_s3_that_passes_is_not_seen(s3: S3, tmp_path: Path, fault: Fault) -> None:
     store = open_files(f"s3://{BUCKET}/a", tmp_path)
@@ -269,19 +244,14 @@ def words_of(make: Callable[[], Any], caplog: pytest.LogCaptureFixture) -> str:
 
 
 def test_who_is_refused_learns_it_at_once_and_no_secret_is_shown(
-    hub: Hub, s3: S3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    s3: S3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     assert "FileNotFoundError" in words_of(lambda: open_files("s3://no-such-bucket", tmp_path), caplog)
-    words = words_of(lambda: HubFiles("me/nothing", endpoint=hub.url, token=TOKEN, pause=0.001), caplog)
-    says(words, "me/nothing", "HF_TOKEN")
-    assert TOKEN not in words
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKOTHER")
     words = words_of(lambda: open_files(f"s3://{BUCKET}", tmp_path), caplog)
     says(words, "PermissionError", "AWS_SECRET_ACCESS_KEY")
     assert SECRET not in words
     assert "AKOTHER" not in words
-    with pytest.raises(FileStoreError, match="HF_TOKEN"):
-        kept(on_the_hub(hub, tmp_path, token="hf_another"))
 
 
 @pytest.mark.parametrize(
@@ -291,7 +261,7 @@ def test_who_is_refused_learns_it_at_once_and_no_secret_is_shown(
         "s3://me:secret@bucket/a",
         "s3://bucket?secret=secret",
         "hf://me/x",
-        "hf://datasets/me",
+        "hf://datasets/me/files",
         "ftp://a:secret@b/c",
     ],
 )
@@ -301,7 +271,8 @@ def test_an_address_that_is_not_known_is_refused_without_showing_it(tmp_path: Pa
     says(
         caught,
         "CIR_LEADERBOARD_FILES: ",
-        "Fix: write a folder, s3://BUCKET/PREFIX or hf://datasets/OWNER/NAME",
+        "Fix: write a folder or s3://BUCKET/PREFIX",
+        "CIR_LEADERBOARD_LOG",
     )
     assert "secret" not in str(caught.value)
 

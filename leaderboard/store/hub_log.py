@@ -1,0 +1,354 @@
+"""The store's log on the Hugging Face Hub: what the database holds is committed to a dataset repository.
+
+SQLite in the home is the working copy, and notes which rows change (`hub_rows`). A thread of the web process
+commits these with new rank files: `log/000001.jsonl` and so on; of a row the newest line counts. Commits are
+rare (the Hub takes 128 an hour), so they hold more where more happens. An empty disk is filled from the
+repository; a kept one commits what is left.
+
+People's names stand in `people.json`, which is rewritten; the rows have ids in their places. When a
+submission is erased, its earlier rows leave the log, too.
+
+One server writes. `writer.json` says which: each commit names its parent, so that a second writer is noticed.
+A server that finds another takes its place, and gives it back where that one answers.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import tempfile
+import threading
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from leaderboard.errors import FileStoreError, SubmissionStoreError
+from leaderboard.settings import DEFAULT_COMMITS_AN_HOUR, Durability, Settings
+from leaderboard.store import Store
+from leaderboard.store.hub_repository import MovedError, Repository, TooOftenError
+from leaderboard.store.hub_rows import FORMAT, HubRows, without
+from leaderboard.store.transfer import as_line
+
+log = logging.getLogger("leaderboard.log")
+
+_PEOPLE, _WRITER, _KEY = "people.json", "writer.json", "signing_key.pem"
+_BURST = 10
+_HOUR = 3600.0
+_GRACE_SECONDS = 20.0
+"""How long a server that finds another writer waits for its answer."""
+_LOOK_SECONDS = 5.0
+"""How often the writer looks whether somebody asks; a good part of the time that they wait."""
+_POLL_SECONDS = 0.5
+_TROUBLE_SECONDS = 5.0
+_ANSWER_SECONDS = 60.0
+"""How long an upload's answer waits for a commit."""
+_LAST_SECONDS = 30.0
+
+
+@dataclass
+class Bucket:
+    """When the next commit may be made: a few at once, and so many in any hour.
+
+    Args:
+        an_hour: most commits in an hour.
+        level: how many may be made at once now.
+        at: when that was, in seconds of the clock.
+    """
+
+    an_hour: int
+    level: float
+    at: float
+
+    @property
+    def _burst(self) -> float:
+        return min(_BURST, self.an_hour / 2)
+
+    def _rate(self) -> float:
+        return (self.an_hour - self._burst) / _HOUR
+
+    def _now(self, now: float) -> float:
+        return min(self._burst, self.level + max(0.0, now - self.at) * self._rate())
+
+    def wait(self, now: float) -> float:
+        """Seconds until the next commit may be made.
+
+        Example:
+            >>> Bucket(100, 1.0, 0.0).wait(0.0), Bucket(100, 0.0, 0.0).wait(0.0)
+            (0.0, 40.0)
+        """
+        return max(0.0, 1.0 - self._now(now)) / self._rate()
+
+    def take(self, now: float) -> None:
+        """Note a commit."""
+        self.level, self.at = self._now(now) - 1.0, now
+
+
+class HubLog:
+    """Commits what the store holds, and fills it.
+
+    Args:
+        store: the working copy, on SQLite.
+        repository: where to.
+        home: the leaderboard's home: rank files are in `files`, the key of receipts beside it.
+        commits_an_hour: how many commits the repository takes.
+    """
+
+    def __init__(
+        self, store: Store, repository: Repository, home: Path, commits_an_hour: int = DEFAULT_COMMITS_AN_HOUR
+    ) -> None:
+        """Nothing is asked of the Hub yet; rows that change are noted from now on."""
+        self._store, self._repository, self._home = store, repository, home
+        self._rows = HubRows(store)
+        self._bucket = Bucket(commits_an_hour, commits_an_hour, time.time())
+        self._stop, self._news = threading.Event(), threading.Event()
+        self._done = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._committed = 0
+        self._head, self._names = "", set[str]()
+
+    @classmethod
+    def of(cls, chosen: Settings, store: Store) -> HubLog:
+        """The log that a leaderboard's settings name."""
+        return cls(store, Repository(chosen.log), chosen.home, chosen.commits_an_hour)
+
+    # Opening.
+
+    def open(self) -> None:
+        """Become the writer, or a reader where there is another; then fill the store with what it lacks.
+
+        Raises:
+            FileStoreError: the repository is public, cannot be reached, or refuses us.
+            SubmissionStoreError: the log went on elsewhere while this store has what is not in it.
+        """
+        self._repository.open()
+        self._look()
+        holder = self._holder()
+        if not self._is_free(holder):
+            self._ask()
+        elif holder.get("writer") != self._rows.writer or holder.get("released"):
+            self._claim(established=True)
+        self._catch_up()
+        key = self._home / _KEY
+        if _KEY in self._names and not key.exists():
+            with tempfile.TemporaryDirectory(prefix=".key-", dir=self._home) as folder:
+                path = Path(folder) / _KEY
+                self._repository.fetch(_KEY, path, self._head)
+                path.chmod(0o600)
+                path.replace(key)
+
+    def _is_free(self, holder: dict[str, Any]) -> bool:
+        return not holder or bool(holder.get("released")) or holder["writer"] == self._rows.writer
+
+    def _ask(self) -> None:
+        """Take the other's place, and wait whether it takes it back."""
+        self._claim(established=False)
+        until = time.monotonic() + _GRACE_SECONDS
+        while not self._store.reads_only and time.monotonic() < until:
+            time.sleep(min(1.0, _GRACE_SECONDS / 5))
+            self._look()
+            self._store.reads_only = self._holder().get("writer") != self._rows.writer
+        if not self._store.reads_only:
+            self._claim(established=True)
+
+    def _claim(self, *, established: bool, released: bool = False) -> None:
+        """Write who writes; where somebody else is faster, they do."""
+        try:
+            self._commit("Say who writes", {}, (), established=established, released=released)
+        except MovedError:
+            self._look()
+            holder = self._holder()
+            if not self._is_free(holder):
+                self._store.reads_only = True
+            else:
+                self._claim(established=established, released=released)
+
+    def _look(self) -> None:
+        self._head = self._repository.head()
+        self._names = self._repository.names(self._head)
+
+    def _holder(self) -> dict[str, Any]:
+        found = json.loads(self._repository.read(_WRITER, self._head) or b"{}")
+        if found:
+            level, at = found["bucket"]
+            self._bucket = Bucket(self._bucket.an_hour, level, at)
+        return dict(found)
+
+    def _last_segment(self) -> int:
+        return max((int(name[4:10]) for name in self._names if name.startswith("log/")), default=0)
+
+    def _catch_up(self) -> None:
+        """Take in what the log has and the store has not."""
+        position, last = self._rows.position, self._last_segment()
+        if position < last == self._rows.attempted and self._segment(last)[0]["writer"] == self._rows.writer:
+            position = last  # our own; nobody was there to hear the answer
+            self._rows.forget(0, last)
+        if last == position:
+            return
+        if self._rows.last_noted() and not (position == 0 and self._store.is_empty()):
+            raise SubmissionStoreError(
+                f"{self._store.database.shown}: has what was never committed, and {self._repository.shown} "
+                "has what is not here: another server wrote it meanwhile. Fix: start with another home; then "
+                "compare with what this one shows without CIR_LEADERBOARD_LOG."
+            )
+        self._replay(range(position + 1, last + 1))
+
+    # Replaying.
+
+    def _segment(self, number: int) -> list[dict[str, Any]]:
+        name = _segment_name(number)
+        content = self._repository.read(name, self._head) or b""
+        lines = [json.loads(line) for line in content.splitlines()]
+        if not lines or lines[0].get("format") != FORMAT:
+            raise SubmissionStoreError(
+                f"{self._repository.shown}: {name} is missing or no segment of a log. Fix: put it back "
+                "from an earlier commit of the repository."
+            )
+        return lines
+
+    def _replay(self, numbers: Iterable[int]) -> None:
+        people: dict[str, str] = json.loads(self._repository.read(_PEOPLE, self._head) or b"{}")
+        self._rows.replay(((number, self._segment(number)) for number in numbers), people)
+
+    # Committing.
+
+    def start(self) -> None:
+        """Commit in the background, until `stop`."""
+        self._thread = threading.Thread(target=self._run, name="log", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Commit what is left, and say that nobody writes now."""
+        self._stop.set()
+        self._news.set()
+        if self._thread is not None:
+            self._thread.join(_LAST_SECONDS)
+
+    def news(self) -> None:
+        """Something was written: commit it soon."""
+        self._news.set()
+
+    def committed(self, submission_id: str) -> Durability:
+        """Whether a submission is in the log as it stands now."""
+        return "journalled" if self._rows.is_noted(submission_id) else "committed"
+
+    def wait(self, seconds: float = _ANSWER_SECONDS) -> bool:
+        """Wait until what was written before is committed; whether it is."""
+        noted = self._rows.last_noted()
+        self._news.set()
+        with self._done:
+            return self._done.wait_for(lambda: not noted or self._committed >= noted, seconds)
+
+    def _run(self) -> None:
+        looked = time.monotonic()
+        while not self._stop.is_set():
+            pause = _POLL_SECONDS
+            try:
+                if self._store.reads_only or not self._rows.last_noted():
+                    if time.monotonic() >= looked + _LOOK_SECONDS:
+                        looked = time.monotonic()
+                        self._see()
+                else:
+                    pause = self._bucket.wait(time.time())
+                    if not pause:
+                        self.flush()
+            except TooOftenError as error:
+                log.warning("%s", error)
+                pause = error.seconds or self._bucket.wait(time.time()) or _TROUBLE_SECONDS
+                self._stop.wait(pause)
+            except (FileStoreError, SubmissionStoreError, SQLAlchemyError, OSError):
+                log.exception("what was journalled cannot be committed now")
+                pause = _TROUBLE_SECONDS
+            if pause > _POLL_SECONDS:
+                self._stop.wait(pause)
+            elif self._news.wait(pause):
+                self._news.clear()
+        try:
+            if not self._store.reads_only:
+                self.flush(released=True)
+        except (FileStoreError, SubmissionStoreError, SQLAlchemyError, OSError):
+            log.exception("what was journalled last is not committed; it is on the disk")
+
+    def _see(self) -> None:
+        """Look what others have committed: a reader takes it in, the writer answers who asks."""
+        if self._repository.head() == self._head:
+            return
+        self._look()
+        if self._store.reads_only:
+            self._catch_up()
+            return
+        holder = self._holder()
+        if not self._is_free(holder) and holder["established"]:
+            self._store.reads_only = True
+            log.error("%s is written by another server: this one reads only", self._repository.shown)
+            return
+        self._catch_up()
+        if holder.get("writer") != self._rows.writer:
+            self._claim(established=True)
+
+    def flush(self, *, released: bool = False) -> None:
+        """Commit what is noted, in one commit.
+
+        Raises:
+            FileStoreError: it cannot be committed now; it stays noted.
+        """
+        number = self._rows.position + 1
+        with tempfile.TemporaryDirectory(prefix=".log-", dir=self._home) as folder:
+            path = Path(folder) / "segment"
+            made = self._rows.write(path, number, self._names)
+            files = {name: self._home / "files" / name for name in made.added}
+            added: dict[str, bytes | Path] = {name: file for name, file in files.items() if file.exists()}
+            if made.rows:
+                people = json.dumps(made.people, ensure_ascii=False, indent=0).encode()
+                added |= {_segment_name(number): path, _PEOPLE: people, **self._without(made.erased, number)}
+            key = self._home / _KEY
+            if _KEY not in self._names and key.exists():
+                added[_KEY] = key
+            try:
+                said = f"{made.rows} rows"
+                self._commit(said, added, made.removed, established=True, released=released)
+            except MovedError:
+                self._see()
+                return
+        self._rows.forget(made.upto, number if made.rows else number - 1)
+        with self._done:
+            self._committed = max(self._committed, made.upto)
+            self._done.notify_all()
+
+    def _without(self, erased: set[str], number: int) -> dict[str, bytes]:
+        """The segments before `number` that hold rows of erased submissions, without these."""
+        rewritten = {}
+        for each in range(1, number) if erased else ():
+            lines = self._segment(each)
+            left = without(lines, erased)
+            if len(left) < len(lines):
+                rewritten[_segment_name(each)] = "".join(map(as_line, left)).encode()
+        return rewritten
+
+    def _commit(
+        self,
+        message: str,
+        added: dict[str, bytes | Path],
+        removed: Iterable[str],
+        *,
+        established: bool,
+        released: bool = False,
+    ) -> None:
+        self._bucket.take(time.time())
+        bucket = [self._bucket.level, self._bucket.at]
+        who = {
+            "writer": self._rows.writer,
+            "established": established,
+            "released": released,
+            "bucket": bucket,
+        }
+        added = {**added, _WRITER: json.dumps(who).encode()}
+        self._head = self._repository.commit(message, self._head, added, removed)
+        self._names = (self._names | set(added)) - set(removed)
+
+
+def _segment_name(number: int) -> str:
+    return f"log/{number:06d}.jsonl"

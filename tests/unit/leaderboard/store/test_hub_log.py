@@ -1,0 +1,344 @@
+"""The log on the Hub: what was committed is there once, from an empty disk too, and one server writes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cir_here import cir
+from http_hub import TOKEN, Fault, Hub
+from judging_worlds import until
+
+from cir_metrics.errors import CallError
+from leaderboard.errors import FileStoreError, SubmissionStoreError, UploadRefusedError
+from leaderboard.identity.tokens import Tokens
+from leaderboard.life import act
+from leaderboard.server import Server
+from leaderboard.settings import Settings
+from leaderboard.store import Store, hub_log, hub_repository
+from leaderboard.store.files import FolderFiles, file_path
+from leaderboard.store.hub_log import Bucket, HubLog
+from leaderboard.store.hub_repository import MovedError, Repository, TooOftenError
+from leaderboard.store.transfer import carried_tables
+from leaderboard.submission import Submission
+
+BOARD = "shapes/val"
+NAME = "me/log"
+Open = Callable[[str], HubLog]
+
+
+@pytest.fixture
+def opened(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:
+    """Opens the log of a home; nothing is committed but by `flush`."""
+    monkeypatch.setattr(hub_log, "_GRACE_SECONDS", 0.2)
+    made: dict[str, HubLog] = {}
+
+    def of(home: str) -> HubLog:
+        if home in made:
+            made[home]._store.close()
+        folder = tmp_path / home
+        folder.mkdir(exist_ok=True)
+        store = Store(f"sqlite:///{folder / 'leaderboard.sqlite'}")
+        made[home] = HubLog(
+            store, Repository(NAME, endpoint=hub.url, token=TOKEN, pause=0.001), folder, 36_000
+        )
+        made[home].open()
+        return made[home]
+
+    yield of
+    for log in made.values():
+        log._store.close()
+
+
+@pytest.fixture
+def answering(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Servers look soon whether somebody asks, and wait long for an answer."""
+    monkeypatch.setattr(hub_log, "_GRACE_SECONDS", 60.0)
+    monkeypatch.setattr(hub_log, "_LOOK_SECONDS", 0.1)
+
+
+def sent(log: HubLog, number: int, owner: str = "token:ada") -> Submission:
+    """A submission whose file is in the home."""
+    files = FolderFiles(log._home / "files", log._repository.fetch)
+    incoming = files.incoming()
+    incoming.write(b"[%d]" % number)
+    kept = incoming.keep()
+    incoming.discard()
+    said: dict[str, Any] = {"owner": owner, "submitter": "Ada Lovelace", "edit_hash": "e" * 64}
+    one, _ = log._store.receive(board=BOARD, sha256=kept.sha256, size=kept.size, file_name="a.json", **said)
+    return one
+
+
+def jane(store: Store) -> Submission:
+    """An entry whose fields and events hold its sender's name."""
+    said: dict[str, Any] = {"submitter": "Jane Doe", "owner": "jane", "form": {"notes": "Jane"}}
+    one, _ = store.receive(board=BOARD, sha256="a" * 64, size=1, file_name="jane.json", **said)
+    happened: list[Any] = [("validated", {"text": "Jane"}), ("scored", {"report": {"file": "jane.json"}})]
+    return store.append(one, [*happened, ("published", {})], method={"name": "Jane's", "notes": "call Jane"})
+
+
+def rows(log: HubLog) -> dict[str, list[Any]]:
+    """What the database holds."""
+    with log._store.database.read() as connection:
+        return {
+            table.name: sorted(map(repr, connection.execute(table.select()).all()))
+            for table in carried_tables()
+            if table.name not in ("about", "swept_files")
+        }
+
+
+def in_log(hub: Hub) -> str:
+    """What the newest commit holds, but for people's names."""
+    files = hub.repositories[NAME].files
+    return "".join(content.decode() for name, content in files.items() if name.startswith("log/"))
+
+
+def test_an_empty_disk_is_filled_with_what_was_committed(hub: Hub, opened: Open) -> None:
+    first = opened("a")
+    one = sent(first, 1)
+    Tokens(first._store).create("ada", "organiser")
+    Tokens(first._store).join("us", "ada")
+    first._store.pause(BOARD, "a while")
+    first._home.joinpath("signing_key.pem").write_bytes(b"the key")
+    first.flush()
+    assert first.committed(one.id) == "committed"
+    one = first._store.append(
+        one, [("validated", {}), ("scored", {"report": {}}), ("published", {})], kept_values=b"v"
+    )
+    two = sent(first, 2)
+    assert first.committed(two.id) == "journalled"
+    first.flush()
+    committed = rows(first)
+    assert all(committed.values())
+    lost = sent(first, 3)
+    second = opened("b")
+    assert not second._store.reads_only
+    assert second._store.submission(lost.id) is None
+    assert rows(second) == committed
+    files = FolderFiles(second._home / "files", second._repository.fetch)
+    assert files.local_copy(two.sha256).read_bytes() == b"[2]"
+    key = second._home / "signing_key.pem"
+    assert (key.read_bytes(), key.stat().st_mode & 0o777) == (b"the key", 0o600)
+    assert "lovelace" not in in_log(hub).lower()
+    assert "token:ada" not in in_log(hub)
+
+
+def test_a_kept_disk_commits_what_was_journalled(hub: Hub, opened: Open) -> None:
+    store = opened("a")._store
+    one = sent(opened("a"), 1)
+    again = opened("a")
+    assert again.committed(one.id) == "journalled"
+    again.flush()
+    assert opened("b")._store.submission(one.id) == again._store.submission(one.id)
+    assert file_path(one.sha256) in hub.repositories[NAME].files
+    store.close()
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_commit_whose_answer_was_lost_is_taken_as_made(hub: Hub, opened: Open, restarted: bool) -> None:
+    log = opened("a")
+    one = sent(log, 1)
+    hub.faults["/commit/"] = Fault("unheard", times=1)
+    with pytest.raises(FileStoreError):
+        log.flush()
+    one = log._store.append(one, [("withdrawn", {})])
+    if restarted:
+        log = opened("a")
+    for _ in range(2):
+        log.flush()
+    assert log.committed(one.id) == "committed"
+    assert opened("b")._store.submission(one.id) == one
+
+
+def test_refused_files_leave_the_repository_when_they_are_swept(hub: Hub, opened: Open) -> None:
+    from leaderboard.store.sweeping import Sweeper, timedelta
+
+    log = opened("a")
+    one = log._store.append(sent(log, 1), [("rejected", {"findings": []})])
+    log.flush()
+    assert file_path(one.sha256) in hub.repositories[NAME].files
+    assert Sweeper(
+        log._store.database, FolderFiles(log._home / "files", log._repository.fetch), timedelta()
+    ).step()
+    log.flush()
+    assert file_path(one.sha256) not in hub.repositories[NAME].files
+
+
+def test_who_is_erased_is_in_no_file_of_the_newest_commit(hub: Hub, opened: Open, answering: None) -> None:
+    log = opened("a")
+    other = sent(log, 1, "token:bob")
+    one = jane(log._store)
+    log.flush()
+    assert "jane" in in_log(hub).lower()
+    log.start()
+    reader = opened("b")
+    assert reader._store.reads_only
+    assert reader._store.submission(one.id) == one
+    erased = act(log._store, one, "erase", "organiser")
+    log.stop()
+    for name, content in hub.repositories[NAME].files.items():
+        assert b"jane" not in content.lower(), name
+    assert opened("c")._store.submission(one.id) == erased
+    reader._see()
+    assert reader._store.submission(one.id) == erased
+    assert reader._store.submission(other.id) == other
+    log._repository.squash()
+    assert len(hub.repositories[NAME].commits) == 1
+
+
+def test_the_second_of_two_servers_reads_only_and_follows(hub: Hub, opened: Open, answering: None) -> None:
+    first = opened("a")
+    first.start()
+    second = opened("b")
+    assert second._store.reads_only
+    assert not first._store.reads_only
+    with pytest.raises(UploadRefusedError, match="reads-only"):
+        sent(second, 1)
+    one = sent(first, 2)
+    assert first.wait()
+    second._see()
+    assert second._store.submission(one.id) == one
+    with pytest.raises(UploadRefusedError, match="reads-only"):
+        act(second._store, one, "withdraw", "owner")
+    last = sent(first, 3)
+    first.stop()
+    third = opened("c")  # at once: the first has said that it ended
+    assert third._store.submission(last.id) == last
+    assert not third._store.reads_only
+
+
+def test_a_server_that_was_thought_dead_reads_only(hub: Hub, opened: Open) -> None:
+    first = opened("a")
+    sent(first, 1)
+    first.flush()
+    second = opened("b")  # nobody answers for the first
+    one = sent(second, 2)
+    second.flush()
+    sent(first, 3)
+    first.flush()
+    assert first._store.reads_only
+    assert opened("c")._store.submission(one.id) == one
+    with pytest.raises(SubmissionStoreError, match="never committed"):
+        opened("a")
+
+
+def test_who_comes_between_is_noticed(hub: Hub, opened: Open) -> None:
+    log = opened("a")
+    one = sent(log, 1)
+    hub.repository(NAME).commit({**hub.repository(NAME).files, "README.md": b"of the host"})
+    with pytest.raises(MovedError):
+        log._repository.commit("x", log._head, {"x": b"x"})
+    for _ in range(2):
+        log.flush()
+    assert log.committed(one.id) == "committed"
+    assert hub.repository(NAME).files["README.md"] == b"of the host"
+
+
+def test_a_hub_that_cannot_be_reached_is_not_an_empty_one(hub: Hub, opened: Open) -> None:
+    log = opened("a")
+    hub.faults["/resolve/"] = Fault("status", 400)
+    with pytest.raises(FileStoreError):
+        log._holder()
+
+
+def test_a_public_repository_is_refused(hub: Hub, opened: Open) -> None:
+    hub.repository(NAME)
+    with pytest.raises(FileStoreError, match=r"public.*Fix: make the repository private"):
+        opened("a")
+
+
+def test_who_may_not_write_learns_it_at_once_and_no_token_is_shown(hub: Hub) -> None:
+    with pytest.raises(FileStoreError, match="HF_TOKEN") as caught:
+        Repository(NAME, endpoint=hub.url, token="hf_another").open()
+    assert "hf_another" not in str(caught.value)
+
+
+def test_the_log_comes_no_faster_than_the_hub_takes_it(hub: Hub) -> None:
+    draw = random.Random(3)
+    bucket, now = Bucket(100, 100.0, 0.0), 0.0
+    made: list[float] = []
+    while now < 4 * 3600:
+        pause = bucket.wait(now)
+        if pause:
+            now += pause
+        else:
+            bucket.take(now)
+            made.append(now)
+            now += draw.choice([0.0, 1.0, 30.0])
+    assert max(sum(at - 3600 < each <= at for each in made) for at in made) <= 100
+    for _ in range(10):  # rested
+        assert bucket.wait(now + 3600) == 0
+        bucket.take(now + 3600)
+    assert bucket.wait(now + 3600) == 40
+
+
+def test_the_hubs_refusal_is_waited_out(hub: Hub, opened: Open) -> None:
+    log = opened("a")
+    repository = hub.repository(NAME)
+    repository.taken[:] = [repository.taken[0]] * 128
+    one = sent(log, 1)
+    with pytest.raises(TooOftenError) as caught:
+        log.flush()
+    assert 3000 < caught.value.seconds <= 3600
+    hub.hour = 0.001
+    log.flush()
+    assert log.committed(one.id) == "committed"
+
+
+def test_a_home_that_has_entries_brings_them_into_a_new_log(hub: Hub, opened: Open, tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    store = Store(f"sqlite:///{tmp_path / 'a/leaderboard.sqlite'}")
+    one, _ = store.receive(board=BOARD, sha256="a" * 64, size=1, file_name="a.json")
+    store.close()
+    log = opened("a")
+    log.flush()
+    assert opened("b")._store.submission(one.id) == one
+
+
+def test_a_server_commits_in_the_background_and_says_so(
+    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub_log, "Repository", partial(Repository, endpoint=hub.url, token=TOKEN))
+    chosen = Settings(tmp_path / "home", log=NAME, received="committed")
+    server = Server.open(chosen, leads=True)
+    try:
+        one, _ = server.store.receive(board=BOARD, sha256="a" * 64, size=1, file_name="a.json")
+        assert server.durability(one, wait=True) == "committed"
+        one = server.store.append(one, [("withdrawn", {})])
+        until(lambda: server.durability(one) == "committed", "the commit")
+    finally:
+        server.close()
+    assert json.loads(hub.repositories[NAME].files["writer.json"])["released"]
+    other = Server.open(Settings(tmp_path / "other", log=NAME), leads=True)
+    try:
+        assert other.receipt(one) == server.receipt(one)
+    finally:
+        other.close()
+
+
+def test_a_database_elsewhere_is_taken_over_and_old_commits_are_squashed(
+    hub: Hub, opened: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub_log, "Repository", partial(Repository, endpoint=hub.url, token=TOKEN))
+    monkeypatch.setattr(hub_repository, "Repository", partial(Repository, endpoint=hub.url, token=TOKEN))
+    old, content = Store(f"sqlite:///{tmp_path / 'old.sqlite'}"), b"[7]"
+    sha256 = hashlib.sha256(content).hexdigest()
+    one, _ = old.receive(board=BOARD, sha256=sha256, size=3, file_name="a.json", submitter="Ada")
+    old.close()
+    # As earlier versions kept files on the Hub: under the same names.
+    hub.repository(NAME).private = True
+    hub.repository(NAME).commit({file_path(sha256): content})
+    command = ("leaderboard", "take-over", "--database", f"sqlite:///{tmp_path / 'old.sqlite'}")
+    assert cir(*command).returncode == CallError.exit_code
+    monkeypatch.setenv("CIR_LEADERBOARD_LOG", f"hf://datasets/{NAME}")
+    assert cir(*command, "--home", str(tmp_path / "new")).returncode == 0
+    assert opened("b")._store.submission(one.id) == one
+    assert cir("leaderboard", "squash", "--home", str(tmp_path / "new")).returncode == 0
+    assert len(hub.repositories[NAME].commits) == 1
+    assert opened("c")._store.submission(one.id) == one
