@@ -30,6 +30,7 @@ class EpochRows:
         self.argument, self._names = argument, names
         self.ids_argument = "image_ids" if argument == "images" else "query_ids"
         self._batches: list[Any] = []
+        self._memory: dict[int, list[str] | None] = {}
         self._ids: list[str] | None = None
         self._count = 0
         self.scored = False
@@ -69,22 +70,33 @@ class EpochRows:
                 )
         if self._count and (ids is None) != (self._ids is None):
             raise MethodError(f"{ids_called}: given for some batches only. Fix: give ids with each.")
+        named: list[str] | None = None
         if ids is not None:
             named = given_ids(ids, ids_called, "row", "an image" if self.argument == "images" else "a query")
             if len(named) != len(rows):
                 raise MethodError(f"{ids_called}: {len(named)} ids for {len(rows)} rows. Fix: name each row.")
             self._ids = self._ids or []
             self._ids += named
+        if not isinstance(rows, list) and len(rows):
+            memory = rows.ctypes.data if isinstance(rows, np.ndarray) else rows.data_ptr()
+            if self._memory.setdefault(memory, named) != named:
+                raise MethodError(
+                    f"{called}: lies where an earlier batch lies, which is overwritten. "
+                    "Fix: give a copy of a buffer that is used again, rows.copy() or rows.clone()."
+                )
         self._batches.append(rows)
         self._count += len(rows)
 
-    def state(self) -> tuple[int, int, int | None, bool]:
+    def state(self) -> tuple[int, int, int, int | None, bool]:
         """What `go_back` needs to know."""
-        return len(self._batches), self._count, None if self._ids is None else len(self._ids), self.scored
+        ids = None if self._ids is None else len(self._ids)
+        return len(self._batches), len(self._memory), self._count, ids, self.scored
 
-    def go_back(self, batches: int, count: int, ids: int | None, scored: bool) -> None:
+    def go_back(self, batches: int, memory: int, count: int, ids: int | None, scored: bool) -> None:
         """Forget what came since then."""
         del self._batches[batches:]
+        while len(self._memory) > memory:
+            self._memory.popitem()
         self._ids = None if self._ids is None or ids is None else self._ids[:ids]
         self._count, self.scored = count, scored
 

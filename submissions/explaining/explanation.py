@@ -106,6 +106,8 @@ class Explanation:
         said = ", ".join(f"{code} {count:,}" for code, count in found.items()) or "no finding"
         lines = [f"{printable(self.file)}: a {self.format} file, {judged}: {said}"]
         lines += _labelled("answers", _answers(self))
+        if not any(part.counts["lists"] for part in parts):
+            lines += [finding.text(printable(self.file)) for finding in report.errors[:1]]
         if len(parts) > _PARTS:
             rows = [[_head(part), *(f"{part.counts[name]:,}" for name in _TOLD)] for part in parts]
             lines += _table([["", *(name.replace("_", " ") for name in _TOLD)], *rows])

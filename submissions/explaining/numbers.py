@@ -165,6 +165,8 @@ def _pairs(text: str, as_typed: Mapping[str, str], passed: set[str]) -> Iterator
     for names, numbers in zip_longest(runs[::2], runs[1::2], fillvalue=list[str]()):
         if len(names) != len(numbers):
             found = f"{' '.join(names)} = {' '.join(numbers)}: {len(names)} metrics, {len(numbers)} numbers"
+            beyond = next((word for word in names if re.fullmatch(r"[-+]?\d+(\.\d+)?%?", word)), None)
+            found += f"; {beyond} is not between 0 and 100" if beyond else ""
             raise CallError(f"{found}. Fix: METRIC=NUMBER, 0 to 100, decimal point: R@1=39.8, R@5=-")
         yield from zip(names, numbers, strict=True)
 

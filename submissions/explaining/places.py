@@ -73,3 +73,17 @@ class Places:
         return Columns(
             columns.names, columns.codes[~marks], offsets, columns.images, turns, columns.unreadable
         )
+
+    def backwards(self) -> Places:
+        """The same lists, the last image first."""
+        columns, offsets = self.columns, self.columns.offsets
+        order = (offsets[:-1] + offsets[1:] - 1)[self.owners] - np.arange(len(columns.codes))
+        turned = Columns(
+            columns.names,
+            columns.codes[order],
+            offsets,
+            columns.images,
+            columns.turn_offsets,
+            columns.unreadable,
+        )
+        return Places(turned, self.benchmark, self.asked)

@@ -39,6 +39,8 @@ WITHIN = 2.0
 _SHARED = 2
 """Metrics that a row and a reading have in common at least: one alone is near by chance."""
 _ROWS = 3
+_FAR = 3.0
+"""Standard errors, at most 1 / sqrt(queries), by which reversed lists score higher than by chance."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,7 @@ class FileReading:
         reference: `kept`, as it stands; `removed`, taken out of every list; `none` where no list holds it.
         gallery: the benchmark whose list alone is ranked; empty: all that the file ranks.
         doubles: `kept`, or `removed` where an image is ranked twice; empty where none is.
+        order: `reversed` where lists that begin with the worst image would score higher; else empty.
         misses: whether queries without a ranking are counted, as misses.
         queries: queries or sessions that the numbers are over.
         depth: images that every list holds at least.
@@ -59,6 +62,7 @@ class FileReading:
     reference: str
     gallery: str
     doubles: str
+    order: str = ""
     misses: bool = False
     queries: int = 0
     depth: int = 0
@@ -71,6 +75,7 @@ class FileReading:
         said = [] if self.reference == "none" else [f"reference {self.reference}"]
         said += [f"only {self.gallery}"] if self.gallery else []
         said += [f"doubles {self.doubles}"] if self.doubles else []
+        said += [f"order {self.order}"] if self.order else []
         said += ["missing queries as misses"] if self.misses else []
         return ", ".join(said) or "as it stands"
 
@@ -116,6 +121,13 @@ def readings(places: Places) -> Iterator[FileReading]:
     yield whole
     if whole.queries < len(places.benchmark):
         yield _reading(places, names, nothing, size, FileReading(kept, "", twice[0], misses=True))
+    # Lists that begin with the worst image hold what they find at their ends.
+    backwards = _reading(places.backwards(), names, nothing, size, replace(whole, order="reversed"))
+    if any(
+        value > whole.values[name] + _FAR / math.sqrt(whole.queries)
+        for name, value in backwards.values.items()
+    ):
+        yield backwards
     galleries = [("", nothing, size), *(() if second else _galleries(places))]
     uses = [(kept, nothing), *([("removed", places.reference)] if kept == "kept" else [])]
     for (gallery, outside, size), (use, held) in list(product(galleries, uses))[len(twice) == 1 :]:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 _META = "mteb_model_meta"
 _NUMBER = "give every image a finite number as its score, or leave the image out"
+_AT_ONCE = 10_000
+"""Scores whose images are gathered at once, at least."""
 _MOST = float(np.finfo(np.float64).max)
 _ONE_RUN = "keep one subset and one split in the file, the benchmark's"
 
@@ -56,7 +58,7 @@ def parse(content: bytes, context: ReaderContext) -> UncheckedFile | None:
     if run is None:
         return None
     form = AskedForm(JSON_RUN, "a JSON run", (), "cirr/val")
-    spec = asked_benchmark(context, form, ids=run.images.names)
+    spec = asked_benchmark(context, form, ids=run.qids)
     if spec is None:
         return None
     spelling = Spelling(image_family(spec), context.benchmarks.gallery(spec) or ())
@@ -93,16 +95,26 @@ class _ScoredRun:
 
     def __init__(self, budget: Budget, method: str = "") -> None:
         self.budget, self.method = budget, method
-        self.images, self.scores = Gathering(by_turn=False), array("d")
+        self.qids, self.scores = list[str](), array("d")
+        self._gathering, self._lists = Gathering(by_turn=False), list[list[str]]()
+        self._taken = 0
 
     def take(self, qid: str, scores: Mapping[str, float]) -> None:
         self.budget.check("ids", len(scores))
-        self.images.take([qid], [list(scores)])
+        self.qids.append(qid)
+        self._lists.append(list(scores))
         self.scores.extend(scores.values())
+        if len(self.scores) - self._taken >= _AT_ONCE:
+            self.gather()
+
+    def gather(self) -> None:
+        """What is taken query by query costs an array each."""
+        self._gathering.take(self.qids[len(self._gathering.names) :], self._lists)
+        self._lists, self._taken = [], len(self.scores)
 
     def columns(self, spelling: Spelling) -> Columns:
         """By qid its images, the best first."""
-        columns = self.images.columns()
+        columns = self._gathering.columns()
         check_images(columns, self.budget)
         if changed := spelling.changes(columns.image_ids):
             columns = columns.respelled([changed.get(image, image) for image in columns.image_ids])
@@ -117,16 +129,17 @@ def _plain(content: bytes, budget: Budget) -> _ScoredRun | None:
     from msgspec import MsgspecError, Raw
     from msgspec.json import Decoder
 
-    if b"\\" in content or not content.isascii():
+    if b"\\" in content:
         return None
     scored = Decoder(dict[str, float])
     run = _ScoredRun(budget)
     try:
         for qid, raw in Decoder(dict[str, Raw]).decode(content).items():
             run.take(qid, scored.decode(raw))
+        run.gather()
     except (MsgspecError, RecursionError, ValueError):
         return None  # Something is odd: what, is said by those who look closer.
-    return run if is_whole(content, len(run.images.names) + len(run.scores)) else None
+    return run if is_whole(content, len(run.qids) + len(run.scores)) else None
 
 
 def _careful(content: bytes, findings: Findings, budget: Budget) -> _ScoredRun | None:
@@ -155,6 +168,7 @@ def _careful(content: bytes, findings: Findings, budget: Budget) -> _ScoredRun |
             findings.add("bad-type", fault, cause="score", query=qid, value=image, fix=_NUMBER)
         if not findings.errors:
             run.take(qid, {image: float(score) for image, score in scores.items()})
+    run.gather()
     return None if findings.errors else run
 
 

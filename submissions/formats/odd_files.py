@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from cir_metrics.ids import plain_id
 from submissions.errors import MissingFileError
 from submissions.formats.content import LOOKED_AT, MAX_NESTING, inside, is_whole, strings_in
 from submissions.rank_file.columns import Columns
@@ -34,6 +35,8 @@ _RANK_IT = (
     "--images FILE --method NAME --out run.json"
 )
 _ARRAYS = (".npy", ".npz", ".pt", ".pth", ".safetensors")
+_QUERY_KEYS = ("query_id", "pairid", "pair_id", "qid", "id")
+"""What objects call the query whose ranking they hold."""
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _OTHER_KINDS = {
     b"version https://git-lfs.": "a pointer of Git LFS, without the file's content",
@@ -297,10 +300,31 @@ class CarefulRankings:
                 kind = "no Unicode text" if isinstance(value, str) else json_type(value)
                 kind += "" if named else f" ({shown(value)})"
                 message = f"the {ordinal(position)} image of the {part} is {kind}; an image id is a string."
+        place = type(value) is int
+        fix = (
+            "write the ids of images; a number may be a place in your list of the gallery" if place else None
+        )
         self.findings.add(
-            "bad-type", message, cause=cause, query=query, turn=turn, value=value, position=position
+            "bad-type", message, cause=cause, query=query, turn=turn, value=value, position=position, fix=fix
         )
         return None
+
+
+def by_query(items: list[Any], ranking: str, reference: str) -> dict[str, Any] | None:
+    """The rankings of a list of objects by query id; None where no key names each query once.
+
+    Args:
+        items: such as `[{"pairid": 12063, "ranking": [...]}, ...]`.
+        ranking: the key of an object's ranking.
+        reference: the key that items of FashionIQ have, which their order tells apart.
+    """
+    if not all(isinstance(item, dict) and ranking in item and reference not in item for item in items):
+        return None
+    for key in _QUERY_KEYS:
+        ids = [plain_id(item.get(key)) for item in items]
+        if ids and None not in ids and len(set(ids)) == len(ids):
+            return {str(query): item[ranking] for query, item in zip(ids, items, strict=True)}
+    return None
 
 
 def _is_text(value: object) -> bool:

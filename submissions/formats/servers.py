@@ -116,8 +116,13 @@ def parse(document: Any, context: ReaderContext) -> UncheckedFile | None:
         SourceError: it is FashionIQ's, and the benchmark's own data is not available.
     """
     dataset = "" if context.expected is None else context.expected.partition("/")[0]
-    if isinstance(document, list) and (dataset in _FASHIONIQ.datasets or any(map(_is_item, document))):
-        return _parse_fashioniq(document, context)
+    if isinstance(document, list):
+        from submissions.formats.odd_files import by_query
+
+        named = by_query(document, _RANKING, _REFERENCE)
+        if named is None and (dataset in _FASHIONIQ.datasets or any(map(_is_item, document))):
+            return _parse_fashioniq(document, context)
+        document = document if named is None else named
     if not isinstance(document, Mapping):
         context.findings.add(
             "wrong-format", f"the file holds {json_type(document)}; a rank file is an object."

@@ -245,6 +245,22 @@ def test_what_does_not_fit_is_refused(change: dict[str, Any], text: str) -> None
         submissions.Evaluator(BENCHMARK)(**change)
 
 
+@pytest.mark.parametrize("kind", ["numpy", "torch"])
+def test_a_buffer_that_is_used_again_is_refused(kind: str) -> None:
+    buffer: Any = np.ones((1, 3), np.float32)
+    if kind == "torch":
+        buffer = pytest.importorskip("torch").from_numpy(buffer)
+    evaluator = submissions.Evaluator(BENCHMARK)
+    evaluator.update(queries=buffer, query_ids=KEYS[:1])
+    evaluator.update(queries=buffer, query_ids=KEYS[:1])  # A padded row is the same row.
+    with refusal("queries: lies where an earlier batch lies ... copy", MethodError):
+        evaluator.update(queries=buffer, query_ids=KEYS[1:2])
+    for place in range(1, len(KEYS)):
+        evaluator.update(queries=np.ones((1, 3)), query_ids=KEYS[place : place + 1])
+    evaluator.update(images=np.ones((len(IMAGES), 3), np.float32))
+    assert evaluator.compute()
+
+
 @pytest.mark.parametrize(
     ("option", "text"),
     [

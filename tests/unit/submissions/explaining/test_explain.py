@@ -219,6 +219,28 @@ def test_a_file_that_cannot_be_read_is_refused_with_its_findings(tmp_path: Path)
     assert cir("explain", str(tmp_path / "none.json")).returncode == 2
 
 
+def test_lists_that_begin_with_the_worst_have_the_numbers_of_their_ends(ranked: Lists) -> None:
+    good = {query: [ROWS[query]["target_image_id"], *ids] for query, ids in ranked.items()}
+    good = {query: list(dict.fromkeys(ids))[:DEPTH] for query, ids in good.items()}
+    readings = by_label(explained({query: ids[::-1] for query, ids in good.items()}))
+    assert readings["order reversed"].metrics["recall@1"] == pytest.approx(recall(good, 1))
+    assert "order reversed" not in by_label(explained(good))
+
+
+def test_objects_that_name_their_query_are_lists_by_query(ranked: Lists) -> None:
+    objects = [{"pairid": query, "ranking": ids} for query, ids in ranked.items()]
+    assert the(explained(objects)) == the(explained(ranked))
+    assert the(explained(objects, None)) == the(explained(ranked, None))
+
+
+def test_a_file_without_a_list_that_can_be_read_shows_its_findings(ranked: Lists) -> None:
+    explanation = explained({query: list(range(DEPTH)) for query in ranked})
+    (finding,) = (each for each in explanation.report.errors if each.code == "bad-type")
+    assert "a place in your list of the gallery" in str(finding.fix)
+    assert finding.code in explanation.text()
+    assert "Fix: " in explanation.text()
+
+
 @pytest.mark.parametrize(
     "made",
     [

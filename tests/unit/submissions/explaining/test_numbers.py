@@ -152,7 +152,8 @@ def test_what_was_read_is_said(values: object, read_as: str, value: float) -> No
     [
         ("mAP@5=0.31", "circo/val", "fractions, or percentages"),
         ("R@10=0.44", "cirr/val", "fractions, or percentages"),
-        ("R@10=139.8", "cirr/val", "R@10 139.8 = : 2 metrics, 0 numbers"),
+        ("R@10=139.8", "cirr/val", "139.8 is not between 0 and 100"),
+        ("R@1=-3", "cirr/val", "-3 is not between 0 and 100"),
         ("R@10=nan", "cirr/val", "no number"),
         ("R@10", "cirr/val", "1 metrics, 0 numbers"),
         ("39.8=R@10", "cirr/val", "0 metrics, 1 numbers"),

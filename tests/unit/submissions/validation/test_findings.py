@@ -87,7 +87,7 @@ CASES: list[Case] = [
     ("repeated-key", "a query twice", cirr().replace(b'"100":', b'"101": [], "100":', 1), CIRR),
     ("repeated-query", "a line twice", TWICE, CIRR),
     ("wrong-format", "a list", b"[]", CIRR),
-    ("wrong-format", "lines in a list", b'[{"query_id": "100", "ranking": ["im1"]}]', CIRR),
+    ("wrong-format", "nameless objects in a list", b'[{"query": "100", "images": ["im1"]}]', CIRR),
     ("wrong-format", "null", b"null", CIRR),
     ("wrong-format", "a number", b"12", CIRR),
     ("wrong-format", "a string", b'"rank file"', CIRR),
