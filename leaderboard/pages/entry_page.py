@@ -1,10 +1,11 @@
-"""An entry's page: its number, what its method says of itself, how it got there, and how to cite it."""
+"""An entry's page: its numbers, what it beats, what it answered; then its method, signature and history."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+from cir_datasets.common.terminal import counted
 from cir_metrics.catalogue import parse_metric
 from cir_metrics.errors import CirError, UnknownNameError
 from leaderboard import boards
@@ -14,12 +15,12 @@ from leaderboard.identity import NOBODY
 from leaderboard.inspection.hits import answer_words, turn_word
 from leaderboard.inspection.numbers import MemberNumbers
 from leaderboard.inspection.protocol import protocol_check
+from leaderboard.pages.board.chance_level import chance_level
 from leaderboard.pages.board.groups import leading_metric
-from leaderboard.pages.board.head import file_word, in_short
-from leaderboard.pages.board.rows import lines_of
+from leaderboard.pages.board.head import file_word
 from leaderboard.pages.citation import citation
 from leaderboard.pages.event_words import event_words
-from leaderboard.pages.figures import with_interval
+from leaderboard.pages.figures import chance, number, with_interval
 from leaderboard.pages.labels import metric_label, metric_value, ranked_by_heading
 from leaderboard.pages.plots import histogram_svg, hits_svg
 from leaderboard.pages.published_rows import as_sentence
@@ -32,8 +33,8 @@ from leaderboard.views import method_name, results_from, submission_view, why_no
 from submissions.report.grouping import Grouping
 from submissions.scoring.score_report import is_rank
 
-_MOST_METRICS = 16
-"""Of an entry with more metrics those of the board are shown, the others on a click."""
+_AROUND = 2
+"""Methods before an entry and behind it that are shown beside it."""
 _FACTS = (
     ("backbone", "Backbone"),
     ("trained_on", "Trained on"),
@@ -73,7 +74,7 @@ def page(site: Site, submission_id: str) -> Page:
     return Page(
         "entry.html",
         f"{name} on {board.title}",
-        f"{score} by {name}: method, metrics, ranks, history, and how to cite it.",
+        f"{score} on {board.title} by {name}: method, metrics, ranks, history, and how to cite it.",
         {
             "board": board,
             "row": row,
@@ -81,7 +82,6 @@ def page(site: Site, submission_id: str) -> Page:
             "name": name,
             "score": score,
             "word": file_word(board),
-            **in_short(board, table, lines_of(board, table)),
             "facts": [
                 ("Reference image", reference_words(row["reference_evidence"])),
                 *_facts(row["method"]),
@@ -89,7 +89,7 @@ def page(site: Site, submission_id: str) -> Page:
             "metrics": _metrics_table(board, row),
             "signature": signature_of(submission, board),
             "happened": [_happened(event) for event in submission.events],
-            "leader": _leader(rows, row),
+            "others": _others(board, rows, row),
             "block_words": table["blocks"][row["block"]],
             "unverified_words": UNVERIFIED,
             "has_ranks": any(is_rank(name) for name in row["metrics"]),
@@ -128,9 +128,9 @@ def _not_listed(submission: Submission) -> Page:
 
 
 def _score_line(board: Board, row: Mapping[str, Any], rows: list[Mapping[str, Any]]) -> str:
-    """An entry's number with its interval, its group and its board."""
+    """An entry's number with its interval, and its group."""
     value = with_interval(row["main"], row["interval"], board.primary_unit)
-    return f"{ranked_by_heading(board)} {value}, {_place(row, rows)} on {board.title}"
+    return f"{ranked_by_heading(board)} {value}, {_place(row, rows)}"
 
 
 def _place(row: Mapping[str, Any], rows: list[Mapping[str, Any]]) -> str:
@@ -169,7 +169,7 @@ def _metrics_table(board: Board, row: Mapping[str, Any]) -> dict[str, Any]:
         }
         for name in listed
     ]
-    return {"rows": rows, "folds": len(rows) > _MOST_METRICS and any(row["label"] for row in rows)}
+    return {"rows": rows, "folds": any(row["label"] for row in rows)}
 
 
 def _metric_path(name: str) -> str:
@@ -256,7 +256,34 @@ def _grouping(board: Board, grouping: Grouping) -> dict[str, Any]:
     }
 
 
-def _leader(rows: list[Mapping[str, Any]], row: Mapping[str, Any]) -> str | None:
-    """The first entry of its block, or for the first the second: what this one is compared with."""
-    inside = (each["submission"] for each in rows if each["block"] == row["block"])
-    return next((each for each in inside if each != row["submission"]), None)
+def _others(board: Board, rows: list[Mapping[str, Any]], row: Mapping[str, Any]) -> dict[str, Any]:
+    """What an entry beats: its neighbours in its block, the leader, the best baseline, and chance."""
+    inside = [each for each in rows if each["block"] == row["block"]]
+    methods = [each for each in inside if not (each["baseline"] or each["is_oracle"])]
+    sign = 1 if board.primary_direction == "higher" else -1
+    place = sum(sign * each["main"] > sign * row["main"] for each in methods)
+    near = methods[:1] + methods[max(place - _AROUND, 0) : place + _AROUND + 1]
+    near += [each for each in inside if each["baseline"]][:1]
+    shown = {each["submission"]: each for each in (*near, row)}
+    listed = [each for each in inside if each["submission"] in shown]
+    value = chance_level(board)
+    behind = sum(sign * each["main"] < sign * row["main"] for each in methods)
+    return {
+        "said": f"before {behind} of {counted(len(methods) - (row in methods), 'other method')}",
+        "rows": [_other(board, each, row) for each in listed],
+        "chance": "" if value is None else chance(value, board.primary_unit),
+    }
+
+
+def _other(board: Board, other: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
+    """An entry as a line beside another: `difference` is how much that one is above it."""
+    scale, digits = (100, 2) if board.primary_unit == "percent" else (1, 1)
+    own = other["submission"] == row["submission"]
+    return {
+        "id": other["submission"],
+        "own": own,
+        "name": method_name(other),
+        "place": other["group"] or other["rank"] or ("baseline" if other["baseline"] else ""),
+        "value": number(other["main"], board.primary_unit),
+        "difference": "" if own else f"{scale * (row['main'] - other['main']):+.{digits}f}",
+    }

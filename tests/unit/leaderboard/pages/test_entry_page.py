@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from full_boards import BOARD, METRIC, add_entry
 from inspected_entries import FILES
+from read_pages import read as read_page
+from read_pages import words
 
 import cir_datasets
 import submissions
@@ -44,12 +46,10 @@ def test_the_first_line_has_number_interval_group_and_board(site: Site) -> None:
     for submission, group in ((best, 1), (worst, 2)):
         row = rows[submission.id]
         low, high = row["interval"]
-        said = (
-            f"R@10 {100 * row['main']:.2f} [{100 * low:.2f}, {100 * high:.2f}], group {group} of 2 on Shapes,"
-        )
+        said = f"R@10 {100 * row['main']:.2f} [{100 * low:.2f}, {100 * high:.2f}], group {group} of 2"
         page, html = entry(site, submission)
-        assert said in html
-        assert page.description.startswith(said)
+        assert f"<strong>{said}</strong> on <a href=" in html
+        assert page.description.startswith(f"{said} on Shapes,")
 
 
 def test_what_strangers_wrote_stays_text_and_only_https_becomes_a_link(site: Site) -> None:
@@ -79,13 +79,31 @@ def test_every_metric_and_every_part_of_the_signature_is_there(site: Site) -> No
     submission = add_entry(site.server.store, 1)
     _, html = entry(site, submission)
     for metric in (METRIC, "recall@1", "median_rank", "recall_subset@1"):
-        assert f"<code>{metric}</code>" in html
+        assert f"<code>{metric}</code>" in html or f'title="{metric}"' in html
     for part in (f"{BOARD}#1", "data:abc", "n:300", "v:1"):
         # A narrow window may break a part behind its colon.
         assert re.search(rf"<code>{part.replace(':', ':<wbr>')}</code></th><td>\w", html)
-    assert f'An entry on the board <a href="../b/{BOARD}">' in html
-    assert '<a href="../m/recall_at_k">R@10</a>' in html
-    assert f'<a href="../b/{BOARD}#enter">Enter yours in 3 steps</a>' in html
+    assert '<a href="../m/recall_at_k" title="recall@10">R@10</a>' in html
+
+
+def test_what_it_beats_are_its_neighbours_the_leader_the_best_baseline_and_chance(site: Site) -> None:
+    made = {seed: add_entry(site.server.store, seed, 0.9 - 0.1 * seed) for seed in range(8)}
+    add_entry(site.server.store, 8, 0.3, baseline=True, name="Floor")
+    add_entry(site.server.store, 9, 0.2, baseline=True, name="Cellar")
+    site.server.tables.refresh(boards.board(BOARD))
+    page = read_page(site.server, f"e/{made[4].id}")
+    lines = [[words(cell) for cell in row.select("td, th")] for row in page.select(".beside-others tbody tr")]
+    names = ["Method 0", *(f"Method {seed}" for seed in range(2, 7)), "Floor", "chance"]
+    assert [line[1] for line in lines] == names
+    assert words(page.select_one("tr.own th")) == "Method 4"
+    assert "before 3 of 7 other methods" in words(page.select_one("main")).lower()
+    assert [line[3][:1] for line in lines] == ["-", "-", "-", "", "+", "+", "+", ""]
+    assert lines[0][3] == f"{float(lines[3][2]) - float(lines[0][2]):+.2f}"
+    assert [fold.h2.get_text() for fold in page.select("details.folded:not([open])") if fold.h2] == [
+        "Signature",
+        "File and history",
+        "Cite",
+    ]
 
 
 def test_a_private_submission_is_not_told_from_one_that_there_is_not(site: Site) -> None:
@@ -133,8 +151,8 @@ def test_what_the_lists_show_is_what_the_file_holds(
         )
     assert html.count('<svg class="plot"') == 1
     heads = re.findall("<h2>(.*?)</h2>", html)
-    assert heads[:4] == ["Where targets stand", "By aspect", "All metrics", "Method"]
-    assert heads[4:] == ["Protocol check", "Signature", "File", "History", "Cite"]
+    assert heads[:4] == ["Numbers", "What it beats", "What it answered", "Method"]
+    assert heads[4:] == ["Where targets stand", "Protocol check", "Signature", "File and history", "Cite"]
 
 
 @pytest.mark.slow
@@ -145,7 +163,7 @@ def test_sessions_have_a_curve(shown_site: Site, shown_entries: dict[str, Submis
         value = f"{100 * report.metrics[f'hits@10@turn{turn}']:.2f}"
         assert f'<th scope="row">{turn}</th><td class="num">{value}</td><td class="num">[' in html
     assert html.count('<svg class="plot"') == 2
-    assert re.findall("<h2>(.*?)</h2>", html)[:2] == ["Hits@10 by turn", "Where targets stand"]
+    assert re.findall("<h3>(.*?)</h3>", html)[0] == "Hits@10 by turn"
     assert "Hits AUC@10" in html
     assert "hits_auc: the area under hits" in html
     assert "final_recall: " not in html

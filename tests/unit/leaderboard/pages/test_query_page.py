@@ -298,7 +298,7 @@ def test_a_sealed_board_shows_no_query_and_no_lists_and_compares_nothing(
     one = page_at(shown_site, f"e/{shown_entries['sum'].id}", {})
     html = shown_site.written(one, Links("e/x"))
     assert "rank files are not given out" in html
-    for words in (">sha256 ", "/file", "Protocol check", "Where targets stand", "Its queries"):
+    for words in (">sha256 ", "/file", "Protocol check", "Where targets stand", "query by query"):
         assert words not in html
     refused = page_at(shown_site, "compare", {"e": pair(shown_entries)})
     assert refused.status == 400

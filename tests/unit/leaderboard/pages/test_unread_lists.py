@@ -64,7 +64,7 @@ def test_pages_stand_where_the_prepared_rows_are_damaged(
 
     monkeypatch.setattr("leaderboard.inspection.reports.prepared_benchmark", damaged)
     monkeypatch.setattr("leaderboard.pages.queries.prepared_benchmark", damaged)
-    assert "All metrics" in written(site, f"e/{entries[0].id}")
+    assert "What it beats" in written(site, f"e/{entries[0].id}")
     assert "There is nothing to draw yet" not in written(site, VAL, tab="aspects")
     page = page_at(site, f"{VAL}/q/shapes_val_00000", {})
     assert (page.status, "not prepared on this server" in page.values["words"]) == (404, True)
