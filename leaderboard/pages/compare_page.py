@@ -155,7 +155,6 @@ def _compared(site: Site, board: Board, entries: Sequence[Chosen], comparison: C
         "unread_words": UNREAD,
         "hit": hit_words(board, main_cutoff(board), f", at {at} {turn_word(board)}" if sessions else ""),
         "subset_hit": SUBSET_HIT,
-        "by": _by(board),
     }
     title = f"{' and '.join(names)} on {board.title}"
     main = pairs[0]["main"]
