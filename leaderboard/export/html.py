@@ -29,6 +29,7 @@ from cir_metrics.errors import CallError, CirError
 from leaderboard import boards
 from leaderboard.boards import Board
 from leaderboard.pages.addresses import page_at
+from leaderboard.pages.published_tables import published_benchmarks
 from leaderboard.pages.queries import queries_of, why_hidden
 from leaderboard.pages.site import Links, Site, assets
 from leaderboard.server import Server
@@ -263,7 +264,7 @@ class Mirror:
             return not query
         first, _, rest = path.partition("/")
         if path in _WHOLE or first == "suite" or (first == "m" and rest):
-            return not query
+            return not query or (path == "published" and query.get("benchmark") in published_benchmarks())
         if first == "e":
             return not query and unquote(rest) in self._entries
         if path == "compare":

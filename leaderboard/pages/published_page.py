@@ -1,4 +1,4 @@
-"""Published results: every number that papers and lists print, by benchmark, with where it was read.
+"""Published results: the numbers that papers and lists print, a benchmark at a time, and where they stand.
 
 None is ranked with ours: it is unknown whether two tables used the same gallery and rules.
 """
@@ -68,9 +68,10 @@ def page(site: Site, query: Mapping[str, str]) -> Page:
     all_methods = sorted(
         {name for row in published() for name in row.names}, key=lambda name: (name.casefold(), name)
     )
-    shown = [name for name in all_benchmarks if benchmark in ("", name)]
+    overview = not (benchmark or method)
+    shown = [] if overview else [name for name in all_benchmarks if benchmark in ("", name)]
     tables = [table for name in shown for table in tables_of(name, method.casefold())]
-    rows = [row for row in rows_of(method) if any(name in shown for name, _ in row.values)]
+    rows = [row for row in rows_of(method) if overview or any(name in shown for name, _ in row.values)]
     several = [one for one in several_numbers() if _is_shown(one, benchmark, method)]
     sources = {row.source: row for row in rows}
     counts = (len(rows), len(sources))
@@ -80,9 +81,9 @@ def page(site: Site, query: Mapping[str, str]) -> Page:
         _description(_shortened(benchmark), _shortened(method), counts),
         {
             "asked": {"benchmark": benchmark, "method": method},
-            "index": [] if benchmark or method else [_index_line(name) for name in shown],
+            "index": [_index_line(name) for name in all_benchmarks] if overview else [],
             "sources": sorted(sources.values(), key=lambda row: row.key.casefold()),
-            "nothing": "" if tables else _nothing(benchmark, method, all_benchmarks, all_methods),
+            "nothing": "" if tables or overview else _nothing(benchmark, method, all_benchmarks, all_methods),
             "benchmarks": [(name, title_of(name)) for name in all_benchmarks],
             "methods": all_methods,
             "shown": [(name, list(group)) for name, group in groupby(tables, lambda one: one.benchmark)],
@@ -139,7 +140,7 @@ def _highest(benchmark: str) -> tuple[Number, str, Reported, str]:
             metric = column_of(board.primary).head
             if (benchmark, board.primary) not in line.row.numbers:
                 metric += ", round 1"
-            return line.numbers[board.primary], metric, line.row, line.anchor
+            return line.numbers[board.primary], metric, line.row, row_anchor(benchmark, line.row)
     table = tables_of(benchmark)[0]
     first = table.lines[0]
     best = next(number for number in first.numbers if number is not None)

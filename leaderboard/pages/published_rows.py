@@ -41,11 +41,16 @@ class PublishedLine:
         return self.row.where
 
     @property
-    def anchor(self) -> str:
-        """Id of the row's place on the page of published results."""
+    def listed_under(self) -> str:
+        """The benchmark on whose page of published results it stands."""
         named = [name for name, _ in self.row.values]
         # A row of a suite's members alone stands with the first of them.
-        return row_anchor(self.benchmark if self.benchmark in named else named[0], self.row)
+        return self.benchmark if self.benchmark in named else named[0]
+
+    @property
+    def anchor(self) -> str:
+        """Id of the row's place on that page."""
+        return row_anchor(self.listed_under, self.row)
 
     @property
     def difference(self) -> str:

@@ -46,7 +46,8 @@ class Line:
         derived: of a published row the metrics whose number is a mean that its source does not print.
         where: of a published row its source, table and row.
         key: of a published row source and table in a few letters.
-        anchor: of a published row the id of its place on the page of published results.
+        benchmark: of a published row the one on whose page of published results it stands.
+        anchor: of a published row the id of its place there.
         other_split: of a published row words where its numbers are of another split.
         remarks: of a published row sentences on what is odd.
         row: the table's row; None of a published one.
@@ -76,6 +77,7 @@ class Line:
     derived: frozenset[str] = frozenset()
     where: str = ""
     key: str = ""
+    benchmark: str = ""
     anchor: str = ""
     other_split: str = ""
     remarks: tuple[str, ...] = ()
@@ -196,6 +198,7 @@ def published_lines(board: Board) -> list[Line]:
                 derived=frozenset(metric for metric, number in each.numbers.items() if number.is_derived),
                 where=each.where,
                 key=each.row.key,
+                benchmark=each.listed_under,
                 anchor=each.anchor,
                 other_split=each.other_split,
                 remarks=tuple(

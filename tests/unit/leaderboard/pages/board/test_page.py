@@ -505,7 +505,9 @@ def test_a_closed_board_says_what_it_lacks_and_shows_published_results(
     assert "published" in words(by_name["DQU-CIR"].select_one("small"))
     source = by_name["DQU-CIR"].select_one("small a")
     assert words(source) == "OpenCodePapers, FIQ"
-    assert source["href"].startswith("../../published#fashioniq-val-opencodepapers-3-")
+    assert source["href"].startswith(
+        "../../published?benchmark=fashioniq%2Fval#fashioniq-val-opencodepapers-3-"
+    )
     longest = max(len(words(each)) for each in page.select(".standings small a"))
     assert longest <= 20, "stands whole on one line"
     odd = words(page.select_one(".odd"))
