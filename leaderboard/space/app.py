@@ -7,9 +7,21 @@ if __name__ == "__main__":
     # Whoever reaches a Space is not the one person who runs it.
     accounts = "oauth" if os.environ.get("OAUTH_CLIENT_ID") else "tokens"
     os.environ.setdefault("CIR_LEADERBOARD_ACCOUNTS", accounts)
+    os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
     if os.access("/data", os.W_OK):  # persistent storage, where the Space has it
         os.environ.setdefault("CIR_LEADERBOARD_HOME", "/data/leaderboard")
         os.environ.setdefault("CIR_CACHE_HOME", "/data/cache")
-    port = os.environ.get("GRADIO_SERVER_PORT", "7860")
-    command = ["-m", "leaderboard.cli", "leaderboard", "serve", "--host", "0.0.0.0", "--port", port]
-    os.execv(sys.executable, [sys.executable, *command])
+    if host := os.environ.get("SPACE_HOST", "").partition(",")[0]:
+        os.environ.setdefault("CIR_LEADERBOARD_URL", f"https://{host}/full")
+
+    from cir_metrics.errors import CirError
+    from leaderboard.space.front import run
+
+    try:
+        run(
+            "0.0.0.0",
+            int(os.environ.get("GRADIO_SERVER_PORT", "7860")),
+            lambda words: sys.stderr.write(f"{words}\n"),
+        )
+    except CirError as error:
+        sys.exit(f"cir: {error}")

@@ -306,6 +306,10 @@ class Store:
         """All submissions to a board, first come first."""
         return self._of(submissions.c.board == board)
 
+    def of_owners(self, owners: Sequence[str]) -> list[Submission]:
+        """All submissions of some owners, first come first."""
+        return self._of(submissions.c.owner.in_(owners))
+
     def of_file(self, sha256: str) -> list[Submission]:
         """All submissions of a file, first come first."""
         return self._of(submissions.c.sha256 == sha256)

@@ -93,6 +93,7 @@ def create_app(
         lifespan=lifespan,
         middleware=guards(options, server),
     )
+    app.state.server = server  # for who mounts it: the Space
     api.add_routes(app, server)
     app.include_router(site_routes.router(server))
     if server.settings.accounts == "oauth":

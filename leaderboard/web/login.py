@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.concurrency import run_in_threadpool
@@ -100,6 +101,11 @@ def add_login(app: FastAPI, server: Server) -> None:
         return RedirectResponse(PATH, 303)
 
     app.include_router(routes)
-    # In a Space the pages stand in a frame of huggingface.co: hence same_site.
+    app.add_middleware(SessionMiddleware, **session_options())
+
+
+def session_options() -> dict[str, Any]:
+    """How the cookie is signed and sent, for every application of a server that reads it."""
     secret = hashlib.sha256(f"{os.environ['OAUTH_CLIENT_SECRET']}-logins".encode()).hexdigest()
-    app.add_middleware(SessionMiddleware, secret_key=secret, same_site="none", https_only=True)
+    # In a Space the pages stand in a frame of huggingface.co: hence same_site.
+    return {"secret_key": secret, "same_site": "none", "https_only": True}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -9,9 +10,10 @@ import signal
 import subprocess
 import sys
 import time
-import urllib.error
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -66,42 +68,111 @@ def test_it_holds_what_git_holds_of_the_packages_and_nothing_else(space: Path) -
     assert found == {*listed, "README.md", "app.py", "requirements.txt", about}
 
 
-@pytest.mark.slow
-def test_it_starts_from_its_own_files_and_answers(space: Path, tmp_path: Path) -> None:
+@contextlib.contextmanager
+def started(space: Path, home: Path, **more: str) -> Iterator[tuple[str, Path]]:
+    """`python app.py` in the Space's folder; its address and its log."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("CIR_", "PYTHON"))}
     where = [sys.executable, "-B", "-c", "import leaderboard; print(leaderboard.__file__)"]
     used = subprocess.run(where, cwd=space, env=kept, check=True, capture_output=True, text=True).stdout
     assert used.strip() == str(space / "leaderboard" / "__init__.py")
-    log = tmp_path / "log"
+    log = home.parent / "log"
     with log.open("w") as handle:
         process = subprocess.Popen(
             [sys.executable, "app.py"],
             cwd=space,
             env={
                 **kept,
-                "CIR_LEADERBOARD_HOME": str(tmp_path / "home"),
+                "CIR_LEADERBOARD_HOME": str(home),
                 "GRADIO_SERVER_PORT": "0",
                 "PYTHONDONTWRITEBYTECODE": "1",
                 "PYTHONUNBUFFERED": "1",
                 "SPACE_ID": "me/board",
-                "SPACE_HOST": "me-board.hf.space",
+                **more,
             },
             stdout=handle,
             stderr=subprocess.STDOUT,
         )
     try:
-        port = _port(process, log)
-        asked = urllib.request.Request(
-            f"http://127.0.0.1:{port}/health", headers={"Host": "me-board.hf.space"}
-        )
-        with urllib.request.urlopen(asked, timeout=300) as answer:
-            health = json.load(answer)
+        yield f"http://127.0.0.1:{_port(process, log)}", log
     finally:
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=300) == 0
+
+
+@pytest.mark.slow
+def test_it_starts_from_its_own_files_and_answers(space: Path, tmp_path: Path) -> None:
+    named = {"SPACE_HOST": "me-board.hf.space", "CIR_PREPARE": "shapes/val"}
+    with started(space, tmp_path / "home", **named) as (url, log):
+        hosts = {"Host": "me-board.hf.space"}
+        until = time.monotonic() + 300
+        while True:
+            asked = urllib.request.Request(f"{url}/health", headers=hosts)
+            with urllib.request.urlopen(asked, timeout=300) as answer:
+                health = json.load(answer)
+            if health["preparing"] == [{"name": "shapes/val", "state": "ready", "message": ""}]:
+                break
+            assert time.monotonic() < until, health
+            time.sleep(0.1)
+        for path in ("/full/", "/full/b/shapes/val", "/api/v1/boards", "/full/api/v1/boards"):
+            asked = urllib.request.Request(f"{url}{path}", headers=hosts)
+            with urllib.request.urlopen(asked, timeout=300) as answer:
+                assert answer.status == 200
     words = log.read_text()
     assert package_version() in json.dumps(health)
+    assert "entries end with the next restart" in words
     assert "Traceback" not in words
+
+
+@pytest.mark.slow
+def test_a_browser_reads_a_board_and_submits(space: Path, tmp_path: Path, page: Any, world: Any) -> None:
+    """The table is the server's; a file's findings come before it is sent, its row after."""
+    for name, hits in (("Good", 0.6), ("Weak", 0.2)):
+        (tmp_path / f"{name}.json").write_bytes(world.as_bytes(world.rank_file(1, name, hits=hits)))
+        added = cir("leaderboard", "add", str(tmp_path / f"{name}.json"), "--home", str(tmp_path / "home"))
+        assert added.returncode == 0, added.stderr
+    best = world.rank_file(2, "Best", hits=0.9)
+    (tmp_path / "broken.json").write_bytes(world.as_bytes(world.broken(best)))
+    (tmp_path / "best.json").write_bytes(world.as_bytes(best))
+    with started(space, tmp_path / "home") as (url, _):
+
+        def table() -> list[tuple[str, str]]:
+            page.goto(f"{url}/?board=shapes/val")
+            page.wait_for_selector("#entries")
+            rows = page.locator("#entries tbody tr[data-entry]")
+            return [
+                (row.locator(".name").inner_text(), row.locator(".main b").inner_text()) for row in rows.all()
+            ]
+
+        def served() -> list[tuple[str, str]]:
+            with urllib.request.urlopen(f"{url}/api/v1/boards/shapes/val", timeout=300) as answer:
+                rows = json.load(answer)["rows"]
+            return [(row["method"]["name"], f"{100 * row['main']:.2f}") for row in rows]
+
+        assert table() == served()
+        assert [name for name, _ in served()] == ["Good", "Weak"]
+        page.get_by_role("tab", name="Queries").click()
+        page.wait_for_selector("#answer .ranking li")
+        page.get_by_role("tab", name="Compare").click()
+        page.wait_for_selector("#verdict")
+        assert "Good is significantly better than Weak" in page.locator("#verdict").inner_text()
+        page.get_by_role("tab", name="Submit").click()
+        chosen = page.locator("#file input[type=file]")
+        chosen.set_input_files(tmp_path / "broken.json")
+        page.wait_for_selector("#found .finding.error")
+        assert "duplicate-image" in page.locator("#found").inner_text()
+        assert page.locator("#send").is_disabled()
+        page.locator("#file").get_by_label("Clear").click()
+        page.locator("#file input[type=file]").set_input_files(tmp_path / "best.json")
+        page.wait_for_selector("#found .notice.good")
+        page.get_by_label("Publish it").check()
+        page.locator("#send").click()
+        page.wait_for_selector("#outcome .notice.good")
+        assert "/s/" in page.locator("#outcome a").get_attribute("href")
+        page.set_viewport_size({"width": 390, "height": 800})
+        assert table() == served()
+        assert [name for name, _ in served()] == ["Best", "Good", "Weak"]
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        assert page.locator("#entries tbody tr").first.bounding_box()["y"] < 700
 
 
 def _port(process: subprocess.Popen[bytes], log: Path) -> str:

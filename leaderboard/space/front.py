@@ -1,0 +1,129 @@
+"""The Space as one application: Gradio's pages at its root, the server's full pages and API below."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import gradio as gr
+from fastapi import FastAPI, Request
+from fastapi.responses import RedirectResponse
+from starlette.routing import Mount, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from leaderboard import settings
+from leaderboard.settings import Settings
+from leaderboard.space import shown
+from leaderboard.space.pages import Pages
+from leaderboard.web import options
+from leaderboard.web.app import create_app
+from leaderboard.web.options import WebOptions
+from leaderboard.web.serving import serve
+
+_FONTS = ("system-ui", "Segoe UI", "Roboto", "Arial", "sans-serif")
+
+
+class Below:
+    """Hands requests on as a proxy does that serves the application below a path.
+
+    Args:
+        app: the application.
+        path: with a slash in front.
+    """
+
+    def __init__(self, app: ASGIApp, path: str) -> None:
+        """Remember both."""
+        self._app, self._path = app, path
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Take the path away."""
+        inside = {
+            **scope,
+            "path": scope["path"].removeprefix(self._path) or "/",
+            "raw_path": scope.get("raw_path", b"").removeprefix(self._path.encode()) or b"/",
+            "root_path": "",
+        }
+        await self._app(inside, receive, send)
+
+
+def create_space(chosen: Settings, web: WebOptions, workers: int = 1) -> FastAPI:
+    """The whole application.
+
+    Args:
+        chosen: the server's settings.
+        web: of the HTTP side.
+        workers: worker processes to keep running.
+    """
+    inner = create_app(chosen=chosen, options=web, workers=workers)
+    lasting = settings.lasts(os.environ) or chosen.home.is_relative_to(settings.PERSISTENT)
+    pages = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
+    gr.mount_gradio_app(
+        pages,
+        Pages(inner.state.server, lasting=lasting).demo,
+        path="/",
+        theme=gr.themes.Base(primary_hue="teal", neutral_hue="slate", font=_FONTS),
+        css=shown.css(),
+        footer_links=[],
+        ssr_mode=False,
+        mcp_server=False,
+        pwa=False,
+        show_error=False,
+        max_file_size=chosen.max_upload_bytes,
+    )
+    if chosen.accounts == "oauth":
+        from starlette.middleware.sessions import SessionMiddleware
+
+        from leaderboard.web.login import session_options
+
+        pages.add_middleware(SessionMiddleware, **session_options())
+
+    @asynccontextmanager
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        async with inner.router.lifespan_context(inner), pages.router.lifespan_context(pages):
+            yield
+
+    async def submit(_request: Request) -> RedirectResponse:
+        """Where signing in and out ends."""
+        return RedirectResponse(".?view=submit", 303)
+
+    full = f"/{shown.FULL}"
+    return FastAPI(
+        routes=[
+            Route("/submit", submit, methods=["GET", "POST"]),
+            *(
+                Route(path, inner)
+                for path in ("/health", "/api/{rest:path}", "/login/{rest:path}", "/logout")
+            ),
+            Mount(full, Below(inner, full)),
+            Mount("/", pages),
+        ],
+        lifespan=lifespan,
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+    )
+
+
+def run(host: str, port: int, say: Callable[[str], Any]) -> None:
+    """Serve the Space until it is told to stop.
+
+    Args:
+        host: address to listen on.
+        port: TCP port, 0 for any that is free.
+        say: takes what is told to whoever starts it.
+
+    Raises:
+        CirError: a setting is wrong, or the port is taken.
+    """
+    chosen, web = settings.read(), options.read()
+    if not settings.lasts(os.environ) and not chosen.home.is_relative_to(settings.PERSISTENT):
+        say("WARNING: entries end with the next restart; set CIR_LEADERBOARD_LOG and HF_TOKEN.")
+    serve(
+        lambda: create_space(chosen, web),
+        host,
+        port,
+        lambda address: say(f"Leaderboard on {address} (Ctrl-C stops it). State: {chosen.home}"),
+        web,
+    )

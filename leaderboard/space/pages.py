@@ -1,0 +1,295 @@
+"""The Space's pages: Gradio asks for boards, queries, entries and files; everything shown is `shown`'s."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+from starlette.requests import Request
+
+from leaderboard import boards
+from leaderboard.boards import Board
+from leaderboard.callers import Sender, caller_of, changeable, sender_of
+from leaderboard.destination import HEAD_BYTES
+from leaderboard.errors import ChildCrashedError, FileStoreError, PassingError, UploadRefusedError
+from leaderboard.identity.signed_in import Logins
+from leaderboard.identity.tokens import Tokens
+from leaderboard.intake import Cover, checked_method, chunks_of
+from leaderboard.life import act
+from leaderboard.pages.owner_form import ACTIONS, offered
+from leaderboard.queue.child import judge
+from leaderboard.server import Server
+from leaderboard.space import shown
+from submissions.formats import label_of
+
+_AT_ONCE = 2
+"""Files that are checked at the same time."""
+_LOOK_SECONDS = 1.0
+_LONGEST_SECONDS = 900
+"""How long a page watches a file that it has sent."""
+_TOKEN = {"type": "password", "label": "Token", "info": "From the organisers; stays in this page."}
+_WAITS = {
+    "received": "Received and stored. Checking every ranking…",
+    "validated": "The file is valid. Scoring…",
+    "scored": "Scored. Putting it on the board…",
+}
+
+
+class Pages:
+    """The Blocks of one server.
+
+    Args:
+        server: the leaderboard.
+        lasting: whether entries outlive a restart.
+    """
+
+    def __init__(self, server: Server, *, lasting: bool) -> None:
+        """Build them."""
+        self._server, self._lasting = server, lasting
+        self._oauth = server.settings.accounts == "oauth"
+        with gr.Blocks(
+            title=server.settings.name, fill_width=True, analytics_enabled=False, delete_cache=(600, 3600)
+        ) as self.demo:
+            self._build()
+        self.demo.queue(max_size=64, api_open=False)
+
+    def _build(self) -> None:
+        quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
+        named = [(f"{one.title} ({one.id})", one.id) for one in boards.boards()]
+        head, timer = _html(elem_id="head"), gr.Timer(3, active=False)
+        with gr.Tabs() as tabs:
+            with gr.Tab("Boards", id="boards"):
+                board = gr.Dropdown(
+                    [("All boards", ""), *named], value="", container=False, label="Board", elem_id="board"
+                )
+                table = _html(elem_id="table")
+            with gr.Tab("Queries", id="queries"):
+                with gr.Row():
+                    query = gr.Textbox(label="Query", elem_id="query", submit_btn=True)
+                    before, behind = (
+                        gr.Button(words, scale=0, min_width=110, size="sm", elem_id=words.lower())
+                        for words in ("Previous", "Next")
+                    )
+                first = gr.Dropdown([], label="Method", elem_id="of")
+                answer, previous, following = _html(elem_id="answer"), gr.State(""), gr.State("")
+            with gr.Tab("Compare", id="compare"):
+                with gr.Row():
+                    one = gr.Dropdown([], label="First entry", elem_id="one")
+                    other = gr.Dropdown([], label="Second entry", elem_id="other")
+                compared = _html(elem_id="compared")
+            with gr.Tab("Submit", id="submit"):
+                file = gr.File(label="Rank file, bundle or transcript", height=130, elem_id="file")
+                with gr.Row():
+                    to = gr.Dropdown(
+                        [("as the file says", ""), *named], value="", label="Board", elem_id="to"
+                    )
+                    name = gr.Textbox(label="Method, where the file names none", elem_id="method")
+                token = gr.Textbox(visible=not self._oauth, elem_id="token", **_TOKEN)
+                found = _html(elem_id="found")
+                publish = gr.Checkbox(label="Publish it as soon as it is scored", elem_id="publish")
+                send = gr.Button("Send", variant="primary", interactive=False, elem_id="send")
+                outcome = _html(elem_id="outcome")
+            with gr.Tab("Your entries", id="yours"):
+                own = gr.Textbox(visible=not self._oauth, elem_id="own-token", **_TOKEN)
+                look = gr.Button("Look", size="sm", elem_id="look")
+                mine = _html(elem_id="mine")
+                with gr.Row():
+                    entry = gr.Dropdown([], label="Entry", elem_id="entry")
+                    action = gr.Dropdown([], label="Do", elem_id="action")
+                do = gr.Button("Do it", size="sm", elem_id="do")
+            with gr.Tab("About", id="about"):
+                _html(shown.about())
+
+        of_board = [table, query, first, one, other]
+        of_query = {"inputs": [board, query, first], "outputs": [answer, previous, following], **quiet}
+        asked = self.demo.load(self._opened, outputs=[head, timer, tabs, board, *of_board], **quiet)
+        chosen = board.input(self._of_board, board, of_board, **quiet)
+        before_it = before.click(lambda place, now: place or now, [previous, query], query, **quiet)
+        behind_it = behind.click(lambda place, now: place or now, [following, query], query, **quiet)
+        for event in (asked, chosen, before_it, behind_it):
+            event.then(self._query, **of_query)
+        gr.on([query.submit, first.input], self._query, **of_query)
+        timer.tick(self._preparing, board, [head, timer, table], **quiet)
+        gr.on([one.change, other.change], self._compared, [board, one, other], compared, **quiet)
+        watched: dict[str, Any] = {"concurrency_limit": _AT_ONCE, "concurrency_id": "files", **quiet}
+        gr.on([file.change, to.change], self._looked, [file, to, token], [found, send, outcome], **watched)
+        send.click(self._sent, [file, to, name, token, publish], [outcome, send], **watched)
+        of_owner = [mine, entry, action]
+        look.click(self._mine, own, of_owner, **quiet)
+        entry.input(self._offered, [entry, own], action, **quiet)
+        do.click(self._done, [entry, action, own], of_owner, **quiet)
+
+    def _opened(self, request: gr.Request) -> list[Any]:
+        """The page as its address asks for it."""
+        view = str(request.query_params.get("view", "boards"))
+        board_id = str(request.query_params.get("board", ""))
+        board_id = board_id if board_id in boards.ids() else ""
+        html, timer = self._head(request)
+        return [html, timer, gr.Tabs(selected=view), board_id, *self._of_board(board_id)]
+
+    def _head(self, request: gr.Request) -> tuple[str, Any]:
+        login = Logins(self._server.store).of(request) if self._oauth else None
+        html = shown.head(self._server, "" if login is None else login.name, lasting=self._lasting)
+        preparing = self._server.preparing
+        busy = preparing is not None and any(each.state != "ready" for each in preparing.steps)
+        return html, gr.Timer(active=busy)
+
+    def _preparing(self, board_id: str, request: gr.Request) -> tuple[str, Any, str]:
+        return *self._head(request), self._table(board_id)
+
+    def _table(self, board_id: str) -> str:
+        return shown.board(self._server, boards.board(board_id)) if board_id else shown.home(self._server)
+
+    def _of_board(self, board_id: str) -> list[Any]:
+        """All that depends on the board that is chosen."""
+        if not board_id:
+            none = gr.Dropdown(choices=[], value=None)
+            return [self._table(""), "", none, none, none]
+        chosen = boards.board(board_id)
+        listed = shown.choices(self._server, chosen)
+        ids = [*(entry for _, entry in listed), None, None]
+        first, second = (gr.Dropdown(choices=listed, value=entry) for entry in ids[:2])
+        return [self._table(board_id), shown.first_query(self._server, chosen), first, first, second]
+
+    def _query(self, board_id: str, query_id: str, entry: str | None) -> tuple[str, str, str]:
+        if not board_id:
+            return shown.said("Choose a board first: its queries stand here."), "", ""
+        return shown.query(self._server, boards.board(board_id), query_id, [entry] if entry else [])
+
+    def _compared(self, board_id: str, one: str | None, other: str | None) -> str:
+        if not board_id:
+            return shown.said("Choose a board first: two of its entries are compared here.")
+        chosen = [each for each in (one, other) if each]
+        return shown.comparison(self._server, boards.board(board_id), chosen)
+
+    def _sender(self, request: gr.Request, token: str) -> Sender:
+        """Who sends.
+
+        Raises:
+            UploadRefusedError: they may not.
+        """
+        return sender_of(_with_token(request, token), self._server)
+
+    def _looked(self, path: str | None, to: str, token: str, request: gr.Request) -> Iterator[list[Any]]:
+        """What is found in a file before it is sent: a process of its own judges it, nothing is kept."""
+        off, on = gr.Button(interactive=False), gr.Button(interactive=True)
+        if path is None:
+            yield ["", off, ""]
+            return
+        try:
+            self._sender(request, token)
+            with Path(path).open("rb") as opened:
+                start = opened.read(HEAD_BYTES)
+            board = self._server.intake.board(to, start, Path(path).name)
+            self._server.intake.check_size(Path(path).stat().st_size, board)
+        except UploadRefusedError as error:
+            yield [shown.refused(error), off, ""]
+            return
+        if board.sealed:
+            words = f"For {board.title}, which is sealed: it is checked when it has been sent."
+            yield [shown.said(words, "good"), on, ""]
+            return
+        yield [shown.said(f"For {board.title}. Checking every ranking…"), off, ""]
+        yield [*self._found(Path(path), board), ""]
+
+    def _found(self, path: Path, board: Board) -> tuple[str, Any]:
+        try:
+            judged = judge(path, board.benchmark, file_name=path.name, form={}, dialogue=board.dialogue)
+        except (PassingError, ChildCrashedError):
+            words = f"For {board.title}. It is checked when it has been sent."
+            return shown.said(words), gr.Button(interactive=True)
+        good = judged.outcome == "scored"
+        words = f"For {board.title}: {'no errors.' if good else 'errors, so that it cannot be scored.'}"
+        return shown.findings(judged.findings, words, good=good), gr.Button(interactive=good)
+
+    def _sent(
+        self,
+        path: str | None,
+        to: str,
+        name: str,
+        token: str,
+        publish: bool,
+        request: gr.Request,
+    ) -> Iterator[tuple[str, Any]]:
+        """Send a file, and say how far it is until it is judged."""
+        off = gr.Button(interactive=False)
+        try:
+            sender = self._sender(request, token)
+            if path is None:
+                raise UploadRefusedError("missing-file", "no file is chosen.", fix="choose one")
+            method = checked_method({"name": name.strip() or label_of(Path(path).name)})
+            cover = Cover(
+                owner=sender.owner,
+                edit_hash=sender.edit_hash,
+                address=sender.address,
+                file_name=Path(path).name,
+                method=method,
+                publish=publish,
+            )
+            one, new = self._server.intake.take(to, chunks_of(Path(path)), cover)
+        except UploadRefusedError as error:
+            yield shown.refused(error), gr.Button(interactive=True)
+            return
+        except FileStoreError:
+            yield shown.said("The server cannot write files now: try again later.", "bad"), off
+            return
+        sender = sender if new else replace(sender, edit_key="")
+        for _ in range(int(_LONGEST_SECONDS / _LOOK_SECONDS)):
+            if one.finished:
+                break
+            yield shown.said(_WAITS.get(one.state, one.state)), off
+            one = self._server.wait(one, _LOOK_SECONDS)
+        yield shown.became(self._server, one, sender), off
+
+    def _mine(self, token: str, request: gr.Request) -> list[Any]:
+        """The submissions of whoever asks."""
+        none = gr.Dropdown(choices=[], value=None)
+        try:
+            caller = caller_of(_with_token(request, token), self._server)
+        except UploadRefusedError as error:
+            return [shown.refused(error), none, none]
+        if not caller.owner:
+            words = "Sign in above." if self._oauth else "Give your token; a private link opens its own page."
+            return [shown.said(words), none, none]
+        teams = (*Tokens(self._server.store).teams_of(caller.owner), *caller.teams)
+        found = self._server.store.of_owners([caller.owner, *teams])
+        listed = [(f"{(one.method or {}).get('name', one.file_name)}, {one.board}", one.id) for one in found]
+        return [shown.mine(found), gr.Dropdown(choices=listed[::-1], value=None), none]
+
+    def _offered(self, entry: str, token: str, request: gr.Request) -> Any:
+        try:
+            one, _ = changeable(self._server, caller_of(_with_token(request, token), self._server), entry)
+        except UploadRefusedError:
+            return gr.Dropdown(choices=[], value=None)
+        listed = [(words, name) for name, words in offered(one) if name != "correct"]
+        return gr.Dropdown(choices=listed, value=None)
+
+    def _done(self, entry: str | None, action: str | None, token: str, request: gr.Request) -> list[Any]:
+        """Do to an entry what its owner may."""
+        try:
+            caller = caller_of(_with_token(request, token), self._server)
+            one, by = changeable(self._server, caller, entry or "")
+            for known in ACTIONS:
+                if known == action and known != "correct":
+                    act(self._server.store, one, known, by)
+        except UploadRefusedError as error:
+            gr.Warning(f"{error.message} Fix: {error.fix}.")
+        return self._mine(token, request)
+
+
+def _html(value: str = "", **options: Any) -> Any:
+    """A place for finished HTML."""
+    return gr.HTML(value, apply_default_css=False, js_on_load=None, elem_classes="shown", **options)
+
+
+def _with_token(request: gr.Request, token: str) -> Request:
+    """The browser's request, as a program sends it that has the token."""
+    whole: Any = request.request
+    scope = dict(whole.scope)
+    if token.strip():
+        others = [(name, value) for name, value in scope["headers"] if name != b"authorization"]
+        scope["headers"] = [*others, (b"authorization", f"Bearer {token.strip()}".encode("utf-8", "replace"))]
+    return Request(scope)
