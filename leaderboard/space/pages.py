@@ -12,14 +12,13 @@ from starlette.requests import Request
 
 from leaderboard import boards
 from leaderboard.boards import Board
-from leaderboard.callers import Sender, caller_of, changeable, sender_of
+from leaderboard.callers import caller_of, sender_of
 from leaderboard.destination import HEAD_BYTES
 from leaderboard.errors import ChildCrashedError, FileStoreError, PassingError, UploadRefusedError
 from leaderboard.identity.signed_in import Logins
 from leaderboard.identity.tokens import Tokens
 from leaderboard.intake import Cover, checked_method, chunks_of
-from leaderboard.life import act
-from leaderboard.pages.owner_form import ACTIONS, offered
+from leaderboard.pages.site import Site
 from leaderboard.queue.child import judge
 from leaderboard.server import Server
 from leaderboard.space import shown
@@ -27,8 +26,7 @@ from submissions.formats import label_of
 
 _AT_ONCE = 2
 """Files that are checked at the same time."""
-_LOOK_SECONDS = 1.0
-_LONGEST_SECONDS = 900
+_SECONDS = 900
 """How long a page watches a file that it has sent."""
 _TOKEN = {"type": "password", "label": "Token", "info": "From the organisers; stays in this page."}
 _WAITS = {
@@ -48,11 +46,10 @@ class Pages:
 
     def __init__(self, server: Server, *, lasting: bool) -> None:
         """Build them."""
-        self._server, self._lasting = server, lasting
+        self._server, self._site, self._lasting = server, Site(server), lasting
         self._oauth = server.settings.accounts == "oauth"
-        with gr.Blocks(
-            title=server.settings.name, fill_width=True, analytics_enabled=False, delete_cache=(600, 3600)
-        ) as self.demo:
+        name = server.settings.name
+        with gr.Blocks(title=name, fill_width=True, delete_cache=(600, 3600)) as self.demo:
             self._build()
         self.demo.queue(max_size=64, api_open=False)
 
@@ -69,11 +66,10 @@ class Pages:
             with gr.Tab("Queries", id="queries"):
                 with gr.Row():
                     query = gr.Textbox(label="Query", elem_id="query", submit_btn=True)
-                    before, behind = (
-                        gr.Button(words, scale=0, min_width=110, size="sm", elem_id=words.lower())
-                        for words in ("Previous", "Next")
-                    )
-                first = gr.Dropdown([], label="Method", elem_id="of")
+                    first = gr.Dropdown([], label="Method", elem_id="of")
+                with gr.Row():
+                    before = gr.Button("Previous", scale=0, min_width=120, size="sm")
+                    behind = gr.Button("Next", scale=0, min_width=120, size="sm", elem_id="next")
                 answer, previous, following = _html(elem_id="answer"), gr.State(""), gr.State("")
             with gr.Tab("Compare", id="compare"):
                 with gr.Row():
@@ -83,9 +79,7 @@ class Pages:
             with gr.Tab("Submit", id="submit"):
                 file = gr.File(label="Rank file, bundle or transcript", height=130, elem_id="file")
                 with gr.Row():
-                    to = gr.Dropdown(
-                        [("as the file says", ""), *named], value="", label="Board", elem_id="to"
-                    )
+                    to = gr.Dropdown([("as it says", ""), *named], value="", label="Board", elem_id="to")
                     name = gr.Textbox(label="Method, where the file names none", elem_id="method")
                 token = gr.Textbox(visible=not self._oauth, elem_id="token", **_TOKEN)
                 found = _html(elem_id="found")
@@ -96,10 +90,6 @@ class Pages:
                 own = gr.Textbox(visible=not self._oauth, elem_id="own-token", **_TOKEN)
                 look = gr.Button("Look", size="sm", elem_id="look")
                 mine = _html(elem_id="mine")
-                with gr.Row():
-                    entry = gr.Dropdown([], label="Entry", elem_id="entry")
-                    action = gr.Dropdown([], label="Do", elem_id="action")
-                do = gr.Button("Do it", size="sm", elem_id="do")
             with gr.Tab("About", id="about"):
                 _html(shown.about())
 
@@ -107,20 +97,18 @@ class Pages:
         of_query = {"inputs": [board, query, first], "outputs": [answer, previous, following], **quiet}
         asked = self.demo.load(self._opened, outputs=[head, timer, tabs, board, *of_board], **quiet)
         chosen = board.input(self._of_board, board, of_board, **quiet)
-        before_it = before.click(lambda place, now: place or now, [previous, query], query, **quiet)
-        behind_it = behind.click(lambda place, now: place or now, [following, query], query, **quiet)
-        for event in (asked, chosen, before_it, behind_it):
+        for button, place in ((before, previous), (behind, following)):
+            went = button.click(lambda found, now: found or now, [place, query], query, **quiet)
+            went.then(self._query, **of_query)
+        for event in (asked, chosen):
             event.then(self._query, **of_query)
         gr.on([query.submit, first.input], self._query, **of_query)
         timer.tick(self._preparing, board, [head, timer, table], **quiet)
-        gr.on([one.change, other.change], self._compared, [board, one, other], compared, **quiet)
+        gr.on([one.change, other.change], self._compared, [one, other], compared, **quiet)
         watched: dict[str, Any] = {"concurrency_limit": _AT_ONCE, "concurrency_id": "files", **quiet}
         gr.on([file.change, to.change], self._looked, [file, to, token], [found, send, outcome], **watched)
         send.click(self._sent, [file, to, name, token, publish], [outcome, send], **watched)
-        of_owner = [mine, entry, action]
-        look.click(self._mine, own, of_owner, **quiet)
-        entry.input(self._offered, [entry, own], action, **quiet)
-        do.click(self._done, [entry, action, own], of_owner, **quiet)
+        look.click(self._mine, own, mine, **quiet)
 
     def _opened(self, request: gr.Request) -> list[Any]:
         """The page as its address asks for it."""
@@ -141,7 +129,7 @@ class Pages:
         return *self._head(request), self._table(board_id)
 
     def _table(self, board_id: str) -> str:
-        return shown.board(self._server, boards.board(board_id)) if board_id else shown.home(self._server)
+        return shown.board(self._site, boards.board(board_id)) if board_id else shown.home(self._site)
 
     def _of_board(self, board_id: str) -> list[Any]:
         """All that depends on the board that is chosen."""
@@ -152,26 +140,17 @@ class Pages:
         listed = shown.choices(self._server, chosen)
         ids = [*(entry for _, entry in listed), None, None]
         first, second = (gr.Dropdown(choices=listed, value=entry) for entry in ids[:2])
-        return [self._table(board_id), shown.first_query(self._server, chosen), first, first, second]
+        return [self._table(board_id), shown.first_query(self._site, chosen), first, first, second]
 
     def _query(self, board_id: str, query_id: str, entry: str | None) -> tuple[str, str, str]:
         if not board_id:
             return shown.said("Choose a board first: its queries stand here."), "", ""
-        return shown.query(self._server, boards.board(board_id), query_id, [entry] if entry else [])
+        return shown.query(self._site, boards.board(board_id), query_id, entry)
 
-    def _compared(self, board_id: str, one: str | None, other: str | None) -> str:
-        if not board_id:
-            return shown.said("Choose a board first: two of its entries are compared here.")
-        chosen = [each for each in (one, other) if each]
-        return shown.comparison(self._server, boards.board(board_id), chosen)
-
-    def _sender(self, request: gr.Request, token: str) -> Sender:
-        """Who sends.
-
-        Raises:
-            UploadRefusedError: they may not.
-        """
-        return sender_of(_with_token(request, token), self._server)
+    def _compared(self, one: str | None, other: str | None) -> str:
+        if not one or not other:
+            return shown.said("Choose a board first, then two of its entries.")
+        return shown.comparison(self._site, [one, other])
 
     def _looked(self, path: str | None, to: str, token: str, request: gr.Request) -> Iterator[list[Any]]:
         """What is found in a file before it is sent: a process of its own judges it, nothing is kept."""
@@ -180,7 +159,7 @@ class Pages:
             yield ["", off, ""]
             return
         try:
-            self._sender(request, token)
+            sender_of(_with_token(request, token), self._server)
             with Path(path).open("rb") as opened:
                 start = opened.read(HEAD_BYTES)
             board = self._server.intake.board(to, start, Path(path).name)
@@ -217,7 +196,7 @@ class Pages:
         """Send a file, and say how far it is until it is judged."""
         off = gr.Button(interactive=False)
         try:
-            sender = self._sender(request, token)
+            sender = sender_of(_with_token(request, token), self._server)
             if path is None:
                 raise UploadRefusedError("missing-file", "no file is chosen.", fix="choose one")
             method = checked_method({"name": name.strip() or label_of(Path(path).name)})
@@ -237,47 +216,24 @@ class Pages:
             yield shown.said("The server cannot write files now: try again later.", "bad"), off
             return
         sender = sender if new else replace(sender, edit_key="")
-        for _ in range(int(_LONGEST_SECONDS / _LOOK_SECONDS)):
+        for _ in range(_SECONDS):
             if one.finished:
                 break
             yield shown.said(_WAITS.get(one.state, one.state)), off
-            one = self._server.wait(one, _LOOK_SECONDS)
-        yield shown.became(self._server, one, sender), off
+            one = self._server.wait(one, 1)
+        yield shown.became(self._site, one, sender), off
 
-    def _mine(self, token: str, request: gr.Request) -> list[Any]:
+    def _mine(self, token: str, request: gr.Request) -> str:
         """The submissions of whoever asks."""
-        none = gr.Dropdown(choices=[], value=None)
         try:
             caller = caller_of(_with_token(request, token), self._server)
         except UploadRefusedError as error:
-            return [shown.refused(error), none, none]
+            return shown.refused(error)
         if not caller.owner:
             words = "Sign in above." if self._oauth else "Give your token; a private link opens its own page."
-            return [shown.said(words), none, none]
+            return shown.said(words)
         teams = (*Tokens(self._server.store).teams_of(caller.owner), *caller.teams)
-        found = self._server.store.of_owners([caller.owner, *teams])
-        listed = [(f"{(one.method or {}).get('name', one.file_name)}, {one.board}", one.id) for one in found]
-        return [shown.mine(found), gr.Dropdown(choices=listed[::-1], value=None), none]
-
-    def _offered(self, entry: str, token: str, request: gr.Request) -> Any:
-        try:
-            one, _ = changeable(self._server, caller_of(_with_token(request, token), self._server), entry)
-        except UploadRefusedError:
-            return gr.Dropdown(choices=[], value=None)
-        listed = [(words, name) for name, words in offered(one) if name != "correct"]
-        return gr.Dropdown(choices=listed, value=None)
-
-    def _done(self, entry: str | None, action: str | None, token: str, request: gr.Request) -> list[Any]:
-        """Do to an entry what its owner may."""
-        try:
-            caller = caller_of(_with_token(request, token), self._server)
-            one, by = changeable(self._server, caller, entry or "")
-            for known in ACTIONS:
-                if known == action and known != "correct":
-                    act(self._server.store, one, known, by)
-        except UploadRefusedError as error:
-            gr.Warning(f"{error.message} Fix: {error.fix}.")
-        return self._mine(token, request)
+        return shown.mine(self._server.store.of_owners([caller.owner, *teams]))
 
 
 def _html(value: str = "", **options: Any) -> Any:
