@@ -57,11 +57,10 @@ def create_space(chosen: Settings, web: WebOptions, workers: int = 1) -> FastAPI
         workers: worker processes to keep running.
     """
     inner = create_app(chosen=chosen, options=web, workers=workers)
-    lasting = settings.lasts(os.environ) or chosen.home.is_relative_to(settings.PERSISTENT)
     pages = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
     gr.mount_gradio_app(
         pages,
-        Pages(inner.state.server, lasting=lasting).demo,
+        Pages(inner.state.server).demo,
         path="/",
         theme=gr.themes.Base(primary_hue="teal", neutral_hue="slate", font=_FONTS),
         css=shown.css(),
@@ -118,7 +117,7 @@ def run(host: str, port: int, say: Callable[[str], Any]) -> None:
         CirError: a setting is wrong, or the port is taken.
     """
     chosen, web = settings.read(), options.read()
-    if not settings.lasts(os.environ) and not chosen.home.is_relative_to(settings.PERSISTENT):
+    if settings.in_space() and not settings.lasts(os.environ):
         say("WARNING: entries end with the next restart; set CIR_LEADERBOARD_LOG and HF_TOKEN.")
     serve(
         lambda: create_space(chosen, web),

@@ -41,12 +41,11 @@ class Pages:
 
     Args:
         server: the leaderboard.
-        lasting: whether entries outlive a restart.
     """
 
-    def __init__(self, server: Server, *, lasting: bool) -> None:
+    def __init__(self, server: Server) -> None:
         """Build them."""
-        self._server, self._site, self._lasting = server, Site(server), lasting
+        self._server, self._site = server, Site(server)
         self._oauth = server.settings.accounts == "oauth"
         name = server.settings.name
         with gr.Blocks(title=name, fill_width=True, delete_cache=(600, 3600)) as self.demo:
@@ -120,7 +119,7 @@ class Pages:
 
     def _head(self, request: gr.Request) -> tuple[str, Any]:
         login = Logins(self._server.store).of(request) if self._oauth else None
-        html = shown.head(self._server, "" if login is None else login.name, lasting=self._lasting)
+        html = shown.head(self._server, "" if login is None else login.name)
         preparing = self._server.preparing
         busy = preparing is not None and any(each.state != "ready" for each in preparing.steps)
         return html, gr.Timer(active=busy)

@@ -48,7 +48,7 @@ def css() -> str:
     return (resources.files("leaderboard.space") / "templates" / "space.css").read_text(encoding="utf-8")
 
 
-def head(server: Server, who: str, *, lasting: bool) -> str:
+def head(server: Server, who: str) -> str:
     """Name, who is signed in, and what everybody must know: what is prepared, what does not last."""
     steps = () if server.preparing is None else server.preparing.steps
     return _filled(
@@ -56,7 +56,7 @@ def head(server: Server, who: str, *, lasting: bool) -> str:
         name=server.settings.name,
         oauth=server.settings.accounts == "oauth",
         who=who,
-        lasting=lasting,
+        lasting=server.lasts,
         steps=[one for one in steps if one.state != "ready"],
     )
 
