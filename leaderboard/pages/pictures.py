@@ -1,4 +1,4 @@
-"""The pictures that pages show: those that the package draws itself, and nobody else's."""
+"""The pictures that pages show: what the package draws, and COCO's from its server for who asks."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from cir_datasets.images.locate import image_card
 from cir_datasets.registry import BenchmarkSpec
 from cir_metrics.errors import UnknownNameError
 from leaderboard import boards
+from leaderboard.pages.site import COCO_PICTURES
 
 _FOLDER = "site/pictures"
 _PATH = re.compile(
     _FOLDER + r"/shapes/(?P<version>[0-9]{1,6})/(?P<image>(?P<split>[a-z]{1,20})-[0-9]{6})\.png"
 )
 _SPLIT = re.compile(r"[a-z]{1,20}(?=-[0-9]{6}\Z)")
+_COCO_ID = re.compile("[0-9]{12}")
 _KEPT = 2000
 """Pictures of about 2 KB each that a process keeps."""
 
@@ -45,6 +47,22 @@ def picture_path(spec: BenchmarkSpec, image_id: str) -> str:
     if card.source.publisher != "embedded" or not _SPLIT.match(image_id):
         return ""
     return f"{_FOLDER}/{card.name}/{card.version}/{image_id}.png"
+
+
+def publishers_address(spec: BenchmarkSpec, image_id: str) -> str:
+    """Where a picture's publisher shows it to anybody; empty where none does.
+
+    Args:
+        spec: the benchmark.
+        image_id: of its gallery.
+
+    Example:
+        >>> from cir_datasets.registry import spec
+        >>> publishers_address(spec("circo/val"), "000000271520").rpartition("/")[2]
+        '000000271520.jpg'
+    """
+    coco = image_card(spec).name == "circo" and _COCO_ID.fullmatch(image_id)
+    return f"{COCO_PICTURES}{image_id}.jpg" if coco else ""
 
 
 @functools.lru_cache(_KEPT)

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 from cir_datasets.browse import ShownRanking, images_of, query_card
 from cir_datasets.browse.queries import QueryRows
 from leaderboard.boards import Board
-from leaderboard.pages.pictures import picture_path
+from leaderboard.pages.pictures import picture_path, publishers_address
 from leaderboard.pages.queries import hidden_pictures, queries_of, why_hidden
 from leaderboard.pages.query_filter import QueryFilter, ShownMethod
-from leaderboard.pages.site import UNREAD, Page, Site, missing_page
+from leaderboard.pages.site import COCO_POLICY, PAGE_POLICY, UNREAD, Page, Site, missing_page
 from leaderboard.views import group_leaders, method_name
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def page(site: Site, board: Board, query_id: str, asked: Mapping[str, str]) -> P
         query_id: the query's or session's id.
         asked: what the address chooses: `e` (ids of entries, by commas), `outcome`, `aspect`, `turn`, and of
             a suite `member`; `q`, a text of captions and ids; `by=subset` where the first of the subset's
-            ranking decides.
+            ranking decides; `pictures=publisher` where the publisher's server is to show them.
     """
     if hidden := why_hidden(site, board):
         return missing_page("No queries to look at", hidden)
@@ -90,11 +90,17 @@ def _shown(site: Site, board: Board, queries: QueryRows, query_id: str, asked: M
     images |= dict.fromkeys(
         image for part in parts for each in part["rounds"] for image in each["shown"]["top"]
     )
-    drawn = any(picture_path(queries.spec, image) for image in images)
+    pictures = {image: picture_path(queries.spec, image) for image in images}
+    drawn, elsewhere = any(pictures.values()), {}
+    if not drawn:
+        elsewhere = {image: publishers_address(queries.spec, image) for image in images}
+    asked_elsewhere = asked.get("pictures") == "publisher" and any(elsewhere.values())
     chosen = [each.id for each in methods]
     asked_for = {"e": "" if chosen == _default_pair(rows) else ",".join(chosen), **narrow.address}
     if asked.get("member") != queries.spec.id:
         asked_for["member"] = ""
+    if asked_elsewhere:
+        asked_for["pictures"], pictures = "publisher", elsewhere
     values = {
         "board": board,
         "narrow": narrow,
@@ -112,17 +118,25 @@ def _shown(site: Site, board: Board, queries: QueryRows, query_id: str, asked: M
             if place < _CHOICES or row["submission"] in chosen
         ],
         "marks": _marks(query, parts),
-        "pictures": {image: picture_path(queries.spec, image) for image in images},
-        "drawn": drawn,
-        "pictures_words": "Pictures are drawn by the package." if drawn else hidden_pictures(board),
+        "pictures": pictures,
+        "drawn": drawn or asked_elsewhere,
+        "pictures_words": _pictures_words(board, drawn=drawn, elsewhere=asked_elsewhere),
+        "elsewhere": "" if not any(elsewhere.values()) else "shown" if asked_elsewhere else "offered",
     }
     return Page(
         "query_browser.html",
         ", ".join([f"{query_id} on {board.title}", *narrow.narrowed_to]),
         f"A {narrow.unit} of {board.title}, its targets, and what methods rank first: {query_id}"[:160],
         values,
+        policy=COCO_POLICY if asked_elsewhere else PAGE_POLICY,
         data=_data(narrow, query, methods),
     )
+
+
+def _pictures_words(board: Board, *, drawn: bool, elsewhere: bool) -> str:
+    if elsewhere:
+        return "Your browser takes the pictures from COCO's server."
+    return "Pictures are drawn by the package." if drawn else hidden_pictures(board)
 
 
 def _chosen(

@@ -39,6 +39,11 @@ PAGE_POLICY = "; ".join(
 )
 """Of the reading pages, which hold no script and no style of their own."""
 
+COCO_PICTURES = "https://s3.amazonaws.com/images.cocodataset.org/unlabeled2017/"
+"""COCO's unlabeled pictures, in its own bucket: its name `images.cocodataset.org` has no certificate."""
+COCO_POLICY = PAGE_POLICY.replace("img-src 'self'", f"img-src 'self' {COCO_PICTURES}")
+"""Of a page on which a reader has asked for them."""
+
 FRAMED_POLICY = PAGE_POLICY.replace("form-action 'self'", "form-action 'none'")
 """Of a page that other sites may show in a frame."""
 
@@ -227,8 +232,8 @@ def environment() -> Environment:
 
 
 def _addressed(paths: Mapping[str, str], to: Links) -> dict[str, str]:
-    """Paths by name as addresses; those that are empty are left out."""
-    return {name: to(path) for name, path in paths.items() if path}
+    """Paths by name as addresses, which publishers' addresses are; those that are empty are left out."""
+    return {name: path if path.startswith("https:") else to(path) for name, path in paths.items() if path}
 
 
 def missing_page(

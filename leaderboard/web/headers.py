@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from leaderboard.pages.site import FRAMED_POLICY, PAGE_POLICY
+from leaderboard.pages.site import COCO_POLICY, FRAMED_POLICY, PAGE_POLICY
 
 
 class SecurityHeaders:
@@ -20,7 +20,8 @@ class SecurityHeaders:
     def __init__(self, app: ASGIApp, framed_by: str = "'self'", policy: str = PAGE_POLICY) -> None:
         """Put them together once."""
         self._app = app
-        self._policies = {own: f"{own}; frame-ancestors {framed_by}" for own in (policy, PAGE_POLICY)}
+        own_pages = (policy, PAGE_POLICY, COCO_POLICY)
+        self._policies = {own: f"{own}; frame-ancestors {framed_by}" for own in own_pages}
         self._policies[FRAMED_POLICY] = f"{FRAMED_POLICY}; frame-ancestors *"
         self._policy = policy
         self._headers = {

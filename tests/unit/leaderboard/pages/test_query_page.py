@@ -12,7 +12,9 @@ from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 import pytest
+from datasets_publishers import write_circo
 from fastapi import FastAPI
+from fastapi.middleware import Middleware
 from fastapi.testclient import TestClient
 from inspected_entries import FILES, handed_in
 from markupsafe import escape
@@ -22,11 +24,12 @@ import submissions
 from leaderboard import boards
 from leaderboard.pages.addresses import page_at
 from leaderboard.pages.query_page import _default_pair
-from leaderboard.pages.site import Links, Page, Site, query_path
+from leaderboard.pages.site import COCO_PICTURES, PAGE_POLICY, Links, Page, Site, query_path
 from leaderboard.server import Server
 from leaderboard.settings import Settings
 from leaderboard.submission import Submission
 from leaderboard.web import site_routes
+from leaderboard.web.headers import SecurityHeaders
 from submissions.validation import read
 
 BOARD = "shapes/val"
@@ -267,6 +270,33 @@ def test_pictures_of_others_are_ids_and_a_suite_has_members(
     assert "<img" not in html
     assert "the pictures are their publisher's." in entities.unescape(html)
     assert re.search(r'aria-current="true">fashioniq/shirt_val \(20\)', html)
+    server.close()
+
+
+def test_cocos_pictures_come_from_coco_where_a_reader_asks_for_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_circo(tmp_path / "data", "val")
+    monkeypatch.setenv("CIR_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("CIR_VERIFICATION_MODE", "no_checks")
+    cir_datasets.load("circo/val")
+    server = Server.open(Settings(tmp_path / "home"))
+    page, html = opened(Site(server), "circo/val", "0")
+    assert (page.policy, "<img" in html) == (PAGE_POLICY, False)
+    (link,) = re.findall(r'href="([^"]*pictures=publisher)"', html)
+    assert "q/0?" in link
+    page, html = opened(Site(server), "circo/val", "0", pictures="publisher")
+    shown = re.findall(r'<img src="([^"]+)"', html)
+    assert {address.rpartition("/")[2] for address in shown} >= {"000000123456.jpg", "000000234567.jpg"}
+    assert {address.rpartition("/")[0] + "/" for address in shown} == {COCO_PICTURES}
+    assert 'q/1?pictures=publisher"' in html, "the next query goes on with them"
+    app = FastAPI(middleware=[Middleware(SecurityHeaders)])
+    app.include_router(site_routes.router(server))
+    client = TestClient(app)
+    for query, allowed in (("", False), ("?pictures=publisher", True)):
+        said = client.get(f"/b/circo/val/q/0{query}").headers["content-security-policy"]
+        assert (COCO_PICTURES in said) is allowed
     server.close()
 
 
