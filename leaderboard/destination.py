@@ -2,30 +2,41 @@
 
 On its way in only the beginning of a file is looked at: a submission has a board from its first event on, and
 its receipt names that board; reading a whole file is the work of the judge, which has limits. Every writer of
-ours puts the header first. A file whose beginning names no benchmark is not taken in without a board, and its
-answer names the boards; nothing is acknowledged that is not recorded.
+ours puts the header first; Parquet has it at its end, which is looked at as well. A TREC run has none: it
+goes to the board whose queries its first ones are. A file that names no benchmark in any of these ways is not
+taken in without a board, and its answer names the boards; nothing is acknowledged that is not recorded.
 """
 
 from __future__ import annotations
 
 import codecs
+import functools
 import json
 import re
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from cir_datasets.registry import members_of
+from cir_datasets.registry import members_of, spec
 from cir_datasets.registry.suites import find_suite
 from leaderboard import boards
 from leaderboard.boards import Board
 from leaderboard.errors import UploadRefusedError
 from submissions.formats.content import JSON, inside, kind_of
 from submissions.formats.odd_files import other_kind
-from submissions.rank_file.model import BUNDLE, TRANSCRIPT
+from submissions.formats.parquet import KEY
+from submissions.rank_file.model import BUNDLE, PARQUET, TRANSCRIPT, TREC
+
+if TYPE_CHECKING:
+    from cir_datasets.registry import BenchmarkSpec
 
 HEAD_BYTES = 64 * 1024
 """Bytes of a file's beginning that are looked at, packed and unpacked."""
+END_BYTES = 32 * 1024
+"""Bytes of the end of a Parquet file that are looked at, in the place of the last of its beginning."""
 
+_IN_FOOTER = re.compile(re.escape(KEY) + rb"[^{\"]{1,8}\{")
+"""The header's name, the length of what follows, and its first byte."""
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _SHOWN = 80
 
@@ -47,8 +58,14 @@ def board_of_head(head: bytes) -> Board:
     if not head:
         raise empty_file()
     words = _words_of(head)
-    benchmark = _named(words)
-    if benchmark is None:
+    owners = [named] if (named := _named(words)) else _asked(head)
+    if len(owners) > 1:
+        raise UploadRefusedError(
+            "missing-board",
+            f"the file names no benchmark, and its queries are those of {', '.join(owners)}.",
+            fix="choose the board of one of these (in the API: add ?board=)",
+        )
+    if not owners:
         said = f"the file's first {HEAD_BYTES // 1024} KB name no benchmark, so that its board is not clear."
         start = inside(head[:HEAD_BYTES]).removeprefix(codecs.BOM_UTF8).lstrip()
         if kind_of(start) == JSON and not start.startswith((b"{", b"[")):
@@ -58,7 +75,7 @@ def board_of_head(head: bytes) -> Board:
             said,
             fix=f"choose the board (in the API: add ?board=), one of {', '.join(boards.ids())}",
         )
-    return board_of_benchmark(benchmark, dialogue=words.get("format") == TRANSCRIPT)
+    return board_of_benchmark(owners[0], dialogue=words.get("format") == TRANSCRIPT)
 
 
 def refuse_other_kinds(head: bytes, name: str) -> None:
@@ -204,8 +221,55 @@ def with_offer(
     return listed, report.text()
 
 
+def with_end(head: bytes, end: Callable[[int], bytes]) -> bytes:
+    """What is looked at of a file: its beginning, and of Parquet its end, too.
+
+    Args:
+        head: its first bytes.
+        end: gives so many of its last ones.
+    """
+    if len(head) < HEAD_BYTES or kind_of(head) != PARQUET:
+        return head
+    return head[: HEAD_BYTES - END_BYTES] + end(END_BYTES)
+
+
 def _words_of(head: bytes) -> dict[str, Any]:
-    return _header(inside(head[:HEAD_BYTES]))
+    content = inside(head[:HEAD_BYTES])
+    if kind_of(content) == PARQUET:
+        # The schema's metadata stand in the footer as they are; no Parquet is parsed here.
+        found = _IN_FOOTER.search(content)
+        content = b"" if found is None else content[found.end() - 1 :]
+    return _header(content)
+
+
+def _asked(head: bytes) -> list[str]:
+    """The benchmarks of boards that have all queries with which a TREC run begins."""
+    content = inside(head[:HEAD_BYTES])
+    if kind_of(content) != TREC:
+        return []
+    from submissions.rank_file.owners import sessions_of  # a file with a header needs none of it
+
+    # The last line may not be whole.
+    lines = content[: content.rfind(b"\n") + 1].decode("utf-8", "replace").splitlines()
+    asked = sessions_of(line.split(maxsplit=1)[0] for line in lines if line.strip())
+    ranked = dict.fromkeys(board.benchmark for board in boards.boards() if board.dialogue is None)
+    single = [name for name in ranked if asked and find_suite(name) is None]
+    return [name for name in single if asked <= _queries(spec(name))]
+
+
+def _queries(of: BenchmarkSpec) -> frozenset[str]:
+    from cir_datasets.prepared import last_prepared
+
+    prepared = last_prepared(of)
+    column = "session_id" if of.kind == "multi_turn" else "query_id"
+    return frozenset() if prepared is None else _column(prepared.rows_file, column)
+
+
+@functools.lru_cache(32)
+def _column(rows: Path, name: str) -> frozenset[str]:
+    from cir_datasets.rows import read_table
+
+    return frozenset(read_table(rows, [name]).column(name).to_pylist())
 
 
 def _header(head: bytes) -> dict[str, Any]:

@@ -104,12 +104,12 @@ def explained(path: Path, benchmark: str) -> str:
     from cir_datasets.registry import members_of
     from submissions import explain
 
-    # Not by its sender's name for it: this is kept, and erased with nobody.
-    explanation = explain(path.read_bytes(), benchmark, name="This file")
+    explanation = explain(path.read_bytes(), benchmark)
     if {part.benchmark for part in explanation.rankings} - {*members_of(benchmark)}:
         counted = tuple(replace(part, readings=()) for part in explanation.rankings)
         explanation = replace(explanation, rankings=counted, readings=(), near=())
-    return explanation.text() if explanation.rankings else ""
+    # The first line has the findings, which stand beside it.
+    return explanation.text().partition("\n")[2] if explanation.rankings else ""
 
 
 def _resolved(benchmark: Benchmark | Benchmarks) -> Benchmarks:

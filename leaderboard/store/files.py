@@ -103,6 +103,12 @@ class IncomingFile:
         """The hash of its bytes so far."""
         return self._digest.hexdigest()
 
+    def end(self, size: int) -> bytes:
+        """So many of its last bytes."""
+        with _in_words(self._path.parent):
+            self._handle.seek(max(0, self.size - size))
+        return self._handle.read()
+
     def keep(self) -> KeptFile:
         """Make it durable under its hash; the same bytes lie there once.
 

@@ -24,7 +24,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute, Match, Route
 
 from leaderboard.callers import EDIT_KEY, Sender, as_whom, caller_of, changeable, readable, sender_of
-from leaderboard.destination import HEAD_BYTES, board_offered
+from leaderboard.destination import HEAD_BYTES, board_offered, with_end
 from leaderboard.errors import (
     ConflictError,
     FileStoreError,
@@ -407,7 +407,8 @@ async def from_form(
             )
         texts = {**request.query_params, **texts}
         asked = named or texts.get("board")
-        board = await run_in_threadpool(server.intake.board, asked, bytes(head), form.file_name)
+        looked_at = with_end(bytes(head), incoming.end)
+        board = await run_in_threadpool(server.intake.board, asked, looked_at, form.file_name)
         server.intake.check_size(incoming.size, board)
         if name_after_file:
             texts = {**_named_after(form.file_name), **texts}
@@ -423,12 +424,20 @@ async def _from_body(request: Request, server: Server, sender: Sender) -> tuple[
         head += chunk
         if len(head) >= HEAD_BYTES:
             break
-    board = await run_in_threadpool(server.intake.board, query.get("board"), bytes(head))
+    looked_at = bytes(head[:HEAD_BYTES])
+    at_its_end = not query.get("board") and with_end(looked_at, bytes) != looked_at
+    board = (
+        None if at_its_end else await run_in_threadpool(server.intake.board, query.get("board"), looked_at)
+    )
     incoming = server.intake.incoming(board)
     try:
         incoming.write(bytes(head))
         async for chunk in stream:
             incoming.write(chunk)
+        if board is None:
+            looked_at = with_end(looked_at, incoming.end)
+            board = await run_in_threadpool(server.intake.board, None, looked_at)
+            server.intake.check_size(incoming.size, board)
         cover = _cover(query, query.get("file_name"), sender)
         return await run_in_threadpool(server.intake.accept, board, incoming, cover)
     finally:

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import gzip
 import json
+from dataclasses import replace
+from hashlib import sha256
 
 import pytest
 
-from leaderboard.destination import HEAD_BYTES, benchmark_of_head, board_of_head, refuse_other_kinds
+import submissions
+from leaderboard import destination
+from leaderboard.destination import (
+    HEAD_BYTES,
+    benchmark_of_head,
+    board_of_head,
+    refuse_other_kinds,
+    with_end,
+)
 from leaderboard.errors import UploadRefusedError
+from submissions.formats.parquet import dump
 
 HEADER = {"format": "cir-rank-file", "format_version": 1, "benchmark": "shapes/val"}
 
@@ -125,3 +136,33 @@ def test_a_bundle_of_a_suite_without_a_board_is_told_what_to_do(suite_id: str, f
         board_of_head(json.dumps({"format": "cir-rank-bundle", "suite": suite_id}).encode())
     assert (refused.value.code, refused.value.status) == ("unknown-board", 404)
     assert refused.value.fix.startswith(fix)
+
+
+def test_parquet_and_a_trec_run_go_to_the_board_that_they_answer_without_naming_it() -> None:
+    run = submissions.make_rank_file("shapes/val", "random")
+    queries = list(run.rankings)
+    wide = {
+        query: [sha256(f"{query} {number}".encode()).hexdigest() for number in range(9)] for query in queries
+    }
+    short = {query: list(run.rankings[query])[:1] for query in queries}
+    for name, rankings in (("small", short), ("large", wide)):
+        content = dump(replace(run, rankings=rankings, subset_rankings=None))
+        assert (len(content) > HEAD_BYTES) is (name == "large")
+        looked_at = with_end(content[:HEAD_BYTES], lambda size, content=content: content[-size:])
+        assert len(looked_at) <= HEAD_BYTES
+        assert board_of_head(looked_at).id == "shapes/val"
+    lines = b"".join(b"%s Q0 a %d 0.5 run\n" % (query.encode(), 1) for query in queries)
+    assert board_of_head(lines + b"cut").id == "shapes/val"
+    assert board_of_head(gzip.compress(lines)).id == "shapes/val"
+    with pytest.raises(UploadRefusedError) as caught:
+        board_of_head(lines + b"another Q0 a 1 0.5 run\n")
+    assert caught.value.code == "missing-board"
+
+
+def test_a_trec_run_of_several_boards_queries_is_told_which(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        destination, "_queries", lambda of: frozenset("q") if of.card.name == "fashioniq" else frozenset()
+    )
+    with pytest.raises(UploadRefusedError, match="of fashioniq/dress_val, fashioniq/shirt_val") as caught:
+        board_of_head(b"q Q0 a 1 0.5 run\n")
+    assert caught.value.code == "missing-board"
