@@ -87,6 +87,7 @@ def started(space: Path, home: Path, **more: str) -> Iterator[tuple[str, Path]]:
                 "PYTHONDONTWRITEBYTECODE": "1",
                 "PYTHONUNBUFFERED": "1",
                 "SPACE_ID": "me/board",
+                "SYSTEM": "spaces",
                 **more,
             },
             stdout=handle,
