@@ -158,6 +158,22 @@ class Server:
         """Whether entries are there after a restart: not on the disk of a Space that is lost then."""
         return not in_space() or lasts(os.environ)
 
+    @property
+    def alarms(self) -> list[str]:
+        """What everybody must know who looks at this leaderboard, or starts it."""
+        found = []
+        if not self.lasts:
+            found.append(
+                "Entries end with the next restart: the disk of this server is lost then, and it keeps no "
+                "log. Its organisers set CIR_LEADERBOARD_LOG."
+            )
+        if self.store.reads_only:
+            found.append(
+                "This server reads only, since another one writes this leaderboard's log. Files are not "
+                "taken here; its organisers let one replica run."
+            )
+        return found
+
     def durability(self, submission: Submission, *, wait: bool = False) -> Durability:
         """How safe a submission is as it stands.
 

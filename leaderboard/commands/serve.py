@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cir_datasets.common.terminal import echo
 from leaderboard.commands import need_server
 from leaderboard.options import Home
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
 
 
 def serve(
@@ -59,7 +62,13 @@ def serve(
     def ready(address: str) -> None:
         echo(f"Leaderboard on {address} (Ctrl-C stops it). State: {chosen.home}", err=True)
 
-    run(lambda: create_app(chosen=chosen, options=web, workers=workers), host, port, ready, web)
+    def made() -> FastAPI:
+        app = create_app(chosen=chosen, options=web, workers=workers)
+        for alarm in app.state.server.alarms:
+            typer.secho(alarm, fg=typer.colors.RED, err=True)
+        return app
+
+    run(made, host, port, ready, web)
     echo("Stopped.", err=True)
 
 

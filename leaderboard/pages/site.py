@@ -205,6 +205,7 @@ class Site:
                     (path, name) for path, name in _NAVIGATION if links.live or path not in _LIVE_ONLY
                 ],
                 version=package_version(),
+                alarms=self.server.alarms if links.live else (),
                 **page.values,
             )
         )

@@ -14,6 +14,7 @@ import pytest
 from cir_here import cir
 from http_hub import TOKEN, Fault, Hub
 from judging_worlds import until
+from web_worlds import opened_app
 
 from cir_metrics.errors import CallError
 from leaderboard.errors import FileStoreError, SubmissionStoreError, UploadRefusedError
@@ -342,3 +343,20 @@ def test_a_database_elsewhere_is_taken_over_and_old_commits_are_squashed(
     assert cir("leaderboard", "squash", "--home", str(tmp_path / "new")).returncode == 0
     assert len(hub.repositories[NAME].commits) == 1
     assert opened("c")._store.submission(one.id) == one
+
+
+def test_a_server_that_reads_only_or_forgets_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with opened_app(tmp_path) as (client, server):
+        assert server.alarms == []
+        assert 'role="alert"' not in client.get("/").text
+        server.store.reads_only = True
+        answer = client.post("/api/submissions", params={"board": BOARD}, content=b"[1]")
+        assert (answer.status_code, answer.json()["error"]["code"]) == (503, "reads-only")
+        monkeypatch.setenv("SYSTEM", "spaces")
+        monkeypatch.delenv("CIR_LEADERBOARD_HOME", raising=False)
+        for page in ("/", "/submit", "/about", f"/b/{BOARD}"):
+            assert client.get(page).text.count('role="alert"') == 2, page
+        health = client.get("/health").json()
+        assert (health["reads_only"], health["lasts"]) == (True, False)
+        monkeypatch.setenv("CIR_LEADERBOARD_HOME", "/data/leaderboard")
+        assert client.get("/health").json()["lasts"]
