@@ -19,7 +19,6 @@ from cir_metrics.catalogue import package_version
 from leaderboard import boards, data
 from leaderboard.boards import Board
 from leaderboard.errors import FileStoreError, SubmissionStoreError
-from leaderboard.inspection.lists import Lists
 from leaderboard.intake import Intake
 from leaderboard.queue.jobs import LEASE_SECONDS
 from leaderboard.queue.worker import Worker
@@ -37,6 +36,7 @@ log = logging.getLogger("leaderboard.server")
 
 if TYPE_CHECKING:
     from leaderboard.inspection.differences import Compared
+    from leaderboard.inspection.lists import Lists
     from leaderboard.inspection.numbers import GroupedNumbers
     from leaderboard.preparing import Preparing
     from leaderboard.store.hub_log import HubLog
@@ -57,7 +57,6 @@ class Server:
         key: what signs its receipts.
         quotas: how much may come in.
         tables: the boards' tables.
-        lists: the beginnings of the entries' rankings.
         log: commits what happens to the Hub; None where there is no such log, or another process does.
     """
 
@@ -69,8 +68,14 @@ class Server:
     key: Ed25519PrivateKey
     quotas: Quotas
     tables: Tables
-    lists: Lists
     log: HubLog | None = None
+
+    @cached_property
+    def lists(self) -> Lists:
+        """The beginnings of the entries' rankings."""
+        from leaderboard.inspection.lists import Lists
+
+        return Lists(self.store)
 
     @cached_property
     def numbers(self) -> GroupedNumbers:
@@ -130,7 +135,7 @@ class Server:
         quotas = Quotas(store, Allowance(settings.a_day, settings.in_all, settings.uploads_an_hour))
         counted = None if settings.accounts == "local" else quotas
         intake = Intake(settings, store, files, data.problem, counted)
-        tables, lists = Tables(store, settings.max_upload_bytes), Lists(store)
+        tables = Tables(store, settings.max_upload_bytes)
         worker = Worker(
             files,
             store,
@@ -139,7 +144,7 @@ class Server:
         )
         if hub_log is not None:
             hub_log.start()
-        return cls(settings, store, files, intake, worker, key, quotas, tables, lists, hub_log)
+        return cls(settings, store, files, intake, worker, key, quotas, tables, hub_log)
 
     def close(self) -> None:
         """Stop the worker after the submission in hand, and give the database back."""

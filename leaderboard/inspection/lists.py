@@ -23,7 +23,8 @@ from cir_datasets.prepared import last_prepared
 from cir_metrics.errors import UnknownNameError
 from leaderboard import boards
 from leaderboard.inspection.hits import ANY, LAST
-from leaderboard.queue.beginnings import PREFIX, UNLISTED
+from leaderboard.queue import LISTS
+from leaderboard.queue.beginnings import UNLISTED
 from leaderboard.store import Store
 from leaderboard.submission import Submission
 from leaderboard.views import results_from
@@ -195,9 +196,9 @@ class KeptLists:
             with np.load(io.BytesIO(packed), allow_pickle=False) as arrays:
                 by_member: dict[int, dict[str, NDArray[Any]]] = {}
                 for key in arrays.files:
-                    if not key.startswith(PREFIX):
+                    if not key.startswith(LISTS):
                         continue
-                    number, _, name = key.removeprefix(PREFIX).partition("/")
+                    number, _, name = key.removeprefix(LISTS).partition("/")
                     by_member.setdefault(int(number), {})[name] = arrays[key]
             members = tuple(MemberLists(by_member[number]) for number in sorted(by_member))
         except (ValueError, KeyError, TypeError, IndexError, OSError, EOFError, zipfile.BadZipFile):

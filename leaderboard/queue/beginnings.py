@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leaderboard.queue import LISTS
+
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
     from leaderboard.queue.judging import Validated
@@ -21,8 +23,6 @@ if TYPE_CHECKING:
     from submissions.scoring.score_report import ScoreReport
     from submissions.transcripts.transcript import Round
 
-PREFIX = "lists/"
-"""What their names begin with, among the values per query."""
 SHOWN = 10
 """Images of each ranking that readers are shown."""
 UNLISTED = 0
@@ -53,7 +53,7 @@ def packed_lists(judged: Validated, report: ScoreReport, right_by: Sequence[str]
         if each.evidence is None:
             raise ValueError(f"{each.benchmark}: the score holds no values per query")
         arrays = _arrays(runs[each.benchmark], each.evidence, rounds, right_by)
-        packed |= {f"{PREFIX}{number}/{name}": array for name, array in arrays.items()}
+        packed |= {f"{LISTS}{number}/{name}": array for name, array in arrays.items()}
     return packed
 
 

@@ -24,7 +24,7 @@ from cir_metrics.resampling import DRAWS, LEVEL, SEED, percentile_interval
 from cir_metrics.significance import NEAR
 from cir_metrics.sums import FloatArray, exact_mean, exact_means, exact_sums
 from leaderboard.boards import Board
-from leaderboard.queue.beginnings import PREFIX
+from leaderboard.queue import LISTS
 from leaderboard.standings import Entry
 from submissions.scoring.samples import bootstrapped_means, parted_values
 
@@ -76,7 +76,7 @@ def opened(packed: bytes | None, terms: Sequence[str] | None = None) -> dict[str
     begin = None if terms is None else tuple(member_metric(term) for term in terms)
     try:
         with np.load(io.BytesIO(packed), allow_pickle=False) as arrays:
-            names = [name for name in arrays.files if not name.startswith(PREFIX)]
+            names = [name for name in arrays.files if not name.startswith(LISTS)]
             found = {name: arrays[name] for name in names if begin is None or name.startswith(begin)}
     except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile):
         return {}

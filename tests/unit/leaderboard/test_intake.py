@@ -95,7 +95,7 @@ def test_a_board_takes_less_than_its_server(tmp_path: Path) -> None:
         board, others = boards.board("shapes/small"), boards.board("shapes/val")
         assert server.tables.of(board).view["max_upload_bytes"] == 2**20
         assert server.tables.of(others).view["max_upload_bytes"] == server.settings.max_upload_bytes
-        assert "rank file, up to 1 MB" in read_pages.html_of(server, "b/shapes/small")
+        assert "rank file, up to 1 MB" in read_pages.html_of(server, "b/shapes/small", tab="about")
     finally:
         server.close()
         boards.use(None)
