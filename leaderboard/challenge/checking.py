@@ -12,8 +12,8 @@ from cir_datasets.errors import DatasetError
 from cir_datasets.prepared import home_of
 from cir_metrics.errors import CirError
 from leaderboard.boards import Board, organisers_folder
+from leaderboard.boards.pricing import oversold
 from leaderboard.challenge.making import OF_OTHERS, PUBLIC_FIELDS, PUBLIC_FILES, QUERIES_FILE
-from leaderboard.pricing import oversold
 from leaderboard.queue.ground_truth import laid_over, read
 
 _CHUNK = 2**22

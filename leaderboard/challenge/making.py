@@ -31,9 +31,9 @@ from cir_datasets.registry.schema import main_metric_terms
 from cir_datasets.rows.benchmark import second_ranking
 from cir_metrics.errors import CallError
 from leaderboard.boards import Phase, check_place, organisers_folder, parse, phases_fault
+from leaderboard.boards.pricing import BoardPrice, Unit, offered, oversold, rule
 from leaderboard.challenge.material import Material, own_data
 from leaderboard.errors import BoardError, FileStoreError
-from leaderboard.pricing import BoardPrice, Unit, offered, oversold, rule
 from leaderboard.queue.ground_truth import LEAST_QUERIES, as_bytes
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from leaderboard.boards import Board
     from leaderboard.client import Outcome
     from leaderboard.server import Server
-    from leaderboard.submission import Submission
+    from leaderboard.store.submission import Submission
 
 
 def add(
@@ -100,7 +100,7 @@ def rebuild(home: Home = None) -> None:
 def _board_of(file: Path) -> Board:
     """The board of the benchmark, or suite, that a file names."""
     from leaderboard import boards
-    from leaderboard.destination import board_of_benchmark
+    from leaderboard.intake.destination import board_of_benchmark
     from submissions.formats import is_transcript
 
     benchmark = benchmark_of(file, lambda: f": {', '.join(boards.ids())}")
@@ -123,7 +123,7 @@ def _tried(server: Server, path: Path, board_id: str | None, baseline: bool, *, 
 def _added(server: Server, path: Path, board_id: str | None, baseline: bool, *, quiet: bool) -> Outcome:
     """Put one file onto a board, and what became of it."""
     from leaderboard.intake import Cover, chunks_of
-    from leaderboard.views import submission_view
+    from leaderboard.standings.views import submission_view
 
     if not path.is_file():
         raise CallError(f"{path}: no such file. Fix: name rank files that exist.")
@@ -153,7 +153,7 @@ def _line(board: Board, submission: Submission, word: str) -> str:
 
 
 def _reason(submission: Submission) -> str:
-    from leaderboard.views import submission_view
+    from leaderboard.standings.views import submission_view
 
     view = submission_view(submission)
     return str(view["message"] or view["findings_text"] or f"{submission.file_name}: {submission.state}")

@@ -17,8 +17,8 @@ from leaderboard.options import Home
 
 if TYPE_CHECKING:
     from leaderboard.boards import Board
-    from leaderboard.life import Action
-    from leaderboard.rescoring import Rescored
+    from leaderboard.intake.life import Action
+    from leaderboard.server.rescoring import Rescored
 
 
 def rescore(
@@ -39,7 +39,8 @@ def rescore(
     """
     with opened_server("cir leaderboard rescore", home) as server:
         from cir_datasets.common.progress import step_progress
-        from leaderboard import boards, rescoring
+        from leaderboard import boards
+        from leaderboard.server import rescoring
 
         found = boards.board(board)
         results = []
@@ -102,7 +103,7 @@ def change(
     need_server("cir leaderboard change")
     from leaderboard import settings
     from leaderboard.intake import checked_line
-    from leaderboard.life import RULES, act
+    from leaderboard.intake.life import RULES, act
     from leaderboard.store import Store
 
     known = [name for name in RULES if name != "correct"]

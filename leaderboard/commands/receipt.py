@@ -44,7 +44,7 @@ def verify_receipt(
     """
     if find_spec("cryptography") is None:
         raise missing_extra("cir receipt verify", "cryptography", "leaderboard")
-    from leaderboard.receipts import verify
+    from leaderboard.identity.receipts import verify
 
     for path in filter(None, (receipt, file, key)):
         if not path.is_file():

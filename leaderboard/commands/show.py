@@ -33,7 +33,7 @@ def show(
     """
     with opened_server("cir leaderboard show", home) as server:
         from leaderboard import boards
-        from leaderboard.views import groups_of, held_back_words, intervals_of
+        from leaderboard.standings.views import groups_of, held_back_words, intervals_of
 
         wanted = [boards.board(board_id) for board_id in board_ids or boards.ids()]
         tables = [(board, server.tables.refresh(board).view, server.entries(board)) for board in wanted]
@@ -67,7 +67,7 @@ def submissions(
     """
     with opened_server("cir leaderboard submissions", home) as server:
         from leaderboard import boards
-        from leaderboard.views import submission_view
+        from leaderboard.standings.views import submission_view
 
         found = boards.board(board)
         sent = server.store.of_board(found.id)

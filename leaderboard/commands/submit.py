@@ -122,7 +122,7 @@ def _benchmark_sent(file: Path, url: str) -> str:
     """The benchmark or suite that a file names to a leaderboard, which may have others than this machine."""
     from cir_datasets import registry
     from cir_metrics.errors import UnknownNameError
-    from leaderboard.destination import HEAD_BYTES, benchmark_of_head
+    from leaderboard.intake.destination import HEAD_BYTES, benchmark_of_head
 
     with file.open("rb") as handle:
         named = benchmark_of_head(handle.read(HEAD_BYTES))
@@ -140,7 +140,7 @@ def _board_there(client: Client, file: Path, benchmark: str) -> str:
     Raises:
         CallError: no board there ranks what the file names.
     """
-    from leaderboard.destination import HEAD_BYTES, benchmark_of_head
+    from leaderboard.intake.destination import HEAD_BYTES, benchmark_of_head
     from submissions.formats import is_transcript
 
     with file.open("rb") as handle:
@@ -214,7 +214,7 @@ def _validate_here(file: Path, benchmark: str) -> None:
     from cir_datasets.errors import SourceError
     from cir_datasets.registry.challenges import is_challenge
     from cir_metrics.errors import UnknownNameError
-    from leaderboard import data
+    from leaderboard.boards import data
     from submissions.formats import is_transcript
     from submissions.rank_file.findings import RefusedError
     from submissions.transcripts.checking import check_transcript
@@ -250,7 +250,7 @@ def _handed_in(
     from rich.console import Console
     from rich.text import Text
 
-    from leaderboard.views import submission_page
+    from leaderboard.standings.views import submission_page
 
     words = {"received": "waiting to be validated", "validated": "valid; being scored", "scored": "scored"}
     with Console(stderr=True).status(

@@ -33,8 +33,8 @@ from leaderboard.pages.published_tables import published_benchmarks
 from leaderboard.pages.queries import queries_of, why_hidden
 from leaderboard.pages.site import Links, Site, assets
 from leaderboard.server import Server
-from leaderboard.tables import Tables
-from leaderboard.views import group_leaders
+from leaderboard.standings.tables import Tables
+from leaderboard.standings.views import group_leaders
 from leaderboard.web import api, site_routes
 from leaderboard.web.reading import SUFFIXES
 

@@ -19,7 +19,7 @@ import yaml
 from cir_metrics.errors import CallError, did_you_mean
 from leaderboard.boards import Board
 from leaderboard.standings import Entry
-from leaderboard.views import entry_page
+from leaderboard.standings.views import entry_page
 
 Standings = Sequence[tuple[Board, Sequence[Entry]]]
 """Boards with their entries, best first."""

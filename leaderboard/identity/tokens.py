@@ -18,7 +18,7 @@ from cir_metrics.errors import CallError, UnknownNameError
 from leaderboard.identity import Caller, Role
 from leaderboard.store import Store
 from leaderboard.store.schema import members, tokens
-from leaderboard.submission import name_key
+from leaderboard.store.submission import name_key
 
 _PREFIX = "cir_"
 EDIT_PREFIX = "edit_"

@@ -18,7 +18,7 @@ from leaderboard import boards
 from leaderboard.errors import PassingError
 from leaderboard.inspection.numbers import GroupedNumbers
 from leaderboard.inspection.reports import report_head
-from leaderboard.submission import Submission
+from leaderboard.store.submission import Submission
 
 if TYPE_CHECKING:
     from submissions.comparison.result import Comparison

@@ -25,9 +25,9 @@ from leaderboard import boards
 from leaderboard.inspection.hits import ANY, LAST
 from leaderboard.queue import LISTS
 from leaderboard.queue.beginnings import UNLISTED
+from leaderboard.standings.views import results_from
 from leaderboard.store import Store
-from leaderboard.submission import Submission
-from leaderboard.views import results_from
+from leaderboard.store.submission import Submission
 
 if TYPE_CHECKING:
     from cir_datasets.browse import ShownRanking

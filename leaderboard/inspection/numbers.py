@@ -24,7 +24,7 @@ from leaderboard.inspection.lists import KeptLists, Lists, scored_as
 from leaderboard.inspection.reports import entry_report
 from leaderboard.queue.beginnings import UNLISTED
 from leaderboard.store import Store
-from leaderboard.submission import Submission
+from leaderboard.store.submission import Submission
 
 if TYPE_CHECKING:
     from submissions.report.grouping import Grouping

@@ -9,7 +9,7 @@ from typing import Any
 
 from leaderboard.boards import Board
 from leaderboard.pages.figures import number
-from leaderboard.views import method_name
+from leaderboard.standings.views import method_name
 from submissions.rank_file.texts import is_link
 
 _BIBTEX = {

@@ -13,7 +13,6 @@ from cir_metrics.catalogue import reads_subset
 from cir_metrics.errors import CirError, UnknownNameError
 from leaderboard import boards
 from leaderboard.boards import Board
-from leaderboard.callers import readable
 from leaderboard.errors import PassingError, UploadRefusedError
 from leaderboard.identity import NOBODY
 from leaderboard.inspection.differences import MOST
@@ -29,8 +28,9 @@ from leaderboard.pages.board.groups import aspects, turns
 from leaderboard.pages.findings import sentence
 from leaderboard.pages.labels import metric_label, metric_value, ranked_by
 from leaderboard.pages.site import UNREAD, Page, Site
-from leaderboard.submission import Submission
-from leaderboard.views import method_name
+from leaderboard.server.callers import readable
+from leaderboard.standings.views import method_name
+from leaderboard.store.submission import Submission
 from submissions.comparison.result import shown_p
 
 if TYPE_CHECKING:

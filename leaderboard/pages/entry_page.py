@@ -10,7 +10,6 @@ from cir_metrics.catalogue import parse_metric
 from cir_metrics.errors import CirError, UnknownNameError
 from leaderboard import boards
 from leaderboard.boards import Board
-from leaderboard.callers import readable
 from leaderboard.identity import NOBODY
 from leaderboard.inspection.hits import answer_words, turn_word
 from leaderboard.inspection.numbers import MemberNumbers
@@ -27,9 +26,10 @@ from leaderboard.pages.published_rows import as_sentence
 from leaderboard.pages.queries import first_query
 from leaderboard.pages.signature import signature_of
 from leaderboard.pages.site import UNREAD, Page, Site
+from leaderboard.server.callers import readable
 from leaderboard.standings.blocks import UNVERIFIED, Reference, reference_words
-from leaderboard.submission import Event, Submission
-from leaderboard.views import method_name, results_from, submission_view, why_not_listed
+from leaderboard.standings.views import method_name, results_from, submission_view, why_not_listed
+from leaderboard.store.submission import Event, Submission
 from submissions.report.grouping import Grouping
 from submissions.scoring.score_report import is_rank
 

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Mapping
 
 from cir_datasets.common.yaml import own_yaml
-from leaderboard.submission import Event
+from leaderboard.store.submission import Event
 
 
 def event_words(event: Event) -> str:

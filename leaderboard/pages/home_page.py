@@ -13,8 +13,8 @@ from leaderboard.pages.pictures import task_example
 from leaderboard.pages.published_rows import PublishedLine, best_for
 from leaderboard.pages.published_tables import column_of
 from leaderboard.pages.site import Page, Site
-from leaderboard.tables import KeptTable
-from leaderboard.views import compared_rows, method_name, state_words
+from leaderboard.standings.tables import KeptTable
+from leaderboard.standings.views import compared_rows, method_name, state_words
 
 _TRACKS = {
     "open": "Open: the ground truth is public",

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from leaderboard.life import RULES, Action
-from leaderboard.submission import Submission
+from leaderboard.intake.life import RULES, Action
+from leaderboard.store.submission import Submission
 from submissions.rank_file.texts import OTHER
 from submissions.rank_file.texts import words_of as listed_words
 

@@ -18,7 +18,7 @@ from leaderboard.pages.pictures import picture_path, publishers_address
 from leaderboard.pages.queries import hidden_pictures, queries_of, why_hidden
 from leaderboard.pages.query_filter import QueryFilter, ShownMethod
 from leaderboard.pages.site import COCO_POLICY, PAGE_POLICY, UNREAD, Page, Site, missing_page
-from leaderboard.views import group_leaders, method_name
+from leaderboard.standings.views import group_leaders, method_name
 
 if TYPE_CHECKING:
     from cir_datasets.rows.records import Row

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from cir_datasets.common.yaml import own_yaml
 from leaderboard.boards import Board
-from leaderboard.submission import Submission
+from leaderboard.store.submission import Submission
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from leaderboard.boards import Board
 from leaderboard.errors import SubmissionStoreError
 from leaderboard.pages.published_rows import as_sentence
 from leaderboard.pages.site import Page, Site, missing_page
-from leaderboard.views import state_words
+from leaderboard.standings.views import state_words
 
 log = logging.getLogger("leaderboard.pages.status")
 

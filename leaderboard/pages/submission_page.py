@@ -12,15 +12,21 @@ from typing import Any
 
 from leaderboard import boards
 from leaderboard.boards import Board, all_metrics
-from leaderboard.destination import board_offered
 from leaderboard.errors import UploadRefusedError
+from leaderboard.intake.destination import board_offered
 from leaderboard.pages import owner_form
 from leaderboard.pages.event_words import event_words
 from leaderboard.pages.figures import number
 from leaderboard.pages.findings import grouped
 from leaderboard.pages.site import Page, Site
-from leaderboard.submission import By, Submission
-from leaderboard.views import already_here, results_are_shown, results_from, submission_view, why_not_listed
+from leaderboard.standings.views import (
+    already_here,
+    results_are_shown,
+    results_from,
+    submission_view,
+    why_not_listed,
+)
+from leaderboard.store.submission import By, Submission
 from submissions.scoring.score_report import shown_value
 
 _WAITING = {

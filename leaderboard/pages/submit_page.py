@@ -8,13 +8,13 @@ from fastapi import Request
 
 from leaderboard import boards
 from leaderboard.boards import Board
-from leaderboard.callers import Sender, sender_of
-from leaderboard.destination import named_board
 from leaderboard.errors import UploadRefusedError
 from leaderboard.identity.signed_in import Logins
+from leaderboard.intake.destination import named_board
 from leaderboard.pages.findings import FindingGroup, refusal
 from leaderboard.pages.site import Page, environment
 from leaderboard.server import Server
+from leaderboard.server.callers import Sender, sender_of
 
 PATH = "submit"
 NO_FILE = UploadRefusedError("missing-file", "no file is chosen.", fix="choose one, then send it again")

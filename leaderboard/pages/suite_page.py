@@ -16,7 +16,7 @@ from leaderboard.pages.board.rows import lines_of
 from leaderboard.pages.published_rows import boards_of
 from leaderboard.pages.published_tables import column_of, title_of
 from leaderboard.pages.site import Page, Site
-from leaderboard.views import method_name
+from leaderboard.standings.views import method_name
 
 
 @dataclass(frozen=True)

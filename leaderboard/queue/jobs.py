@@ -19,7 +19,7 @@ from leaderboard.errors import ConflictError
 from leaderboard.store import Decide, Happened, Store
 from leaderboard.store.database import upsert
 from leaderboard.store.schema import jobs, submissions, turns, workers
-from leaderboard.submission import Submission
+from leaderboard.store.submission import Submission
 
 CRASHES = 2
 """After so many crashes of its judge a submission is judged no more, until an organiser says so."""

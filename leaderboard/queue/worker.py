@@ -29,9 +29,8 @@ import cir_datasets
 from cir_datasets.errors import DatasetError
 from cir_metrics.catalogue import package_version
 from cir_metrics.errors import UnknownNameError
-from leaderboard import boards, data
-from leaderboard.boards import Board
-from leaderboard.destination import with_offer
+from leaderboard import boards
+from leaderboard.boards import Board, data
 from leaderboard.errors import (
     ChildCrashedError,
     ConflictError,
@@ -41,13 +40,14 @@ from leaderboard.errors import (
     UploadRefusedError,
     is_passing,
 )
-from leaderboard.life import refuse_contradiction, refuse_taken_name, same_rankings
+from leaderboard.intake.destination import with_offer
+from leaderboard.intake.life import refuse_contradiction, refuse_taken_name, same_rankings
 from leaderboard.queue.child import Judged, Limits, judge
 from leaderboard.queue.jobs import BEATS_A_LEASE, LEASE_SECONDS, Job, Jobs
 from leaderboard.store import Decide, Happened, Store
 from leaderboard.store.files import FileStore
+from leaderboard.store.submission import Submission
 from leaderboard.store.sweeping import Sweeper
-from leaderboard.submission import Submission
 
 log = logging.getLogger("leaderboard.worker")
 

@@ -12,15 +12,15 @@ from starlette.requests import Request
 
 from leaderboard import boards
 from leaderboard.boards import Board
-from leaderboard.callers import caller_of, sender_of
-from leaderboard.destination import HEAD_BYTES
 from leaderboard.errors import ChildCrashedError, FileStoreError, PassingError, UploadRefusedError
 from leaderboard.identity.signed_in import Logins
 from leaderboard.identity.tokens import Tokens
 from leaderboard.intake import Cover, checked_method, chunks_of
+from leaderboard.intake.destination import HEAD_BYTES
 from leaderboard.pages.site import Site
 from leaderboard.queue.child import judge
 from leaderboard.server import Server
+from leaderboard.server.callers import caller_of, sender_of
 from leaderboard.space import shown
 from submissions.formats import label_of
 

@@ -13,7 +13,6 @@ from jinja2 import Environment, PackageLoader
 from cir_datasets.pages import page_environment
 from cir_metrics.catalogue import package_version
 from leaderboard.boards import Board
-from leaderboard.callers import Sender
 from leaderboard.errors import UploadRefusedError
 from leaderboard.pages import submission_page
 from leaderboard.pages.addresses import page_at
@@ -23,9 +22,10 @@ from leaderboard.pages.pictures import picture_path
 from leaderboard.pages.queries import queries_of, why_hidden
 from leaderboard.pages.site import Site, query_path
 from leaderboard.server import Server
-from leaderboard.submission import Submission
-from leaderboard.views import method_name, state_words
-from leaderboard.views import submission_page as address_of
+from leaderboard.server.callers import Sender
+from leaderboard.standings.views import method_name, state_words
+from leaderboard.standings.views import submission_page as address_of
+from leaderboard.store.submission import Submission
 
 FULL = "full"
 """Path below which the full pages are."""

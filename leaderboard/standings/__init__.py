@@ -17,8 +17,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from leaderboard import data
-from leaderboard.boards import Board, all_metrics
+from leaderboard.boards import Board, all_metrics, data
 from leaderboard.errors import BoardError
 from leaderboard.standings.blocks import (
     BLOCKS,
@@ -30,7 +29,7 @@ from leaderboard.standings.blocks import (
     places,
     signatures_of,
 )
-from leaderboard.submission import EventKind, Submission
+from leaderboard.store.submission import EventKind, Submission
 from submissions.rank_file.texts import is_oracle
 
 log = logging.getLogger("leaderboard.standings")

@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args
 
 from cir_metrics.catalogue import FORMAT
 from leaderboard.boards import Board
-from leaderboard.submission import Submission
+from leaderboard.store.submission import Submission
 from submissions.scoring.score_report import SKIPPED_IMAGES
 from submissions.transcripts.settings import USER
 

@@ -24,8 +24,7 @@ from leaderboard.settings import Settings
 from leaderboard.store.database import Database, take_turns, upsert
 from leaderboard.store.files import files_of
 from leaderboard.store.schema import board_states, events, jobs, submissions, swept, values, views, workers
-from leaderboard.store.sweeping import claim, refuse_swept
-from leaderboard.submission import (
+from leaderboard.store.submission import (
     NO_STATE,
     WAITING,
     By,
@@ -37,6 +36,7 @@ from leaderboard.submission import (
     state_after,
     without_person,
 )
+from leaderboard.store.sweeping import claim, refuse_swept
 
 log = logging.getLogger("leaderboard.store")
 

@@ -19,8 +19,8 @@ from leaderboard.errors import SubmissionStoreError
 from leaderboard.store import Store
 from leaderboard.store.files import file_path
 from leaderboard.store.schema import HEAD, events, jobs, submissions, swept
+from leaderboard.store.submission import WAITING
 from leaderboard.store.transfer import as_line, carried_tables, plain_row, typed_row
-from leaderboard.submission import WAITING
 
 FORMAT = "cir-leaderboard-log"
 _NAMED = {

@@ -21,7 +21,7 @@ from leaderboard.errors import UploadRefusedError
 from leaderboard.store.database import Database, take_turns, upsert
 from leaderboard.store.files import FileStore
 from leaderboard.store.schema import events, submissions, swept
-from leaderboard.submission import State
+from leaderboard.store.submission import State
 
 REFUSED: tuple[State, ...] = ("rejected", "failed")
 """States in which a submission needs its file no more, after a while."""

@@ -23,8 +23,6 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute, Match, Route
 
-from leaderboard.callers import EDIT_KEY, Sender, as_whom, caller_of, changeable, readable, sender_of
-from leaderboard.destination import HEAD_BYTES, board_offered, with_end
 from leaderboard.errors import (
     ConflictError,
     FileStoreError,
@@ -32,6 +30,7 @@ from leaderboard.errors import (
     UploadRefusedError,
     refuse_unknown,
 )
+from leaderboard.identity.receipts import Receipt, public_pem
 from leaderboard.intake import (
     Cover,
     checked_line,
@@ -42,11 +41,12 @@ from leaderboard.intake import (
     method_from_form,
     yes_or_no,
 )
-from leaderboard.life import Action, act
-from leaderboard.receipts import Receipt, public_pem
+from leaderboard.intake.destination import HEAD_BYTES, board_offered, with_end
+from leaderboard.intake.life import Action, act
 from leaderboard.server import Server
-from leaderboard.submission import Submission
-from leaderboard.views import already_here, submission_page, submission_view
+from leaderboard.server.callers import EDIT_KEY, Sender, as_whom, caller_of, changeable, readable, sender_of
+from leaderboard.standings.views import already_here, submission_page, submission_view
+from leaderboard.store.submission import Submission
 from leaderboard.web import reading
 from leaderboard.web.forms import FormIntoFile
 from leaderboard.web.reading import VERSION

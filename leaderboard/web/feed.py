@@ -12,7 +12,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from leaderboard.boards import Board
-from leaderboard.views import entry_page
+from leaderboard.standings.views import entry_page
 
 _ATOM = "http://www.w3.org/2005/Atom"
 _LONGEST = 50

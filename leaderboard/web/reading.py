@@ -1,7 +1,7 @@
 """The reading half of the API: boards, their entries, the feed, and the list of all routes.
 
 What is read can be read again for nothing: every answer has an ETag, and a request that names it gets 304.
-The tables come from `leaderboard.tables`. Paths without `/v1` are those of the first clients.
+The tables come from `leaderboard.standings.tables`. Paths without `/v1` are those of the first clients.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from fastapi.responses import RedirectResponse, Response
 
 from leaderboard import boards
 from leaderboard.errors import refuse_unknown
+from leaderboard.identity.receipts import public_pem
 from leaderboard.intake import known_board
 from leaderboard.pages.site import PAGE_POLICY, Links, Site
-from leaderboard.receipts import public_pem
 from leaderboard.server import Server
-from leaderboard.tables import KeptTable
-from leaderboard.views import board_view
+from leaderboard.standings.tables import KeptTable
+from leaderboard.standings.views import board_view
 from leaderboard.web.answers import whole_answer
 from leaderboard.web.schemas import FAILURES, BoardsAnswer, PageAnswer, TableAnswer
 

@@ -9,10 +9,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from leaderboard.boards import Column, Phase
 from leaderboard.dialogues import BoardDialogue
-from leaderboard.receipts import Receipt
+from leaderboard.identity.receipts import Receipt
 from leaderboard.settings import Durability
 from leaderboard.standings.blocks import Block, Reference
-from leaderboard.submission import EventKind, State
+from leaderboard.store.submission import EventKind, State
 from submissions.rank_file.model import declared_fields
 from submissions.rank_file.texts import LISTED_FIELDS
 

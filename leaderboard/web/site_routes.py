@@ -11,15 +11,15 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
 from cir_metrics.errors import UnknownNameError
-from leaderboard.callers import as_whom, caller_of, readable, sender_of
-from leaderboard.destination import HEAD_BYTES
 from leaderboard.errors import UploadRefusedError
+from leaderboard.intake.destination import HEAD_BYTES
 from leaderboard.pages import site, submit_page
 from leaderboard.pages.addresses import FIRST_PARTS, page_at
 from leaderboard.pages.site import PAGE_POLICY, Links, Page, Site, missing_page
 from leaderboard.server import Server
-from leaderboard.views import entry_page
-from leaderboard.views import submission_page as address_of
+from leaderboard.server.callers import as_whom, caller_of, readable, sender_of
+from leaderboard.standings.views import entry_page
+from leaderboard.standings.views import submission_page as address_of
 from leaderboard.web.answers import whole_answer
 from leaderboard.web.api import from_form, is_form, upload_bytes
 

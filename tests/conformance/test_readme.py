@@ -17,7 +17,7 @@ from leaderboard.commands.show import board_text
 from leaderboard.intake import Cover, chunks_of
 from leaderboard.server import Server
 from leaderboard.settings import Settings
-from leaderboard.views import groups_of, intervals_of
+from leaderboard.standings.views import groups_of, intervals_of
 from submissions.entries import BENCHMARKS, entries
 
 ROOT = Path(__file__).resolve().parents[2]

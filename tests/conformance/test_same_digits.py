@@ -27,7 +27,7 @@ ALLOWED = {
     "cir_datasets/shapes/render.py": "products of whole numbers",
     "cir_metrics/gallery.py": "a product decides only what its bound of error allows",
     "cir_metrics/resampling.py": "products that are exact",
-    "leaderboard/pricing.py": "bits of information, of which whole numbers of answers are made",
+    "leaderboard/boards/pricing.py": "bits of information, of which whole numbers of answers are made",
     "submissions/methods/composing.py": "vectors of encoders",
     "submissions/methods/pixels/image_only.py": "products of whole numbers",
     "submissions/methods/pixels/text_only.py": "products of whole numbers",

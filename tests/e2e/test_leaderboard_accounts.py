@@ -17,7 +17,7 @@ import pytest
 
 from cir_metrics.errors import CallError
 from leaderboard.identity.tokens import Tokens
-from leaderboard.life import ACTS_A_DAY
+from leaderboard.intake.life import ACTS_A_DAY
 from leaderboard.settings import Settings
 from leaderboard.store import Store
 from leaderboard.web import options

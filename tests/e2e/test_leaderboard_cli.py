@@ -17,7 +17,7 @@ from http_hub import HttpServer, Reply, Request, as_json
 from shapes_dialogues import as_lines, shapes_dialogue
 
 from leaderboard import boards
-from leaderboard.receipts import sign, signing_key
+from leaderboard.identity.receipts import sign, signing_key
 from leaderboard.server import Server
 from leaderboard.settings import Settings
 
@@ -237,7 +237,7 @@ def test_submit_asks_the_server_for_its_boards_and_nothing_here(
     there, here = tmp_path / "there", tmp_path / "here"
     for home in (there, here):
         (home / "boards").mkdir(parents=True)
-    written = (Path(boards.__file__).parent / "boards" / "shapes_val.yaml").read_text()
+    written = (Path(boards.__file__).parent / "shapes_val.yaml").read_text()
     (there / "boards" / "own.yaml").write_text(written.replace("id: shapes/val", "id: shapes/ours"))
     (here / "boards" / "secret.yaml").write_text(written.replace("shapes/val", "forgotten/test"))
     late, odd = tmp_path / "late.json", tmp_path / "odd.json"

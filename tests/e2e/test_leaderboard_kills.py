@@ -28,7 +28,7 @@ from leaderboard.server import Server
 from leaderboard.settings import Settings
 from leaderboard.store import Store
 from leaderboard.store.schema import jobs, workers
-from leaderboard.submission import Submission
+from leaderboard.store.submission import Submission
 
 KILLS = int(os.environ.get("CIR_TEST_KILLS", "12"))
 """How many processes are killed; a hundred take about ten minutes."""

@@ -12,8 +12,8 @@ from typing import Any
 import plain_http
 import pytest
 
-from leaderboard.callers import EDIT_KEY
 from leaderboard.identity.tokens import Tokens
+from leaderboard.server.callers import EDIT_KEY
 from leaderboard.settings import Settings
 from leaderboard.store import Store
 

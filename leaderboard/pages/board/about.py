@@ -15,7 +15,7 @@ from leaderboard.pages.board.head import dialogue_user, phase_words
 from leaderboard.pages.figures import number
 from leaderboard.pages.signature import part_meaning
 from leaderboard.pages.site import Page, Site
-from leaderboard.views import compared_rows
+from leaderboard.standings.views import compared_rows
 from submissions.comparison.keys import shared_text
 from submissions.report.grouping import FLOOR_NAMES
 

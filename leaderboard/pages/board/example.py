@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from cir_datasets.browse.queries import caption_of
 from cir_datasets.common.yaml import own_yaml
 from cir_datasets.rows.right import right_answers
-from leaderboard import data
-from leaderboard.boards import Board
+from leaderboard.boards import Board, data
 from leaderboard.pages.pictures import picture_path
 from leaderboard.pages.queries import benchmark_here, hidden_pictures, queries_of
 

@@ -13,7 +13,7 @@ from leaderboard.inspection.numbers import MemberNumbers
 from leaderboard.pages.figures import chance, with_interval
 from leaderboard.pages.labels import metric_label, ranked_by_heading
 from leaderboard.pages.plots import Bars, Curve, Point, bars_svg, curve_svg
-from leaderboard.views import method_name
+from leaderboard.standings.views import method_name
 from submissions.scoring.score_report import is_rank, shown_value
 
 

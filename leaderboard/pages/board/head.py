@@ -16,7 +16,7 @@ from leaderboard.pages.board.chance_level import chance_level
 from leaderboard.pages.board.rows import Line
 from leaderboard.pages.figures import chance
 from leaderboard.pages.labels import ranked_by
-from leaderboard.views import takes_files
+from leaderboard.standings.views import takes_files
 
 _NUMBERS = ("", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _BESIDE = (

@@ -8,7 +8,6 @@ from typing import Any
 from urllib.parse import quote
 
 from leaderboard.boards import Board
-from leaderboard.callers import readable
 from leaderboard.errors import UploadRefusedError
 from leaderboard.identity import NOBODY
 from leaderboard.pages.board import head
@@ -19,7 +18,8 @@ from leaderboard.pages.board.steps import meanwhile, steps
 from leaderboard.pages.board.table import table_values
 from leaderboard.pages.board.tabs import asked_tab, tabs_here
 from leaderboard.pages.site import FRAMED_POLICY, Page, Site
-from leaderboard.views import held_back_words
+from leaderboard.server.callers import readable
+from leaderboard.standings.views import held_back_words
 
 _LONGEST_TAB = 40
 """Characters of an unknown tab's name that are shown."""

@@ -159,7 +159,7 @@ def lines_of(board: Board, view: Mapping[str, Any]) -> list[Line]:
 
     Args:
         board: the board.
-        view: from `leaderboard.views.table_view`.
+        view: from `leaderboard.standings.views.table_view`.
     """
     grouped = has_groups(board, view)
     return [_line(board, row, grouped=grouped) for row in view["rows"]]

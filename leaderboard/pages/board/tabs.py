@@ -15,7 +15,7 @@ from leaderboard.pages.board.trend import trend
 from leaderboard.pages.plots import MOST_SERIES
 from leaderboard.pages.queries import why_hidden
 from leaderboard.pages.site import UNREAD, Page, Site
-from leaderboard.views import compared_rows, method_name
+from leaderboard.standings.views import compared_rows, method_name
 
 TABLE, ASPECTS, TURNS, TREND, QUERIES, ABOUT = "", "aspects", "turns", "trend", "queries", "about"
 _FIRST_SHOWN = 5

@@ -14,7 +14,7 @@ from leaderboard.pages.figures import number
 from leaderboard.pages.labels import metric_value, ranked_by_heading
 from leaderboard.pages.plots import Dated, Trend, trend_svg
 from leaderboard.pages.published_rows import PublishedLine, rows_for
-from leaderboard.views import compared_rows, method_name
+from leaderboard.standings.views import compared_rows, method_name
 
 
 def trend(board: Board, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

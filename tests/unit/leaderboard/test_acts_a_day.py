@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from leaderboard.errors import UploadRefusedError
-from leaderboard.life import ACTS_A_DAY, act
+from leaderboard.intake.life import ACTS_A_DAY, act
 from leaderboard.store import Store
 
 

@@ -7,10 +7,10 @@ import pytest
 from cir_metrics.errors import CallError
 from leaderboard.errors import UploadRefusedError
 from leaderboard.identity.tokens import Tokens
-from leaderboard.life import act
+from leaderboard.intake.life import act
 from leaderboard.store import Store, name_methods
 from leaderboard.store.schema import submissions
-from leaderboard.submission import Submission, name_key
+from leaderboard.store.submission import Submission, name_key
 
 NAME = "Sprint-0 CLIP Sum"
 PLAIN = (

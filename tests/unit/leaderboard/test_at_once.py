@@ -13,11 +13,11 @@ from inspected_entries import shipped
 
 from leaderboard.errors import ConflictError, UploadRefusedError
 from leaderboard.intake import Cover
-from leaderboard.life import act
+from leaderboard.intake.life import act
 from leaderboard.server import Server
 from leaderboard.settings import Settings
 from leaderboard.store import Store
-from leaderboard.submission import Submission
+from leaderboard.store.submission import Submission
 
 BOARD = "shapes/val"
 TRIES = 6

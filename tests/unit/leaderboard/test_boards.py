@@ -10,7 +10,8 @@ import pytest
 import cir_datasets
 from cir_datasets import registry
 from cir_metrics.errors import UnknownNameError
-from leaderboard import boards, data
+from leaderboard import boards
+from leaderboard.boards import data
 from leaderboard.errors import BoardError
 
 GOOD: dict[str, Any] = {

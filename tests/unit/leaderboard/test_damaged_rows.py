@@ -13,8 +13,8 @@ from leaderboard import boards
 from leaderboard.intake import Cover
 from leaderboard.server import Server
 from leaderboard.settings import Settings
+from leaderboard.standings.views import submission_view
 from leaderboard.store.schema import UNREADABLE
-from leaderboard.views import submission_view
 
 BOARD = boards.board("shapes/val")
 MADE = json.loads(shipped("random"))

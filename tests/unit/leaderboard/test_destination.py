@@ -10,15 +10,15 @@ from hashlib import sha256
 import pytest
 
 import submissions
-from leaderboard import destination
-from leaderboard.destination import (
+from leaderboard.errors import UploadRefusedError
+from leaderboard.intake import destination
+from leaderboard.intake.destination import (
     HEAD_BYTES,
     benchmark_of_head,
     board_of_head,
     refuse_other_kinds,
     with_end,
 )
-from leaderboard.errors import UploadRefusedError
 from submissions.formats.parquet import dump
 
 HEADER = {"format": "cir-rank-file", "format_version": 1, "benchmark": "shapes/val"}

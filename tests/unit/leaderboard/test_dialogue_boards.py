@@ -15,15 +15,15 @@ from shapes_dialogues import BOARD, ORACLE, as_lines, shapes_dialogue
 from written_pages import submission_html
 
 from leaderboard import boards
-from leaderboard.destination import board_of_head
 from leaderboard.dialogues import BoardDialogue
 from leaderboard.errors import BoardError, UploadRefusedError
 from leaderboard.intake import Cover
-from leaderboard.rescoring import rescore, switch
+from leaderboard.intake.destination import board_of_head
 from leaderboard.server import Server
+from leaderboard.server.rescoring import rescore, switch
 from leaderboard.settings import Settings
-from leaderboard.submission import Submission
-from leaderboard.views import submission_view
+from leaderboard.standings.views import submission_view
+from leaderboard.store.submission import Submission
 from submissions.scoring.score_report import SKIPPED_IMAGES
 from submissions.transcripts.settings import RoundSettings
 
@@ -97,7 +97,7 @@ def two(tmp_path: Path) -> Iterator[Server]:
 @pytest.mark.parametrize("here", [True, False])
 def test_a_header_takes_nobodys_rank(two: Server, monkeypatch: pytest.MonkeyPatch, here: bool) -> None:
     if not here:
-        monkeypatch.setattr("leaderboard.data.current_keys", lambda board: None)
+        monkeypatch.setattr("leaderboard.boards.data.current_keys", lambda board: None)
     strange = shapes_dialogue(seed=3, hits=0.3, name="Strange", user={"x": "y", **ORACLE})
     handed_in(two, as_lines(strange.model_copy(update={"prompts": {"feedback": "2 (cd34)"}})))
     skipping = shapes_dialogue(seed=4, name="Skipping")

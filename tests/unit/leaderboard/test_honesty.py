@@ -18,12 +18,12 @@ from leaderboard.commands.show import board_text
 from leaderboard.errors import UploadRefusedError
 from leaderboard.identity.tokens import digest
 from leaderboard.intake import Cover, checked_method
-from leaderboard.life import act
+from leaderboard.intake.life import act
 from leaderboard.server import Server
 from leaderboard.settings import Settings
+from leaderboard.standings.views import submission_view
+from leaderboard.store.submission import Submission
 from leaderboard.store.transfer import export_store
-from leaderboard.submission import Submission
-from leaderboard.views import submission_view
 from leaderboard.web import formats
 
 BOARD = boards.board("shapes/val")

@@ -15,7 +15,7 @@ from cir_metrics.errors import CallError
 from leaderboard import boards, settings
 from leaderboard.errors import UploadRefusedError
 from leaderboard.intake import Cover, Intake, checked_method, chunks_of
-from leaderboard.quotas import Allowance, Quotas
+from leaderboard.intake.quotas import Allowance, Quotas
 from leaderboard.server import Server
 from leaderboard.settings import Settings
 from leaderboard.store import Happened, Store
@@ -73,7 +73,7 @@ def test_a_board_takes_less_than_its_server(tmp_path: Path) -> None:
     """One number in the refusal, in the API and on the page, counted while the file comes in."""
     boards_of_home = tmp_path / "boards"
     boards_of_home.mkdir()
-    written = (Path(boards.__file__).parent / "boards" / "shapes_val.yaml").read_text()
+    written = (Path(boards.__file__).parent / "shapes_val.yaml").read_text()
     small = f"{written.replace('id: shapes/val', 'id: shapes/small')}\nmax_mb: 1\n"
     (boards_of_home / "small.yaml").write_text(small)
     server = Server.open(Settings(tmp_path))

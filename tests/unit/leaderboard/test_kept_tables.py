@@ -13,9 +13,9 @@ import sqlalchemy as sa
 from full_boards import BOARD, METRIC, QUERIES, add_entry, packed, values_of
 
 from leaderboard import boards
+from leaderboard.standings.tables import Tables
 from leaderboard.store import Store
 from leaderboard.store.schema import views
-from leaderboard.tables import Tables
 
 
 @pytest.fixture

@@ -13,14 +13,14 @@ from written_pages import submission_html
 
 from cir_metrics.catalogue import Signature
 from leaderboard import boards
-from leaderboard.callers import EDIT_KEY
 from leaderboard.errors import UploadRefusedError
 from leaderboard.identity.tokens import Tokens, digest
-from leaderboard.life import act
+from leaderboard.intake.life import act
 from leaderboard.server import Server
+from leaderboard.server.callers import EDIT_KEY
+from leaderboard.standings.views import submission_view
 from leaderboard.store import Happened, Store
-from leaderboard.submission import Submission
-from leaderboard.views import submission_view
+from leaderboard.store.submission import Submission
 
 BOARD = "shapes/val"
 

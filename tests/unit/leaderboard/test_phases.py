@@ -16,19 +16,19 @@ from read_pages import html_of, read, words
 from written_pages import submission_html
 
 from leaderboard import boards
+from leaderboard.boards.data import problem
 from leaderboard.commands.show import board_text
-from leaderboard.data import problem
 from leaderboard.errors import UploadRefusedError
 from leaderboard.intake import Cover, Intake
-from leaderboard.life import act
+from leaderboard.intake.life import act
+from leaderboard.intake.quotas import Allowance, Quotas
 from leaderboard.queue.worker import Worker
-from leaderboard.quotas import Allowance, Quotas
 from leaderboard.server import Server
 from leaderboard.settings import Settings
+from leaderboard.standings.tables import Tables
+from leaderboard.standings.views import held_back_words, submission_view
 from leaderboard.store.schema import submissions
-from leaderboard.submission import Submission
-from leaderboard.tables import Tables
-from leaderboard.views import held_back_words, submission_view
+from leaderboard.store.submission import Submission
 
 BOARD = "own/shapes"
 NOW = datetime.now(UTC)

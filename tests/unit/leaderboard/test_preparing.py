@@ -9,8 +9,9 @@ import pytest
 from http_hub import TOKEN, Hub
 
 from cir_metrics.errors import CallError
-from leaderboard import boards, data, settings
-from leaderboard.preparing import Preparing
+from leaderboard import boards, settings
+from leaderboard.boards import data
+from leaderboard.server.preparing import Preparing
 
 
 def prepared(names: tuple[str, ...], home: Path) -> dict[str, tuple[str, str]]:

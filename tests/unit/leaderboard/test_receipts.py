@@ -21,7 +21,7 @@ from cir_metrics.errors import CallError
 from leaderboard import settings
 from leaderboard.cli import build
 from leaderboard.errors import ReceiptError, ServeError
-from leaderboard.receipts import Receipt, public_pem, sign, signing_key, verify
+from leaderboard.identity.receipts import Receipt, public_pem, sign, signing_key, verify
 
 CONTENT = b'{"format":"cir-rank-file"}\n'
 CLAIM = {
@@ -180,7 +180,7 @@ def test_a_server_makes_its_key_once_and_for_itself_alone(tmp_path: Path) -> Non
 
 
 MAKES = """
-import sys; from pathlib import Path; from leaderboard.receipts import public_pem, signing_key
+import sys; from pathlib import Path; from leaderboard.identity.receipts import public_pem, signing_key
 sys.stdin.readline(); print(public_pem(signing_key(None, Path(sys.argv[1]))))
 """
 

@@ -16,10 +16,10 @@ from says import says
 from leaderboard import boards
 from leaderboard.errors import ConflictError
 from leaderboard.intake import Cover
-from leaderboard.rescoring import rescore, switch
 from leaderboard.server import Server
+from leaderboard.server.rescoring import rescore, switch
 from leaderboard.settings import Settings
-from leaderboard.submission import Submission
+from leaderboard.store.submission import Submission
 
 BOARD = boards.board("shapes/val")
 

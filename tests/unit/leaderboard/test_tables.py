@@ -15,8 +15,8 @@ from leaderboard.pages.board.head import facts
 from leaderboard.pages.board.rows import lines_of
 from leaderboard.standings import Entry, checked_gallery, standings
 from leaderboard.standings.blocks import block_words
-from leaderboard.submission import Event, Submission
-from leaderboard.views import table_view
+from leaderboard.standings.views import table_view
+from leaderboard.store.submission import Event, Submission
 
 CIRCO = boards.board("circo/val")
 PARTS = {"data": "4f1c2ab", "gallery": "unknown", "metric": "1", "n": "220", "v": "0.1.0"}

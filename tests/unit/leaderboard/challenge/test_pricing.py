@@ -18,6 +18,7 @@ from written_pages import submission_html
 from cir_metrics.errors import CallError, CirError
 from leaderboard import boards
 from leaderboard.boards import Phase
+from leaderboard.boards.pricing import BoardPrice, Unit, offered
 from leaderboard.challenge.checking import faults
 from leaderboard.challenge.making import Rules, make
 from leaderboard.challenge.material import Material
@@ -25,8 +26,7 @@ from leaderboard.errors import UploadRefusedError
 from leaderboard.export.html import write_mirror
 from leaderboard.identity import Role
 from leaderboard.identity.tokens import Tokens
-from leaderboard.pricing import BoardPrice, Unit, offered
-from leaderboard.quotas import Allowance, Quotas
+from leaderboard.intake.quotas import Allowance, Quotas
 from leaderboard.store import Store
 from leaderboard.store.schema import submissions
 

@@ -15,7 +15,7 @@ import pytest
 from numpy.typing import NDArray
 
 from leaderboard.boards import rounded
-from leaderboard.pricing import BoardPrice, Unit, offered
+from leaderboard.boards.pricing import BoardPrice, Unit, offered
 
 GALLERY, FIRST, FOUND = 500, 10, 0.58
 COLUMNS = (1, 5, 10, 50)

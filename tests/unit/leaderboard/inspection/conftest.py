@@ -9,7 +9,7 @@ from inspected_entries import all_entries
 
 from leaderboard.server import Server
 from leaderboard.settings import Settings
-from leaderboard.submission import Submission
+from leaderboard.store.submission import Submission
 
 
 @pytest.fixture(scope="package")

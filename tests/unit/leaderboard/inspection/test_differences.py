@@ -15,7 +15,7 @@ from leaderboard.errors import PassingError
 from leaderboard.inspection import differences as module
 from leaderboard.inspection.differences import Compared
 from leaderboard.server import Server
-from leaderboard.submission import Submission
+from leaderboard.store.submission import Submission
 from submissions import compare
 from submissions.errors import ComparisonError
 

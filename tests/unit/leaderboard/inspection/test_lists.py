@@ -21,11 +21,11 @@ from leaderboard import boards
 from leaderboard.inspection import lists as module
 from leaderboard.inspection.hits import LAST
 from leaderboard.inspection.lists import KeptLists, Lists
-from leaderboard.rescoring import rescore, switch
 from leaderboard.server import Server
+from leaderboard.server.rescoring import rescore, switch
 from leaderboard.settings import Settings
 from leaderboard.store.schema import values
-from leaderboard.submission import Submission
+from leaderboard.store.submission import Submission
 from submissions.validation import read
 
 

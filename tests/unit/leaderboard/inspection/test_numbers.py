@@ -21,7 +21,7 @@ from leaderboard.inspection.reports import entry_report
 from leaderboard.queue.beginnings import packed_lists
 from leaderboard.queue.judging import Validated, judge_file, score_file, write_values
 from leaderboard.server import Server
-from leaderboard.submission import Event, Submission
+from leaderboard.store.submission import Event, Submission
 from submissions import score
 from submissions.rank_file.benchmarks import Benchmarks
 from submissions.report import full_report

@@ -19,7 +19,7 @@ from leaderboard.queue.beginnings import _known_codes, _subset_codes, _subset_fa
 from leaderboard.server import Server
 from leaderboard.settings import Settings
 from leaderboard.standings.blocks import Reference
-from leaderboard.submission import Submission
+from leaderboard.store.submission import Submission
 from submissions.validation import read
 
 KEPT = ProtocolCheck(

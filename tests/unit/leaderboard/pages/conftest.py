@@ -10,7 +10,7 @@ from inspected_entries import all_entries
 from leaderboard.pages.site import Site
 from leaderboard.server import Server
 from leaderboard.settings import Settings
-from leaderboard.submission import Submission
+from leaderboard.store.submission import Submission
 
 
 @pytest.fixture(scope="package")

@@ -19,7 +19,7 @@ from leaderboard.pages.compare_page import signed
 from leaderboard.pages.site import Links, Page, Site
 from leaderboard.server import Server
 from leaderboard.settings import Settings
-from leaderboard.submission import Submission
+from leaderboard.store.submission import Submission
 from submissions.comparison.difference import Difference, Pair
 from submissions.comparison.result import ComparedMethod, Comparison, shown_p
 from submissions.scoring.intervals import Interval

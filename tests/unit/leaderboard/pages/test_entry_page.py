@@ -19,7 +19,7 @@ from leaderboard.pages.addresses import page_at
 from leaderboard.pages.site import Links, Page, Site
 from leaderboard.server import Server
 from leaderboard.settings import Settings
-from leaderboard.submission import Submission
+from leaderboard.store.submission import Submission
 from submissions.report import full_report
 from submissions.validation import read
 

@@ -27,7 +27,7 @@ from leaderboard.pages.query_page import _default_pair
 from leaderboard.pages.site import COCO_PICTURES, PAGE_POLICY, Links, Page, Site, query_path
 from leaderboard.server import Server
 from leaderboard.settings import Settings
-from leaderboard.submission import Submission
+from leaderboard.store.submission import Submission
 from leaderboard.web import site_routes
 from leaderboard.web.headers import SecurityHeaders
 from submissions.validation import read

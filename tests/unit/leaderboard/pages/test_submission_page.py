@@ -15,15 +15,15 @@ from fastapi.testclient import TestClient
 from full_boards import START, a_submission, add_entry
 from written_pages import submission_html
 
-from leaderboard.callers import EDIT_KEY
 from leaderboard.errors import UploadRefusedError
+from leaderboard.identity.receipts import Receipt
 from leaderboard.identity.tokens import digest, new_edit_key
 from leaderboard.pages.findings import grouped, refusal
 from leaderboard.pages.owner_form import fields
-from leaderboard.receipts import Receipt
 from leaderboard.server import Server
+from leaderboard.server.callers import EDIT_KEY
 from leaderboard.settings import Settings
-from leaderboard.submission import Event, EventKind, Submission
+from leaderboard.store.submission import Event, EventKind, Submission
 from leaderboard.web import api, site_routes
 
 EVIL = "\"'><script>alert(1)</script><a href=javascript:alert(2)>x</a>"

@@ -12,7 +12,7 @@ from leaderboard.pages.addresses import page_at
 from leaderboard.pages.site import UNREAD, Links, Site
 from leaderboard.server import Server
 from leaderboard.settings import Settings
-from leaderboard.submission import Submission
+from leaderboard.store.submission import Submission
 
 VAL = "b/shapes/val"
 

@@ -11,11 +11,10 @@ import pytest
 import suite_world
 
 from cir_metrics.sums import exact_mean
-from leaderboard import data
-from leaderboard.boards import board
+from leaderboard.boards import board, data
 from leaderboard.queue.judging import Rejected, Validated, judge_file, score_file, write_values
 from leaderboard.standings import standings
-from leaderboard.submission import Event, Submission
+from leaderboard.store.submission import Event, Submission
 from submissions.rank_file.benchmarks import Benchmarks
 
 

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from leaderboard.errors import ConflictError
 from leaderboard.queue.jobs import BEATS_A_LEASE, Jobs
 from leaderboard.store import Store, schema
-from leaderboard.submission import Submission
+from leaderboard.store.submission import Submission
 
 MESSAGE = "The server could not judge this file."
 

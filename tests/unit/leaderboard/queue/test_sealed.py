@@ -20,10 +20,10 @@ from leaderboard.errors import PassingError
 from leaderboard.queue.child import Judged, judge
 from leaderboard.queue.ground_truth import as_bytes
 from leaderboard.queue.worker import Worker
+from leaderboard.standings.views import submission_view
 from leaderboard.store import Store
 from leaderboard.store.files import FolderFiles
-from leaderboard.submission import Submission
-from leaderboard.views import submission_view
+from leaderboard.store.submission import Submission
 
 
 @pytest.fixture(autouse=True)

@@ -30,7 +30,7 @@ from leaderboard.settings import Settings
 from leaderboard.store import Store
 from leaderboard.store.files import FolderFiles
 from leaderboard.store.schema import jobs, views
-from leaderboard.submission import Submission
+from leaderboard.store.submission import Submission
 
 GOOD = shipped("random")
 OTHER = shipped("image_only-pixels")

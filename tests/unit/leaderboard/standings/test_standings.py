@@ -11,9 +11,10 @@ from full_boards import START, a_submission
 
 import submissions
 from cir_metrics.catalogue import FORMAT, Signature
-from leaderboard import boards, data
+from leaderboard import boards
+from leaderboard.boards import data
 from leaderboard.standings import standings
-from leaderboard.submission import Event, Submission
+from leaderboard.store.submission import Event, Submission
 
 
 def entry(

@@ -9,11 +9,11 @@ import pytest
 import sqlalchemy as sa
 
 from leaderboard import boards
-from leaderboard.life import act
+from leaderboard.intake.life import act
+from leaderboard.standings.tables import Tables
 from leaderboard.store import Store
 from leaderboard.store.schema import events
-from leaderboard.submission import Submission
-from leaderboard.tables import Tables
+from leaderboard.store.submission import Submission
 
 BOARD = "shapes/val"
 FINDING = {"code": "c", "severity": "warning", "message": "Jane Doe", "fix": "ask Jane", "examples": ["Jane"]}

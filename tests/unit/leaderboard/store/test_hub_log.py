@@ -19,15 +19,15 @@ from web_worlds import opened_app
 from cir_metrics.errors import CallError
 from leaderboard.errors import FileStoreError, SubmissionStoreError, UploadRefusedError
 from leaderboard.identity.tokens import Tokens
-from leaderboard.life import act
+from leaderboard.intake.life import act
 from leaderboard.server import Server
 from leaderboard.settings import Settings
 from leaderboard.store import Store, hub_log, hub_repository
 from leaderboard.store.files import FolderFiles, file_path
 from leaderboard.store.hub_log import Bucket, HubLog
 from leaderboard.store.hub_repository import MovedError, Repository, TooOftenError
+from leaderboard.store.submission import Submission
 from leaderboard.store.transfer import carried_tables
-from leaderboard.submission import Submission
 
 BOARD = "shapes/val"
 NAME = "me/log"

@@ -11,7 +11,7 @@ import leaderboard_world
 import pytest
 
 from leaderboard.errors import SubmissionStoreError
-from leaderboard.life import act
+from leaderboard.intake.life import act
 from leaderboard.server import Server
 from leaderboard.settings import Settings
 from leaderboard.store import Store

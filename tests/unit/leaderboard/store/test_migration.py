@@ -137,7 +137,7 @@ def test_a_migration_that_fails_leaves_the_store_as_it_was(path: Path) -> None:
 _PROGRAM = """
 import sys
 from pathlib import Path
-from leaderboard.receipts import public_pem
+from leaderboard.identity.receipts import public_pem
 from leaderboard.server import Server
 from leaderboard.settings import Settings
 settings = Settings(Path(sys.argv[1]), database=sys.argv[2])

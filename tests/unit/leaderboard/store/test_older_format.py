@@ -17,8 +17,8 @@ from cir_metrics.catalogue import FORMAT, Signature
 from leaderboard import boards
 from leaderboard.commands.show import board_text
 from leaderboard.intake import Cover
-from leaderboard.rescoring import rescore, switch
 from leaderboard.server import Server
+from leaderboard.server.rescoring import rescore, switch
 from leaderboard.settings import Settings
 from leaderboard.store.transfer import export_store, import_store
 

@@ -15,7 +15,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 from leaderboard.errors import ConflictError, SubmissionStoreError
 from leaderboard.queue.jobs import Jobs
 from leaderboard.store import Store
-from leaderboard.submission import Submission
+from leaderboard.store.submission import Submission
 
 SHA = "ab" * 32
 REPLACE = "INSERT OR REPLACE INTO events"

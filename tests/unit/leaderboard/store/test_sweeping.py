@@ -16,16 +16,16 @@ import pytest
 
 from leaderboard.errors import FileStoreError, UploadRefusedError
 from leaderboard.intake import Cover, Intake
-from leaderboard.life import act
-from leaderboard.quotas import Allowance, Quotas
+from leaderboard.intake.life import act
+from leaderboard.intake.quotas import Allowance, Quotas
 from leaderboard.server import Server
 from leaderboard.settings import Settings
+from leaderboard.standings.views import submission_view
 from leaderboard.store import Store
 from leaderboard.store.files import FileStore, FolderFiles
+from leaderboard.store.submission import State, Submission
 from leaderboard.store.sweeping import Sweeper
 from leaderboard.store.transfer import export_store, import_store
-from leaderboard.submission import State, Submission
-from leaderboard.views import submission_view
 
 BOARD, CONTENT = "shapes/val", b'{"one": 1}'
 AT_ONCE = timedelta(days=-1)
@@ -204,7 +204,7 @@ _UPLOADS = """
 import sys
 from pathlib import Path
 from leaderboard.intake import Cover, Intake
-from leaderboard.quotas import Allowance, Quotas
+from leaderboard.intake.quotas import Allowance, Quotas
 from leaderboard.server import Server
 from leaderboard.settings import Settings
 
@@ -219,7 +219,7 @@ _SWEEPS = """
 import sys
 from datetime import timedelta
 from pathlib import Path
-from leaderboard.quotas import Allowance, Quotas
+from leaderboard.intake.quotas import Allowance, Quotas
 from leaderboard.server import Server
 from leaderboard.settings import Settings
 from leaderboard.store.sweeping import Sweeper

@@ -29,8 +29,8 @@ from leaderboard.pages.site import Links, Site
 from leaderboard.server import Server
 from leaderboard.settings import Settings
 from leaderboard.standings import standings
-from leaderboard.submission import Event, Submission
-from leaderboard.views import table_view
+from leaderboard.standings.views import table_view
+from leaderboard.store.submission import Event, Submission
 from leaderboard.web import formats, site_routes
 from leaderboard.web.headers import SecurityHeaders
 
@@ -435,7 +435,7 @@ def test_each_kind_of_board_says_its_own_task_and_way_in(
     command: str,
     fact: tuple[str, str],
 ) -> None:
-    monkeypatch.setattr("leaderboard.data.problem", lambda _board: None)
+    monkeypatch.setattr("leaderboard.boards.data.problem", lambda _board: None)
     page = read(server, f"b/{board}")
     assert badge in words(page.select_one(".badges"))
     assert sentence in words(page.select_one(".task"))
@@ -464,7 +464,7 @@ def test_chance_needs_no_data_where_queries_have_one_target(
 
 
 def test_data_that_is_here_is_not_called_missing(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("leaderboard.data.problem", lambda _board: None)
+    monkeypatch.setattr("leaderboard.boards.data.problem", lambda _board: None)
     monkeypatch.setattr("leaderboard.pages.queries.last_prepared", lambda _spec: None)
     example = words(read(server, "b/cirr/val").select_one(".example"))
     assert "real queries stand here once a file has come" in example

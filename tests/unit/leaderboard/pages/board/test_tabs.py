@@ -16,7 +16,7 @@ from leaderboard import boards
 from leaderboard.pages.board import groups, tabs
 from leaderboard.server import Server
 from leaderboard.settings import Settings
-from leaderboard.submission import Submission
+from leaderboard.store.submission import Submission
 from submissions import score
 from submissions.report import full_report
 

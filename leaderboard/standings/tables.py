@@ -23,15 +23,14 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from leaderboard import data
-from leaderboard.boards import Board
+from leaderboard.boards import Board, data
 from leaderboard.settings import DEFAULT_MAX_UPLOAD_MB
 from leaderboard.standings import Entry, held_back, shown, standings
 from leaderboard.standings.blocks import RANKED, Comparability
+from leaderboard.standings.views import Tested, table_view
 from leaderboard.store import Store
 from leaderboard.store.schema import board_states, views
-from leaderboard.submission import Submission
-from leaderboard.views import Tested, table_view
+from leaderboard.store.submission import Submission
 
 log = logging.getLogger("leaderboard.tables")
 

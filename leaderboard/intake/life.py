@@ -15,7 +15,7 @@ from leaderboard.errors import UploadRefusedError
 from leaderboard.identity import Caller
 from leaderboard.identity.tokens import matches
 from leaderboard.store import Happened, Store
-from leaderboard.submission import ERASED, By, EventKind, State, Submission
+from leaderboard.store.submission import ERASED, By, EventKind, State, Submission
 from submissions.rank_file.findings import Findings
 from submissions.rank_file.texts import is_oracle
 from submissions.validation import CODE, check_words
@@ -166,7 +166,7 @@ def act(
     happened: list[Happened] = [(rule.event, payload)]
     if "reference" in payload.get("changes", {}):
         declared = columns["method"].get("reference", "")
-        from leaderboard.declaring import with_declaration
+        from leaderboard.intake.declaring import with_declaration
 
         report = with_declaration(boards.board(submission.board), submission, declared)
         happened.append(("rescored", {"report": report}))

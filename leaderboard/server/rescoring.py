@@ -18,7 +18,7 @@ from leaderboard.errors import ConflictError, LostFileError
 from leaderboard.queue.child import Judged, Limits, judge
 from leaderboard.server import Server
 from leaderboard.store import Happened
-from leaderboard.submission import State, Submission
+from leaderboard.store.submission import State, Submission
 
 _STANDING: tuple[State, ...] = ("published", "private", "hidden")
 """States of submissions that have a score and may be on the board, now or later."""

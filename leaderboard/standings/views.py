@@ -11,10 +11,10 @@ from urllib.parse import quote, urlencode
 from cir_metrics.errors import UnknownNameError
 from leaderboard import boards
 from leaderboard.boards import Board
-from leaderboard.destination import board_offered
+from leaderboard.intake.destination import board_offered
 from leaderboard.standings import Entry, checked_gallery
 from leaderboard.standings.blocks import RANKED, block_words
-from leaderboard.submission import Event, Submission
+from leaderboard.store.submission import Event, Submission
 
 
 @dataclass(frozen=True)

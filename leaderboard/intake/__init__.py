@@ -16,22 +16,22 @@ from typing import Any
 from cir_metrics.errors import UnknownNameError
 from leaderboard import boards
 from leaderboard.boards import Board
-from leaderboard.destination import (
+from leaderboard.errors import UploadRefusedError, refuse_unknown
+from leaderboard.identity import LOCAL
+from leaderboard.intake.destination import (
     HEAD_BYTES,
     board_of_head,
     empty_file,
     named_board,
     refuse_other_kinds,
 )
-from leaderboard.errors import UploadRefusedError, refuse_unknown
-from leaderboard.identity import LOCAL
-from leaderboard.life import RULES, act
-from leaderboard.quotas import Quotas
+from leaderboard.intake.life import RULES, act
+from leaderboard.intake.quotas import Quotas
 from leaderboard.settings import Settings
 from leaderboard.store import Store
 from leaderboard.store.files import FileStore, IncomingFile
+from leaderboard.store.submission import Submission
 from leaderboard.store.sweeping import Unnamed
-from leaderboard.submission import Submission
 from submissions.rank_file.texts import file_name as shown_file_name
 from submissions.rank_file.texts import plain_text
 

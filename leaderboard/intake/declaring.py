@@ -13,7 +13,7 @@ from typing import Any
 from cir_metrics.catalogue import FORMAT, Declared, Signature
 from leaderboard.boards import Board
 from leaderboard.errors import UploadRefusedError
-from leaderboard.submission import Submission
+from leaderboard.store.submission import Submission
 
 CODE = "reference-contradiction"
 """As validation calls it in a file."""

@@ -36,7 +36,7 @@ from leaderboard.errors import BoardError
 from leaderboard.settings import default_home, only_own_boards
 
 if TYPE_CHECKING:
-    from leaderboard.pricing import BoardPrice
+    from leaderboard.boards.pricing import BoardPrice
 
 log = logging.getLogger("leaderboard.boards")
 
@@ -193,7 +193,7 @@ class Board(BaseModel):
         choices = self.choices if self.spec.per_query else self.gallery
         if self.queries is None or choices is None:
             return None
-        from leaderboard.pricing import BoardPrice
+        from leaderboard.boards.pricing import BoardPrice
 
         return BoardPrice(self.queries, choices, self._told, self.step)
 

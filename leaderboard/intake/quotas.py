@@ -27,7 +27,7 @@ from leaderboard.identity import LINK
 from leaderboard.store import Store
 from leaderboard.store.database import upsert
 from leaderboard.store.schema import about, arrivals, submissions
-from leaderboard.submission import WAITING
+from leaderboard.store.submission import WAITING
 
 _KEPT_HOURS = 48
 """Arrivals are forgotten after so long."""

@@ -14,9 +14,9 @@ from leaderboard.errors import UploadRefusedError
 from leaderboard.identity import LINK, NOBODY, ORGANISER, Caller
 from leaderboard.identity.signed_in import Logins
 from leaderboard.identity.tokens import Tokens, digest, new_edit_key
-from leaderboard.life import may
+from leaderboard.intake.life import may
 from leaderboard.server import Server
-from leaderboard.submission import By, Submission
+from leaderboard.store.submission import By, Submission
 
 EDIT_KEY = "X-Edit-Key"
 """The header with the key of a private link."""

@@ -16,21 +16,21 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy.exc import SQLAlchemyError
 
 from cir_metrics.catalogue import package_version
-from leaderboard import boards, data
-from leaderboard.boards import Board
+from leaderboard import boards
+from leaderboard.boards import Board, data
 from leaderboard.errors import FileStoreError, SubmissionStoreError
+from leaderboard.identity.receipts import Receipt, sign, signing_key
 from leaderboard.intake import Intake
+from leaderboard.intake.quotas import Allowance, Quotas
 from leaderboard.queue.jobs import LEASE_SECONDS
 from leaderboard.queue.worker import Worker
-from leaderboard.quotas import Allowance, Quotas
-from leaderboard.receipts import Receipt, sign, signing_key
 from leaderboard.settings import Durability, Settings, in_space, lasts
 from leaderboard.standings import Entry, shown, standings
+from leaderboard.standings.tables import Tables
 from leaderboard.store import Store
 from leaderboard.store.files import FileStore, files_of
+from leaderboard.store.submission import Submission
 from leaderboard.store.sweeping import kept_files
-from leaderboard.submission import Submission
-from leaderboard.tables import Tables
 
 log = logging.getLogger("leaderboard.server")
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from leaderboard.inspection.differences import Compared
     from leaderboard.inspection.lists import Lists
     from leaderboard.inspection.numbers import GroupedNumbers
-    from leaderboard.preparing import Preparing
+    from leaderboard.server.preparing import Preparing
     from leaderboard.store.hub_log import HubLog
 
 _POLL_SECONDS = 0.1
@@ -89,7 +89,7 @@ class Server:
         """What is prepared when the server starts, or None where nothing is; begins with its `start()`."""
         if not self.settings.prepare:
             return None
-        from leaderboard.preparing import Preparing
+        from leaderboard.server.preparing import Preparing
 
         return Preparing(self.settings.prepare, self.settings.home)
 
