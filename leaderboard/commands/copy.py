@@ -147,6 +147,7 @@ def take_over(
             counts = import_store(Path(folder) / "all", store, kept)
             hub_log = HubLog.of(chosen, store)
             hub_log.open()
+            store.refuse_if_read_only()
             hub_log.flush(released=True)
     echo(f"{chosen.home}, hf://datasets/{chosen.log}: {_counted(counts)}")
 

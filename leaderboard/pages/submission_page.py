@@ -108,6 +108,7 @@ def page(
         "actions": owner_form.offered(submission) if is_owner else [],
         "fields": owner_form.fields(),
         "words": owner_form.words_of(submission),
+        "durability": server.durability(submission) if is_owner and server.log is not None else "",
         "receipt": server.receipt(submission).to_bytes().decode() if is_owner else "",
     }
     return Page("submission.html", title, found.words[:160], values, section="submit")

@@ -56,7 +56,7 @@ def head(server: Server, who: str) -> str:
         name=server.settings.name,
         oauth=server.settings.accounts == "oauth",
         who=who,
-        lasting=server.lasts,
+        alarms=server.alarms,
         steps=[one for one in steps if one.state != "ready"],
     )
 

@@ -6,7 +6,7 @@ rare (the Hub takes 128 an hour), so they hold more where more happens. An empty
 repository; a kept one commits what is left.
 
 People's names stand in `people.json`, which is rewritten; the rows have ids in their places. When a
-submission is erased, its earlier rows leave the log, too.
+submission is erased, and when there are many segments, the next one holds all rows, and the earlier ones go.
 
 One server writes. `writer.json` says which: each commit names its parent, so that a second writer is noticed.
 A server that finds another takes its place, and gives it back where that one answers.
@@ -19,7 +19,7 @@ import logging
 import tempfile
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,12 +30,13 @@ from leaderboard.errors import FileStoreError, SubmissionStoreError
 from leaderboard.settings import DEFAULT_COMMITS_AN_HOUR, Durability, Settings
 from leaderboard.store import Store
 from leaderboard.store.hub_repository import MovedError, Repository, TooOftenError
-from leaderboard.store.hub_rows import FORMAT, HubRows, without
-from leaderboard.store.transfer import as_line
+from leaderboard.store.hub_rows import HubRows
 
 log = logging.getLogger("leaderboard.log")
 
 _PEOPLE, _WRITER, _KEY = "people.json", "writer.json", "signing_key.pem"
+_SEGMENTS = 500
+"""From so many on, the next one holds all rows, and takes their place."""
 _BURST = 10
 _HOUR = 3600.0
 _GRACE_SECONDS = 20.0
@@ -177,13 +178,14 @@ class HubLog:
             self._bucket = Bucket(self._bucket.an_hour, level, at)
         return dict(found)
 
-    def _last_segment(self) -> int:
-        return max((int(name[4:10]) for name in self._names if name.startswith("log/")), default=0)
+    def _segments(self) -> list[str]:
+        return sorted(name for name in self._names if name.startswith("log/"))
 
     def _catch_up(self) -> None:
         """Take in what the log has and the store has not."""
-        position, last = self._rows.position, self._last_segment()
-        if position < last == self._rows.attempted and self._segment(last)[0]["writer"] == self._rows.writer:
+        position, names = self._rows.position, self._segments()
+        last = _number(names[-1]) if names else 0
+        if position < last == self._rows.attempted and self._is_own(names[-1]):
             position = last  # our own; nobody was there to hear the answer
             self._rows.forget(0, last)
         if last == position:
@@ -194,24 +196,20 @@ class HubLog:
                 "has what is not here: another server wrote it meanwhile. Fix: start with another home; then "
                 "compare with what this one shows without CIR_LEADERBOARD_LOG."
             )
-        self._replay(range(position + 1, last + 1))
+        self._replay([name for name in names if _number(name) > position])
+
+    def _is_own(self, name: str) -> bool:
+        """Whether this database wrote a segment."""
+        first = (self._repository.read(name, self._head) or b"{}").partition(b"\n")[0]
+        return bool(json.loads(first).get("writer") == self._rows.writer)
 
     # Replaying.
 
-    def _segment(self, number: int) -> list[dict[str, Any]]:
-        name = _segment_name(number)
-        content = self._repository.read(name, self._head) or b""
-        lines = [json.loads(line) for line in content.splitlines()]
-        if not lines or lines[0].get("format") != FORMAT:
-            raise SubmissionStoreError(
-                f"{self._repository.shown}: {name} is missing or no segment of a log. Fix: put it back "
-                "from an earlier commit of the repository."
-            )
-        return lines
-
-    def _replay(self, numbers: Iterable[int]) -> None:
+    def _replay(self, names: Sequence[str]) -> None:
         people: dict[str, str] = json.loads(self._repository.read(_PEOPLE, self._head) or b"{}")
-        self._rows.replay(((number, self._segment(number)) for number in numbers), people)
+        with tempfile.TemporaryDirectory(prefix=".log-", dir=self._home) as folder:
+            self._repository.fetch_all("log/*", Path(folder), self._head)
+            self._rows.replay(((_number(name), Path(folder) / name) for name in names), people)
 
     # Committing.
 
@@ -243,28 +241,22 @@ class HubLog:
             return self._done.wait_for(lambda: not noted or self._committed >= noted, seconds)
 
     def _run(self) -> None:
-        looked = time.monotonic()
+        looked = rested = time.monotonic()
         while not self._stop.is_set():
-            pause = _POLL_SECONDS
             try:
-                if self._store.reads_only or not self._rows.last_noted():
-                    if time.monotonic() >= looked + _LOOK_SECONDS:
-                        looked = time.monotonic()
-                        self._see()
-                else:
-                    pause = self._bucket.wait(time.time())
-                    if not pause:
-                        self.flush()
+                if time.monotonic() >= looked + _LOOK_SECONDS:
+                    looked = time.monotonic()
+                    self._see()
+                ready = time.monotonic() >= rested and not self._bucket.wait(time.time())
+                if ready and not self._store.reads_only and self._rows.last_noted():
+                    self.flush()
             except TooOftenError as error:
                 log.warning("%s", error)
-                pause = error.seconds or self._bucket.wait(time.time()) or _TROUBLE_SECONDS
-                self._stop.wait(pause)
+                rested = time.monotonic() + (error.seconds or _TROUBLE_SECONDS)
             except (FileStoreError, SubmissionStoreError, SQLAlchemyError, OSError):
                 log.exception("what was journalled cannot be committed now")
-                pause = _TROUBLE_SECONDS
-            if pause > _POLL_SECONDS:
-                self._stop.wait(pause)
-            elif self._news.wait(pause):
+                rested = time.monotonic() + _TROUBLE_SECONDS
+            if self._news.wait(_POLL_SECONDS):
                 self._news.clear()
         try:
             if not self._store.reads_only:
@@ -295,21 +287,22 @@ class HubLog:
         Raises:
             FileStoreError: it cannot be committed now; it stays noted.
         """
-        number = self._rows.position + 1
+        number, earlier = self._rows.position + 1, self._segments()
         with tempfile.TemporaryDirectory(prefix=".log-", dir=self._home) as folder:
             path = Path(folder) / "segment"
-            made = self._rows.write(path, number, self._names)
+            made = self._rows.write(path, number, self._names, whole=len(earlier) >= _SEGMENTS)
             files = {name: self._home / "files" / name for name in made.added}
             added: dict[str, bytes | Path] = {name: file for name, file in files.items() if file.exists()}
             if made.rows:
                 people = json.dumps(made.people, ensure_ascii=False, indent=0).encode()
-                added |= {_segment_name(number): path, _PEOPLE: people, **self._without(made.erased, number)}
+                added |= {f"log/{number:06d}.jsonl": path, _PEOPLE: people}
+            removed = made.removed + (earlier if made.whole else [])
             key = self._home / _KEY
             if _KEY not in self._names and key.exists():
                 added[_KEY] = key
             try:
                 said = f"{made.rows} rows"
-                self._commit(said, added, made.removed, established=True, released=released)
+                self._commit(said, added, removed, established=True, released=released)
             except MovedError:
                 self._see()
                 return
@@ -317,16 +310,6 @@ class HubLog:
         with self._done:
             self._committed = max(self._committed, made.upto)
             self._done.notify_all()
-
-    def _without(self, erased: set[str], number: int) -> dict[str, bytes]:
-        """The segments before `number` that hold rows of erased submissions, without these."""
-        rewritten = {}
-        for each in range(1, number) if erased else ():
-            lines = self._segment(each)
-            left = without(lines, erased)
-            if len(left) < len(lines):
-                rewritten[_segment_name(each)] = "".join(map(as_line, left)).encode()
-        return rewritten
 
     def _commit(
         self,
@@ -350,5 +333,6 @@ class HubLog:
         self._names = (self._names | set(added)) - set(removed)
 
 
-def _segment_name(number: int) -> str:
-    return f"log/{number:06d}.jsonl"
+def _number(name: str) -> int:
+    """Of a segment."""
+    return int(Path(name).stem)

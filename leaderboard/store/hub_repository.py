@@ -104,6 +104,14 @@ class Repository:
 
             return self._tried(download)
 
+    def fetch_all(self, pattern: str, folder: Path, revision: str) -> None:
+        """Write the files whose names fit a pattern to an empty folder, several at once."""
+        self._tried(
+            lambda: self._api.snapshot_download(
+                **self._there, revision=revision, allow_patterns=pattern, local_dir=folder
+            )
+        )
+
     def read(self, name: str, revision: str | None = None) -> bytes | None:
         """The content of a file, or None where there is none."""
         with tempfile.TemporaryDirectory() as folder:

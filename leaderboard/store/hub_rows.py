@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from leaderboard.errors import SubmissionStoreError
 from leaderboard.store import Store
 from leaderboard.store.files import file_path
-from leaderboard.store.schema import HEAD, events, jobs, submissions, swept
+from leaderboard.store.schema import HEAD, events, jobs, members, submissions, swept
 from leaderboard.store.submission import WAITING
 from leaderboard.store.transfer import as_line, carried_tables, plain_row, typed_row
 
@@ -66,8 +66,8 @@ class HubRows:
                 note = f"INSERT INTO hub_pending (name, key) VALUES ('{name}', {_key_of(table, row)})"
                 when = f"hub_{name}_{what} AFTER {what} ON {name}"
                 run(f"CREATE TRIGGER IF NOT EXISTS {when} BEGIN {note}; END")
-            if not known:
-                run(f"INSERT INTO hub_pending (name, key) SELECT '{name}', {_key_of(table)} FROM {name}")
+        if not known:
+            _note_all(connection)
 
     @property
     def position(self) -> int:
@@ -105,19 +105,24 @@ class HubRows:
 
     # Into the log.
 
-    def write(self, path: Path, number: int, there: set[str]) -> Segment:
-        """Write what has changed to a new segment.
+    def write(self, path: Path, number: int, there: set[str], *, whole: bool = False) -> Segment:
+        """Write what has changed to a new segment, or all rows, also where a submission is erased.
 
         Args:
             path: the segment's file.
             number: the segment's number.
             there: the names of the repository's files.
+            whole: whether it holds all rows.
         """
         with self._database.write() as connection:
+            erased = _has_erasure(connection)
+            if whole or erased:
+                _note_all(connection)
             upto = connection.exec_driver_sql("SELECT max(id) FROM hub_pending").scalar() or 0
-            noted, erased = _noted(connection, upto)
+            noted = _noted(connection, upto)
+            first = {"format": FORMAT, "schema": HEAD, "writer": self.writer, "whole": whole or erased}
             with path.open("w", encoding="utf-8") as handle:
-                handle.write(as_line({"format": FORMAT, "schema": HEAD, "writer": self.writer}))
+                handle.write(as_line(first))
                 for key in noted:
                     handle.write(as_line(_line_of(connection, key)))
             if erased:
@@ -125,27 +130,30 @@ class HubRows:
             people = connection.exec_driver_sql("SELECT id, name FROM hub_people ORDER BY id").all()
             _set(connection, attempted=number)
             named = {row[0]: row[1] for row in people}
-            return Segment(upto, len(noted), erased, named, *_files(connection, noted, there))
+            return Segment(upto, len(noted), whole or erased, named, *_files(connection, noted, there))
 
     # Out of the log.
 
-    def replay(self, segments: Iterable[tuple[int, list[Any]]], people: Mapping[str, str]) -> None:
+    def replay(self, segments: Iterable[tuple[int, Path]], people: Mapping[str, str]) -> None:
         """Bring the rows to what segments say, the earliest first.
 
         Args:
-            segments: number and lines of each.
+            segments: number and file of each.
             people: names by their ids.
 
         Raises:
-            SubmissionStoreError: a newer version of this package wrote them.
+            SubmissionStoreError: one is missing, or a newer version of this package wrote it.
         """
         before = self.last_noted()
         with self._database.write() as connection:
             connection.exec_driver_sql("PRAGMA defer_foreign_keys = ON")
             for pair in people.items():
                 connection.exec_driver_sql("INSERT OR REPLACE INTO hub_people VALUES (?, ?)", pair)
-            for number, lines in segments:
-                for line in lines[1:]:
+            for number, path in segments:
+                first, *lines = _lines(path)
+                for table in (swept, members) if first["whole"] else ():
+                    connection.execute(table.delete())
+                for line in lines:
                     _apply(connection, line, people)
                 _set(connection, position=number)
             waiting = sa.select(submissions.c.id).where(
@@ -162,7 +170,7 @@ class Segment:
     Args:
         upto: the number of the last change in it.
         rows: how many rows.
-        erased: submissions whose earlier rows leave the log.
+        whole: whether these are all.
         people: names by their ids, of all rows.
         added: rank files of the home by name, below `files`.
         removed: names of rank files.
@@ -170,20 +178,10 @@ class Segment:
 
     upto: int
     rows: int
-    erased: set[str]
+    whole: bool
     people: dict[str, str]
     added: list[str]
     removed: list[str]
-
-
-def without(lines: list[Any], erased: set[str]) -> list[Any]:
-    """A segment's lines without those of erased submissions."""
-
-    def is_theirs(line: dict[str, Any]) -> bool:
-        row, column = line.get("row", {}), {"submissions": "id", "events": "submission_id"}
-        return row.get(column.get(line.get("table", ""), "")) in erased
-
-    return [line for line in lines if not is_theirs(line)]
 
 
 def _state(connection: sa.Connection, name: str) -> str:
@@ -205,24 +203,38 @@ def _where(table: sa.Table, key: Iterable[Any]) -> sa.ColumnElement[bool]:
     return sa.and_(*(column == value for column, value in zip(table.primary_key.columns, key, strict=True)))
 
 
-def _noted(connection: sa.Connection, upto: int) -> tuple[list[Key], set[str]]:
-    """The rows that have changed, and the submissions among them that are erased.
+def _note_all(connection: sa.Connection) -> None:
+    for name, table in _TABLES.items():
+        rows = f"SELECT '{name}', {_key_of(table)} FROM {name}"
+        connection.exec_driver_sql(f"INSERT INTO hub_pending (name, key) {rows}")
 
-    Of these all events are there, the erasure first: it lets the others change.
-    """
+
+def _has_erasure(connection: sa.Connection) -> bool:
+    """Whether a submission that is erased has changed."""
+    query = (
+        "SELECT 1 FROM hub_pending JOIN events ON hub_pending.key = json_array(events.submission_id) "
+        "WHERE hub_pending.name = 'submissions' AND events.kind = 'erased' LIMIT 1"
+    )
+    return connection.exec_driver_sql(query).first() is not None
+
+
+def _noted(connection: sa.Connection, upto: int) -> list[Key]:
+    """The rows that have changed; erasures come before other events, which they let change."""
     query = "SELECT name, key FROM hub_pending WHERE id <= ? GROUP BY name, key ORDER BY min(id)"
     noted = [(name, tuple(json.loads(key))) for name, key in connection.exec_driver_sql(query, (upto,))]
-    ids = [key[0] for name, key in noted if name == "submissions"]
-    is_erased = sa.select(events.c.id).where(events.c.kind == "erased")
-    erased = {
-        one for one in ids if connection.execute(is_erased.where(events.c.submission_id == one)).first()
-    }
-    first: list[Key] = []
-    for one in erased:
-        query_theirs = sa.select(events.c.id).where(events.c.submission_id == one)
-        ordered = query_theirs.order_by(events.c.kind != "erased", events.c.id)
-        first += [("events", (number,)) for number in connection.execute(ordered).scalars()]
-    return list(dict.fromkeys([*first, *noted])), erased
+    erased = set(connection.execute(sa.select(events.c.id).where(events.c.kind == "erased")).scalars())
+    return sorted(noted, key=lambda key: key[0] != events.name or key[1][0] not in erased)
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    """The lines of a segment, its head first."""
+    if not path.is_file():
+        raise SubmissionStoreError(
+            f"{path.name}: a segment of the log is missing. Fix: put it back from an earlier commit of the "
+            "log's repository."
+        )
+    with path.open(encoding="utf-8") as handle:
+        yield from map(json.loads, handle)
 
 
 def _line_of(connection: sa.Connection, key: Key) -> dict[str, Any]:

@@ -84,6 +84,7 @@ def router(server: Server) -> APIRouter:
         if not is_form(request):
             raise submit_page.NO_FILE
         one, new = await from_form(request, server, sender, name_after_file=True)
+        await run_in_threadpool(server.durability, one, wait=True)
         address = f".{address_of(one.id, sender.edit_key)}" if new else f".{address_of(one.id)}?again"
         if by_script:
             return JSONResponse({"page": address}, 201, _OWN)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -360,3 +361,34 @@ def test_a_server_that_reads_only_or_forgets_says_so(tmp_path: Path, monkeypatch
         assert (health["reads_only"], health["lasts"]) == (True, False)
         monkeypatch.setenv("CIR_LEADERBOARD_HOME", "/data/leaderboard")
         assert client.get("/health").json()["lasts"]
+
+
+def test_many_segments_become_one(
+    hub: Hub, opened: Open, answering: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub_log, "_SEGMENTS", 3)
+    log = opened("a")
+    log.start()
+    reader = opened("b")
+    sent_here = []
+    for number in range(8):
+        sent_here.append(sent(log, number))
+        assert log.wait()
+        if number == 4:
+            reader._see()
+    segments = [name for name in hub.repositories[NAME].files if name.startswith("log/")]
+    assert 1 <= len(segments) <= 3
+    reader._see()
+    log.stop()
+    for one in (reader, opened("c")):
+        assert rows(one) == rows(log)
+        assert one._store.submission(sent_here[0].id) == sent_here[0]
+
+
+def test_a_busy_writer_answers_who_asks(hub: Hub, opened: Open, answering: None) -> None:
+    log = opened("a")
+    sent(log, 1)
+    log._bucket = Bucket(1, -100.0, time.time())  # nothing can be committed for days
+    log.start()
+    assert opened("b")._store.reads_only
+    log.stop()
