@@ -304,8 +304,8 @@ def _system_words(error: OSError) -> str:
 
 _M_MMAP_THRESHOLD = -3
 """mallopt(3)'s number for the size from which a block is the system's own."""
-_BLOCK = 2**18
-"""Bytes."""
+_BLOCK = 2**19
+"""Bytes: more than a socket gives at once, or each read of an upload would take new pages from the system."""
 
 
 def give_back_freed_memory() -> None:

@@ -58,8 +58,8 @@ def filled(home: Path, entries: int) -> None:
 
 
 @contextlib.contextmanager
-def server(home: Path, more: Mapping[str, str] | None = None) -> Iterator[tuple[str, int]]:
-    """A served leaderboard, perhaps with more variables: its address, and the id of its process."""
+def server(home: Path, more: Mapping[str, str] | None = None, *options: str) -> Iterator[tuple[str, int]]:
+    """A served leaderboard with more variables and options: its address, and the id of its process."""
     log = home.parent / "server.log"
     command = [
         sys.executable,
@@ -71,6 +71,7 @@ def server(home: Path, more: Mapping[str, str] | None = None) -> Iterator[tuple[
         "0",
         "--home",
         str(home),
+        *options,
     ]
     with log.open("w") as handle:
         env = {**environment(home.parent), **(more or {})}

@@ -294,16 +294,18 @@ class Intake:
                 another owner, its sender or their address has sent all that they may, or what is declared of
                 the reference cannot be declared of what they have sent before.
         """
-        if self._quotas is not None:
-            self._quotas.arrive(cover.address, incoming.size)
-            # What was sent before may need no judging; whether it does is found where it is recorded.
-            if not self._store.has_sent(board.id, incoming.sha256, cover.owner):
-                self._quotas.check(cover.owner, board.id)
-        if incoming.size == 0:
-            raise empty_file(board)
-        submitter = checked_line(cover.submitter, "submitter")
         quotas, owner = self._quotas, cover.owner
+        try:
+            submitter = self._checked(board, incoming, cover)
+        except UploadRefusedError:
+            if quotas is not None:
+                quotas.count(cover.address, incoming.size)
+            raise
         kept = incoming.keep()
+        of_quotas: dict[str, Any] = {}
+        if quotas is not None:
+            of_quotas["arrive"] = lambda connection: quotas.arrive(connection, cover.address, kept.size)
+            of_quotas["admit"] = lambda connection: quotas.admit(connection, owner, board.id)
         try:
             submission, new = self._store.receive(
                 board=board.id,
@@ -316,14 +318,12 @@ class Intake:
                 owner=owner,
                 publish=cover.publish,
                 edit_hash=cover.edit_hash,
-                admit=None
-                if quotas is None
-                else lambda connection: quotas.admit(connection, owner, board.id),
                 put_back=incoming.keep_again,
+                **of_quotas,
                 since=None if cover.baseline else board.phase_began(datetime.now(UTC)),
             )
         except UploadRefusedError:
-            # Another file took the last place since it was checked.
+            # Too much has come from this address, or another file took the last place since it was checked.
             Unnamed(self._store.database, self._files).remove(kept.sha256)
             raise
         if not new:
@@ -331,6 +331,19 @@ class Intake:
         if cover.publish and submission.state == "private":
             submission = act(self._store, submission, "publish", "owner")
         return submission, new
+
+    def _checked(self, board: Board, incoming: IncomingFile, cover: Cover) -> str:
+        """Refuse what need not be kept to be refused; the submitter as they are kept."""
+        if incoming.size == 0:
+            raise empty_file(board)
+        if self._quotas is not None:
+            try:
+                self._quotas.check(cover.owner, board.id)
+            except UploadRefusedError:
+                # What was sent before may need no judging; whether it does is found where it is recorded.
+                if not self._store.has_sent(board.id, incoming.sha256, cover.owner):
+                    raise
+        return checked_line(cover.submitter, "submitter")
 
     def take(self, board_id: str | None, chunks: Iterable[bytes], cover: Cover) -> tuple[Submission, bool]:
         """Take a whole file in, chunk by chunk; without a board it goes to the one that it names.

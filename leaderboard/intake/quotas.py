@@ -21,11 +21,12 @@ import sqlalchemy as sa
 
 from cir_metrics.errors import UnknownNameError
 from leaderboard import boards
-from leaderboard.boards import Board
+from leaderboard.boards import Board, Phase
+from leaderboard.boards.pricing import BoardPrice
 from leaderboard.errors import UploadRefusedError
 from leaderboard.identity import LINK
 from leaderboard.store import Store
-from leaderboard.store.database import upsert
+from leaderboard.store.database import upsert, upserting
 from leaderboard.store.schema import about, arrivals, submissions
 from leaderboard.store.submission import WAITING
 
@@ -94,6 +95,7 @@ class Quotas:
         """Remember both."""
         self._database = store.database
         self._limits = limits
+        self._key: bytes | None = None
 
     def of(self, owner: str, board: str) -> Quota:
         """What is left of an owner's quota on a board; what waits to be judged counts until it is judged."""
@@ -106,8 +108,9 @@ class Quotas:
         Raises:
             UploadRefusedError: as from `admit`.
         """
-        with self._database.read() as connection:
-            self.admit(connection, owner, board)
+        if not self._unlimited(board):
+            with self._database.read() as connection:
+                self.admit(connection, owner, board)
 
     def admit(self, connection: sa.Connection, owner: str, board: str) -> None:
         """Refuse one more submission where nothing is left.
@@ -120,6 +123,8 @@ class Quotas:
         Raises:
             UploadRefusedError: `quota`, or `needs-token` where there is a quota and no account.
         """
+        if self._unlimited(board):
+            return
         found = self._of(connection, owner, board)
         if owner.startswith(LINK) and (found.a_day, found.in_all) != (None, None):
             # Each private link is an owner of its own, whose limits nobody would ever reach.
@@ -146,14 +151,26 @@ class Quotas:
                 resets_at=found.resets_at,
             )
 
-    def _of(self, connection: sa.Connection, owner: str, board: str) -> Quota:
-        now = datetime.now(UTC)
+    def _unlimited(self, board: str) -> bool:
+        """Whether no owner has a quota on a board now."""
+        a_day, in_all, _, price = self._rules(board, datetime.now(UTC))
+        return a_day is None and in_all is None and price is None
+
+    def _rules(
+        self, board: str, now: datetime
+    ) -> tuple[int | None, int | None, Phase | None, BoardPrice | None]:
+        """What an owner may have a day and in all, the open phase of the board, and its price."""
         found = _board(board)
         phase = None if found is None else found.phase(now)
         price = None if found is None else found.price
         a_day, in_all = self._limits.a_day, self._limits.in_all
         if phase is not None:
             a_day, in_all = phase.a_day or a_day, phase.in_all or in_all
+        return a_day, in_all, phase, price
+
+    def _of(self, connection: sa.Connection, owner: str, board: str) -> Quota:
+        now = datetime.now(UTC)
+        a_day, in_all, phase, price = self._rules(board, now)
         midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
         mine = [submissions.c.owner == owner, submissions.c.board == board, ~submissions.c.baseline]
         waits = submissions.c.state.in_(WAITING)
@@ -178,10 +195,22 @@ class Quotas:
             midnight + timedelta(days=1),
         )
 
-    def arrive(self, address: str, size: int) -> None:
+    def count(self, address: str, size: int) -> None:
+        """Count an upload that is refused before it is kept; see `arrive`."""
+        refused: UploadRefusedError | None = None
+        with self._database.write() as connection:
+            try:
+                self.arrive(connection, address, size)
+            except UploadRefusedError as error:
+                refused = error
+        if refused is not None:
+            raise refused
+
+    def arrive(self, connection: sa.Connection, address: str, size: int) -> None:
         """Count an upload from an address.
 
         Args:
+            connection: a transaction that writes, which is to be committed after a refusal, too.
             address: where it comes from; kept as a keyed hash, for two days.
             size: its bytes.
 
@@ -190,19 +219,19 @@ class Quotas:
         """
         now = datetime.now(UTC)
         hour = f"{now:%Y-%m-%dT%H}"
-        with self._database.write() as connection:
-            source = hmac.new(_key(connection), address.encode(), hashlib.sha256).hexdigest()
-            oldest = f"{now - timedelta(hours=_KEPT_HOURS):%Y-%m-%dT%H}"
-            connection.execute(arrivals.delete().where(arrivals.c.hour < oldest))
-            upsert(
+        source = hmac.new(self._key_of(connection), address.encode(), hashlib.sha256).hexdigest()
+        row = connection.execute(
+            upserting(
                 connection,
                 arrivals,
                 {"source": source, "hour": hour, "uploads": 1, "bytes": size},
                 uploads=arrivals.c.uploads + 1,
                 bytes=arrivals.c.bytes + size,
-            )
-            this = sa.select(arrivals).where(arrivals.c.source == source, arrivals.c.hour == hour)
-            row = connection.execute(this).one()
+            ).returning(arrivals.c.uploads, arrivals.c.bytes)
+        ).one()
+        if row.uploads == 1:
+            oldest = f"{now - timedelta(hours=_KEPT_HOURS):%Y-%m-%dT%H}"
+            connection.execute(arrivals.delete().where(arrivals.c.hour < oldest))
         if row.uploads > self._limits.uploads_an_hour or row.bytes > self._limits.bytes_an_hour:
             following = now.replace(minute=0, second=0, microsecond=0) + timedelta(hours=1)
             raise UploadRefusedError(
@@ -212,6 +241,18 @@ class Quotas:
                 status=429,
                 resets_at=following,
             )
+
+    def _key_of(self, connection: sa.Connection) -> bytes:
+        """The key of this store for hashes of addresses."""
+        if self._key is None:
+            query = sa.select(about.c.value).where(about.c.name == "address_key")
+            found = connection.execute(query).scalar_one_or_none()
+            if found is None:
+                # Another process may be making one, and this transaction may end without a trace.
+                upsert(connection, about, {"name": "address_key", "value": secrets.token_hex(32)})
+                return bytes.fromhex(str(connection.execute(query).scalar_one()))
+            self._key = bytes.fromhex(str(found))
+        return self._key
 
 
 def _fix(waiting: int, otherwise: str) -> str:
@@ -227,13 +268,3 @@ def _board(name: str) -> Board | None:
         return boards.board(name)
     except UnknownNameError:
         return None
-
-
-def _key(connection: sa.Connection) -> bytes:
-    """The key of this store for hashes of addresses."""
-    query = sa.select(about.c.value).where(about.c.name == "address_key")
-    found = connection.execute(query).scalar_one_or_none()
-    if found is None:
-        upsert(connection, about, {"name": "address_key", "value": secrets.token_hex(32)})
-        found = connection.execute(query).scalar_one()
-    return bytes.fromhex(str(found))

@@ -147,7 +147,8 @@ class Store:
         baseline: bool = False,
         publish: bool = True,
         edit_hash: str | None = None,
-        admit: Callable[[sa.Connection], object] | None = None,
+        arrive: Callable[[sa.Connection], object] = lambda connection: None,
+        admit: Callable[[sa.Connection], object] = lambda connection: None,
         put_back: Callable[[], object] = lambda: None,
         since: datetime | None = None,
     ) -> tuple[Submission, bool]:
@@ -157,7 +158,8 @@ class Store:
         one was rejected, failed, was superseded or withdrawn: then a new attempt begins, for what was sent
         beside the file may have changed. So it does where that one came before `since`, when the board's open
         phase began, unless the organisers have hidden it. Files of one owner for one board are recorded one
-        after the other; `admit` refuses a new one by raising, in the transaction that would record it.
+        after the other; `admit` refuses a new one by raising, in the transaction that would record it; what
+        `arrive` writes before is kept where a file is refused, too, also by itself.
 
         Where the file was swept away after it had been made durable, `put_back` makes it so once more.
 
@@ -177,25 +179,42 @@ class Store:
             "publish": publish,
         }
         self.refuse_if_read_only()
-        with self.database.write() as connection:
-            take_turns(connection, f"{board}\n{owner}")
+
+        def recorded(connection: sa.Connection) -> tuple[Submission, bool] | UploadRefusedError:
+            try:
+                arrive(connection)
+                take_turns(connection, f"{board}\n{owner}")
+                latest = self._latest_attempt(connection, board, sha256, owner)
+                anew = latest is None or _may_begin_anew(latest, row, since)
+                if anew:
+                    admit(connection)
+            except UploadRefusedError as error:
+                return error
             claim(connection, sha256, put_back)
-            latest = self._latest_attempt(connection, board, sha256, owner)
-            if latest is not None and not _may_begin_anew(latest, row, since):
+            if latest is not None and not anew:
                 return latest, False
-            if admit is not None:
-                admit(connection)
-            now = datetime.now(UTC)
-            new_id = secrets.token_hex(6)
-            attempt = 1 if latest is None else latest.attempt + 1
-            new = {"id": new_id, "attempt": attempt, "received_at": now, **row}
-            connection.execute(submissions.insert().values(**new))
-            payload = {"sha256": sha256, "size": size}
-            number = _insert_event(connection, new_id, 1, "received", payload, now, "owner")
-            mine = submissions.c.id == new_id
-            connection.execute(submissions.update().where(mine).values(number=number))
-            connection.execute(jobs.insert().values(submission_id=new_id))
-            return self._read(connection, [new_id])[0], True
+            return self._received(connection, row, latest), True
+
+        found = self.database.together(recorded)
+        if isinstance(found, UploadRefusedError):
+            raise found
+        return found
+
+    def _received(
+        self, connection: sa.Connection, row: Mapping[str, Any], latest: Submission | None
+    ) -> Submission:
+        """Record a submission that waits."""
+        now = datetime.now(UTC)
+        attempt = 1 if latest is None else latest.attempt + 1
+        new = {"id": secrets.token_hex(6), "attempt": attempt, "received_at": now, **row}
+        connection.execute(submissions.insert(), new)
+        payload = {"sha256": row["sha256"], "size": row["size"]}
+        number = _insert_event(connection, new["id"], 1, "received", payload, now, "owner")
+        mine = submissions.c.id == new["id"]
+        connection.execute(submissions.update().where(mine).values(number=number))
+        connection.execute(jobs.insert(), {"submission_id": new["id"]})
+        event = Event(1, "received", now, payload, "owner", number)
+        return Submission(number=number, method=None, events=(event,), **new)
 
     def append(
         self,

@@ -6,9 +6,11 @@ import contextlib
 import json
 import logging
 import sqlite3
+import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy import event as sa_event
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from tenacity import Retrying
 
 log = logging.getLogger("leaderboard.store")
+
+_T = TypeVar("_T")
 
 _RESTORE = (
     "put a backup in its place (cir leaderboard backup makes them), or move it away and run  "
@@ -76,6 +80,12 @@ class Database:
         self.shown = _without_secrets(self.engine.url)
         if self.dialect == "sqlite":
             _set_up_sqlite(self.engine)
+        self._turn: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
+        if self.dialect == "sqlite":
+            # Of SQLite's writers there is one at a time; those that wait in it sleep, and look again.
+            self._turn = threading.RLock()
+        self._line = threading.Lock()
+        self._waiting: list[tuple[Callable[[sa.Connection], Any], Future[Any]]] = []
         self._opened: tuple[int, int] | None = None
         try:
             self._prepare(has_files)
@@ -108,12 +118,44 @@ class Database:
         """
         self._refuse_another_file()
         engine = self.engine.execution_options(cir_write=True)
-        with contextlib.ExitStack() as stack:
+        with self._turn, contextlib.ExitStack() as stack:
             for attempt in self._while_invalidated():
                 with attempt:
                     connection = stack.enter_context(engine.begin())
             yield connection
         self._refuse_another_file()
+
+    def together(self, work: Callable[[sa.Connection], _T]) -> _T:
+        """What some work returns that is done in a transaction that writes; it is durable then.
+
+        On SQLite those who wait for their turn share the next transaction, and the one time that the disk
+        takes for it: work may be done again, where that of another has failed. PostgreSQL does so by itself.
+        """
+        if self.dialect != "sqlite":
+            with self.write() as connection:
+                return work(connection)
+        mine: Future[_T] = Future()
+        with self._line:
+            self._waiting.append((work, mine))
+        with self._turn:
+            if not mine.done():
+                with self._line:
+                    turns, self._waiting = self._waiting, []
+                try:
+                    with self.write() as connection:
+                        done = [one(connection) for one, _ in turns]
+                except BaseException:
+                    for _, answer in turns:
+                        answer.cancel()
+                    if len(turns) == 1:
+                        raise
+                else:
+                    for (_, answer), value in zip(turns, done, strict=True):
+                        answer.set_result(value)
+        if mine.cancelled():  # whose work has failed is not known: each is done alone
+            with self.write() as connection:
+                return work(connection)
+        return mine.result()
 
     def _while_invalidated(self) -> Retrying:
         """Attempts at a transaction that writes, where connections from a time without writing are left."""
@@ -253,6 +295,11 @@ def take_turns(connection: sa.Connection, name: str) -> None:
 
 
 def upsert(connection: sa.Connection, table: sa.Table, row: dict[str, Any], **changes: Any) -> None:
+    """Do what `upserting` says."""
+    connection.execute(upserting(connection, table, row, **changes))
+
+
+def upserting(connection: sa.Connection, table: sa.Table, row: dict[str, Any], **changes: Any) -> Any:
     """Insert a row, or change the one that has its primary key; two processes may do so at once.
 
     Args:
@@ -265,9 +312,8 @@ def upsert(connection: sa.Connection, table: sa.Table, row: dict[str, Any], **ch
     keys = list(table.primary_key.columns)
     insert = made(table).values(**row)
     if changes:
-        connection.execute(insert.on_conflict_do_update(index_elements=keys, set_=changes))
-    else:
-        connection.execute(insert.on_conflict_do_nothing(index_elements=keys))
+        return insert.on_conflict_do_update(index_elements=keys, set_=changes)
+    return insert.on_conflict_do_nothing(index_elements=keys)
 
 
 def _stamp(connection: sa.Connection, revision: str) -> None:

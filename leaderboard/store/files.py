@@ -22,8 +22,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import Protocol
 
 from cir_datasets.common.atomic import sync_folder
 from cir_datasets.errors import without_secret_cause
@@ -67,7 +68,7 @@ class Remote(Protocol):
 
 
 class IncomingFile:
-    """A file on its way in: written to the local disk, counted and hashed as it comes.
+    """A file on its way in: written to the local disk and counted as it comes, hashed when it is there.
 
     Args:
         folder: where it is written.
@@ -82,8 +83,7 @@ class IncomingFile:
         self._path = folder / f"{secrets.token_hex(8)}.part"
         with _in_words(folder):
             folder.mkdir(parents=True, exist_ok=True)
-            self._handle: BinaryIO = self._path.open("x+b")
-        self._digest = hashlib.sha256()
+            self._handle = self._path.open("x+b")
         self.size = 0
 
     def write(self, chunk: bytes) -> None:
@@ -95,13 +95,18 @@ class IncomingFile:
         self._check(self.size + len(chunk))
         with _in_words(self._path.parent):
             self._handle.write(chunk)
-        self._digest.update(chunk)
         self.size += len(chunk)
 
-    @property
+    @cached_property
     def sha256(self) -> str:
-        """The hash of its bytes so far."""
-        return self._digest.hexdigest()
+        """The hash of the complete file, read at once: the server's other senders go on meanwhile.
+
+        Raises:
+            FileStoreError: the disk does not give it back.
+        """
+        with _in_words(self._path.parent):
+            self._handle.seek(0)
+            return hashlib.file_digest(self._handle, "sha256").hexdigest()
 
     def end(self, size: int) -> bytes:
         """So many of its last bytes."""
@@ -115,12 +120,10 @@ class IncomingFile:
         Raises:
             FileStoreError: it could not be made durable, and is not kept.
         """
-        sha256 = self._digest.hexdigest()
         with _in_words(self._path.parent):
             self._handle.flush()
-            os.fsync(self._handle.fileno())
-            self._keep(self._path, sha256)
-        return KeptFile(sha256, self.size)
+            self._keep(self._path, self.sha256)
+        return KeptFile(self.sha256, self.size)
 
     def keep_again(self) -> None:
         """Make it durable once more after `keep`: what was kept may have been removed since.
@@ -134,9 +137,7 @@ class IncomingFile:
             self._handle.seek(0)
             with self._path.open("xb") as copy:
                 shutil.copyfileobj(self._handle, copy)
-                copy.flush()
-                os.fsync(copy.fileno())
-            self._keep(self._path, self._digest.hexdigest())
+            self._keep(self._path, self.sha256)
 
     def discard(self) -> None:
         """Let it go; what was kept stays kept."""
@@ -241,6 +242,7 @@ class FolderFiles(FileStore):
         self._folder = folder
         self._fetch = fetch
         self._seen: dict[str, tuple[int, ...]] = {}
+        self._subfolders: set[str] = set()
         with _in_words(folder):
             folder.mkdir(parents=True, exist_ok=True)
 
@@ -289,10 +291,22 @@ class FolderFiles(FileStore):
 
     def _keep(self, path: Path, sha256: str) -> None:
         target = self._folder / file_path(sha256)
-        target.parent.mkdir(exist_ok=True)
-        path.replace(target)
-        for folder in (target.parent, self._folder):
-            sync_folder(folder)
+        folder = target.parent
+        if folder.name not in self._subfolders:
+            folder.mkdir(exist_ok=True)
+            sync_folder(self._folder)  # also where another process has made it, and not synced it yet
+            self._subfolders.add(folder.name)
+        try:
+            # Its name before its bytes: the file system's journal has both in one turn.
+            target.hardlink_to(path)
+        except OSError:
+            # It lies there, perhaps durable, or there are no links: its name comes to bytes that are.
+            _sync(path)
+            path.replace(target)
+        else:
+            _sync(path)
+            path.unlink()
+        sync_folder(folder)
 
 
 class RemoteFiles(FileStore):
@@ -395,6 +409,12 @@ def files_of(chosen: Settings) -> FileStore:
 
         return FolderFiles(chosen.files, Repository(chosen.log).fetch)
     return open_files(chosen.files_at or chosen.files, chosen.home)
+
+
+def _sync(path: Path) -> None:
+    """Wait until a file's bytes are on the disk."""
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
 
 
 def file_path(sha256: str) -> str:

@@ -201,6 +201,13 @@ def test_the_script_of_intake_prints_its_parts() -> None:
 
 
 @pytest.mark.exhaustive
+def test_the_script_of_uploads_prints_both_servers() -> None:
+    output = keeps_its_word("uploads.py", "--clients", "2", "--uploads", "1", "--rounds", "1", "--mb", "0.1")
+    tasks = re.findall(r"^(\w+), (\w+) +\d+\.\d +\d+\.\d +\d+\.\d$", output, re.MULTILINE)
+    assert tasks == [("body", "plain"), ("body", "ours"), ("form", "plain"), ("form", "ours")]
+
+
+@pytest.mark.exhaustive
 def test_the_script_of_files_beside_bombs_prints_its_parts() -> None:
     output = keeps_its_word("beside_bombs.py", "--bomb", "gzip-lines", "--files", "2")
     tasks = re.findall(r"^(\w+) +\d+\.\d+ +\d+\.\d+$", output, re.MULTILINE)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 from inspected_entries import shipped
 
 from leaderboard.errors import ConflictError, UploadRefusedError
@@ -17,6 +21,8 @@ from leaderboard.intake.life import act
 from leaderboard.server import Server
 from leaderboard.settings import Settings
 from leaderboard.store import Store
+from leaderboard.store.database import upsert
+from leaderboard.store.schema import board_states
 from leaderboard.store.submission import Submission
 
 BOARD = "shapes/val"
@@ -145,3 +151,53 @@ def test_a_read_sees_one_moment(stores: tuple[Store, Store]) -> None:
         before = reader.reread(connection, submission)
         act(writer, submission, "correct", "owner", method={"name": "another"})
         assert reader.reread(connection, submission) == before
+
+
+def test_work_of_several_that_shares_a_transaction_fails_alone(stores: tuple[Store, Store]) -> None:
+    database = stores[0].database
+    tried: list[int] = []
+
+    def work(number: int) -> int:
+        def paused(connection: sa.Connection) -> int:
+            tried.append(number)
+            upsert(connection, board_states, {"board": f"b{number}", "changed": number})
+            if number == 3:
+                raise KeyError(number)
+            return number
+
+        return database.together(paused)
+
+    with ThreadPoolExecutor(6) as pool:
+        with database.write():
+            sent = [pool.submit(work, number) for number in range(6)]
+            time.sleep(0.2)  # on SQLite the six wait for the block to end
+        errors = [type(one.exception()) for one in sent]
+    assert errors == [KeyError if number == 3 else type(None) for number in range(6)]
+    assert [one.result() for number, one in enumerate(sent) if number != 3] == [0, 1, 2, 4, 5]
+    assert set(tried) == set(range(6))
+    with database.read() as connection:
+        there = set(connection.execute(sa.select(board_states.c.board)).scalars())
+    assert there == {f"b{number}" for number in (0, 1, 2, 4, 5)}
+
+
+def test_uploads_at_once_are_counted_and_recorded_each(url: str, tmp_path: Path) -> None:
+    """Also those that are refused: for their address, and for what they are."""
+    limits = {"accounts": "tokens", "uploads_an_hour": 6}
+    with closing(Server.open(Settings(tmp_path / "home", database=url, **limits))) as server:
+
+        def sent(number: int) -> str:
+            try:
+                content = [b"" if number == 0 else b"[%d]" % number]
+                cover = Cover(owner=f"o{number}", address="192.0.2.1")
+                return server.intake.take(BOARD, content, cover)[0].id
+            except UploadRefusedError as refused:
+                return refused.code
+
+        before = datetime.now(UTC).hour
+        with ThreadPoolExecutor(10) as pool:
+            answers = list(pool.map(sent, range(10)))
+        if datetime.now(UTC).hour == before:
+            assert answers.count("too-many") == 4
+        taken = {one.id for one in server.store.of_board(BOARD)}
+        assert taken == {one for one in answers if one not in ("too-many", "malformed")}
+        assert set(server.files.names()) == {one.sha256 for one in server.store.of_board(BOARD)}
