@@ -19,6 +19,7 @@ from leaderboard.pages.event_words import event_words
 from leaderboard.pages.figures import number
 from leaderboard.pages.findings import grouped
 from leaderboard.pages.site import Page, Site
+from leaderboard.server import suite_bundles
 from leaderboard.standings.views import (
     already_here,
     results_are_shown,
@@ -105,6 +106,7 @@ def page(
         "is_owner": is_owner,
         "promise": owner_form.link_promise(submission) if is_owner and with_key else "",
         "right": right,
+        "bundle": suite_bundles.offered(server, submission) if is_owner else None,
         "actions": owner_form.offered(submission) if is_owner else [],
         "fields": owner_form.fields(),
         "words": owner_form.words_of(submission),

@@ -170,6 +170,17 @@ def _router(server: Server) -> APIRouter:
         submission, new = _sent_on(server, refused, sender.address)
         return _taken(server, submission, sender, new=new)
 
+    @router.post(V1_UPLOAD_PATH + "/{submission_id}/bundle", **passing_on)
+    @router.post(UPLOAD_PATH + "/{submission_id}/bundle", include_in_schema=False)
+    def bundle(submission_id: str, request: Request, body: NoBody | None = None) -> JSONResponse:
+        """Join the files of one method for all members of a suite to its bundle, and check that."""
+        from leaderboard.server import suite_bundles
+
+        part, _ = changeable(server, caller_of(request, server), submission_id)
+        sender = Sender(part.owner, request.client.host if request.client else "")
+        submission, new = suite_bundles.join(server, part, sender.address)
+        return _taken(server, submission, sender, new=new)
+
     @router.get(
         f"{VERSION}/key",
         response_class=Response,

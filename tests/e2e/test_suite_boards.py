@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import plain_http
 import pytest
 import suite_world
 
@@ -62,7 +64,7 @@ def test_cir_submit_takes_a_bundle_to_the_suites_board(
     assert table["members"] == [f"fashioniq/{category}_val" for category in suite_world.CATEGORIES]
     assert table["protocol"]["gallery_images"] == 240
     again = world.cir("submit", str(file), "--to", server.url, **given)
-    assert "This file is on that board already" in again.stderr
+    assert "It is on that board already" in again.stderr
     scored = json.loads(world.cir("score", str(file), "--json", **given).stdout)
     assert scored["main"] == pytest.approx(row["main"], abs=1e-12)
     assert row["signature"] == scored["signatures"]["recall@10"]["text"]
@@ -112,6 +114,24 @@ def test_a_rank_file_on_the_suites_board_is_offered_its_own(server: Any) -> None
     assert 'this file answers "fashioniq/dress_val" alone' in finding["message"]
     assert "--board fashioniq/dress_val" in finding["fix"]
     assert server.submitted(json.dumps(alone).encode(), board=None)["board"] == "fashioniq/dress_val"
+
+
+def test_the_files_of_one_method_for_all_members_are_joined_to_the_suites_bundle(server: Any) -> None:
+    shares = {"dress": 0.5, "shirt": 0.25, "toptee": 0.1}
+    runs = [json.dumps(suite_world.run(each, "In parts", hits=share)) for each, share in shares.items()]
+    alone = [
+        server.submitted(run.encode(), board=None) for run in (*runs[:2], runs[1].replace("parts", "other"))
+    ]
+    page = server.url + alone[0]["outcome_page"]
+    join = f"{server.url}/api/v1/submissions/{alone[0]['id']}/bundle"
+    assert 'data-act="bundle"' not in plain_http.get(page, timeout=60).text
+    assert plain_http.post(join, timeout=60).json()["error"]["code"] == "wrong-state"
+    server.submitted(gzip.compress(runs[2].encode()), board=None)
+    assert 'data-act="bundle"' in plain_http.get(page, timeout=60).text
+    done = server.finished(plain_http.post(join, timeout=60).json()["id"])
+    assert (done["board"], done["state"]) == (BOARD, "private")
+    assert done["scores"]["main"] == pytest.approx(0.85 / 3, abs=1e-12)
+    assert 'data-act="bundle"' not in plain_http.get(page, timeout=60).text, "it is there"
 
 
 def test_what_the_rank_files_own_up_to_counts_for_the_whole(server: Any) -> None:

@@ -107,8 +107,8 @@
     part("said").textContent = "";
     for (const one of buttons) one.disabled = true;
     try {
-      if (name === "send-on") {
-        const moved = await ask("/send-on", {});
+      if (name === "send-on" || name === "bundle") {
+        const moved = await ask(`/${name}`, {});
         location.assign(`./${encodeURIComponent(moved.id)}${key ? `#${key}` : ""}`);
         return;
       }

@@ -1,0 +1,136 @@
+"""A suite's bundle of what one owner has sent for its members, offered on a page and joined by the API.
+
+The rank files are joined as they lie in the store: each is one JSON object, and none is parsed again.
+"""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from leaderboard import boards
+from leaderboard.boards import Board
+from leaderboard.errors import LostFileError, UploadRefusedError
+from leaderboard.intake import CHUNK, Cover
+from leaderboard.intake.destination import HEAD_BYTES
+from leaderboard.server import Server
+from leaderboard.store.submission import State, Submission
+from submissions.formats.content import GZIP, JSON, inside, kind_of
+from submissions.rank_file.model import BUNDLE
+
+_JUDGED: tuple[State, ...] = ("private", "published")
+
+
+@dataclass(frozen=True)
+class SuiteBundle:
+    """What can be joined.
+
+    Args:
+        board: of the suite.
+        members: a submission for each of its members, in its order.
+    """
+
+    board: Board
+    members: tuple[Submission, ...]
+
+
+def offered(server: Server, submission: Submission) -> SuiteBundle | None:
+    """The bundle that a submission completes: its owner has one of its method for every member of a suite.
+
+    Args:
+        server: the leaderboard.
+        submission: in any state.
+    """
+    if submission.state not in _JUDGED or submission.baseline or submission.board not in boards.ids():
+        return None
+    benchmark = boards.board(submission.board).benchmark
+    for board in boards.boards():
+        if board.takes_bundles and benchmark in board.benchmarks and not _own(server, submission, board):
+            ranking = [boards.of_benchmark(member)[:1] for member in board.benchmarks]
+            found = [
+                sent[-1] for (each,) in filter(None, ranking) if (sent := _own(server, submission, each))
+            ]
+            if len(found) == len(board.benchmarks):
+                return SuiteBundle(board, tuple(found))
+    return None
+
+
+def join(server: Server, submission: Submission, address: str) -> tuple[Submission, bool]:
+    """Send the bundle that a submission completes, to be checked; its owner publishes it.
+
+    Args:
+        server: the leaderboard.
+        submission: one of its parts.
+        address: where the request comes from.
+
+    Returns:
+        The bundle's submission, and whether it is new.
+
+    Raises:
+        UploadRefusedError: there is none, a file of it is not JSON, or its board does not take it.
+        FileStoreError: files cannot be read or written now.
+        LostFileError: a file is kept no longer.
+    """
+    bundle = offered(server, submission)
+    if bundle is None:
+        raise UploadRefusedError(
+            "wrong-state",
+            f"submission {submission.id} completes no suite that is not answered yet.",
+            fix="send a rank file of the same method to the board of every member of the suite",
+            status=409,
+        )
+    cover = Cover(
+        file_name=f"{bundle.board.benchmark.replace('/', '-')}.json",
+        submitter=submission.submitter,
+        method=submission.form,
+        owner=submission.owner,
+        publish=False,
+        edit_hash=submission.edit_hash,
+        address=address,
+    )
+    paths = [server.files.local_copy(one.sha256) for one in bundle.members]
+    try:
+        return server.intake.take(bundle.board.id, _joined(bundle.board.benchmark, paths), cover)
+    except FileNotFoundError as error:
+        raise LostFileError(f"{error.filename}: was removed at this moment. Fix: try it again.") from error
+
+
+def _own(server: Server, submission: Submission, board: Board) -> list[Submission]:
+    """What the owner has sent to a board of the same method, oldest first."""
+    name = (submission.method or {}).get("name")
+    sent = server.store.in_states(board.id, _JUDGED)
+    return sorted(
+        (one for one in sent if one.owner == submission.owner and (one.method or {}).get("name") == name),
+        key=lambda one: one.received_at,
+    )
+
+
+def _joined(suite_id: str, paths: list[Path]) -> Iterator[bytes]:
+    head = {"format": BUNDLE, "format_version": 1, "suite": suite_id}
+    yield json.dumps(head).encode()[:-1] + b', "runs": ['
+    for number, path in enumerate(paths):
+        yield b", " if number else b""
+        yield from _text(path)
+    yield b"]}"
+
+
+def _text(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as raw:
+        head = raw.read(HEAD_BYTES)
+        if kind_of(inside(head)) != JSON:
+            raise UploadRefusedError(
+                "wrong-state",
+                "a file of it is not JSON, and JSON alone is joined here.",
+                fix="join them at home:  cir convert FILE... --to native --benchmark SUITE --out bundle.json",
+                status=409,
+            )
+        raw.seek(0)
+        packed = head.startswith(GZIP)
+        with gzip.GzipFile(fileobj=raw) if packed else raw as text:
+            yield text.read(CHUNK).removeprefix(codecs.BOM_UTF8)
+            while chunk := text.read(CHUNK):
+                yield chunk
