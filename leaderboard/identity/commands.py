@@ -99,6 +99,12 @@ def _tokens(home: Path | None) -> Iterator[Tokens]:
     from leaderboard.store import Store
 
     chosen = settings.read(home)
+    if chosen.log and not (chosen.home / "leaderboard.sqlite").exists():
+        from leaderboard.store.hub_log import HubLog
+
+        with HubLog.changes(chosen) as store:
+            yield Tokens(store)
+        return
     chosen.home.mkdir(parents=True, exist_ok=True)
     with closing(Store.of(chosen)) as store:
         yield Tokens(store)

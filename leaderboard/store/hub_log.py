@@ -8,6 +8,8 @@ repository; a kept one commits what is left.
 People's names stand in `people.json`, which is rewritten; the rows have ids in their places. When a
 submission is erased, and when there are many segments, the next one holds all rows, and the earlier ones go.
 
+Commands elsewhere hand in what they change (`inbox/`), and the server takes that in.
+
 One server writes. `writer.json` says which: each commit names its parent, so that a second writer is noticed.
 A server that finds another takes its place, and gives it back where that one answers.
 """
@@ -16,11 +18,13 @@ from __future__ import annotations
 
 import json
 import logging
+import secrets
 import tempfile
 import threading
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -109,12 +113,31 @@ class HubLog:
         self._done = threading.Condition()
         self._thread: threading.Thread | None = None
         self._committed = 0
+        self._handed_in: set[str] = set()
         self._head, self._names = "", set[str]()
 
     @classmethod
     def of(cls, chosen: Settings, store: Store) -> HubLog:
         """The log that a leaderboard's settings name."""
         return cls(store, Repository(chosen.log), chosen.home, chosen.commits_an_hour)
+
+    @classmethod
+    @contextmanager
+    def changes(cls, chosen: Settings) -> Iterator[Store]:
+        """A copy of what the log holds, for a command elsewhere; the server takes over what is changed in it.
+
+        Raises:
+            FileStoreError: the repository is public, cannot be reached, or refuses us.
+        """
+        with tempfile.TemporaryDirectory() as folder:
+            home = Path(folder)
+            with closing(Store(f"sqlite:///{home / 'leaderboard.sqlite'}")) as store:
+                hub_log = cls.of(replace(chosen, home=home), store)
+                hub_log._repository.open()
+                hub_log._look()
+                hub_log._catch_up()
+                yield store
+                hub_log.hand_in()
 
     # Opening.
 
@@ -133,6 +156,7 @@ class HubLog:
         elif holder.get("writer") != self._rows.writer or holder.get("released"):
             self._claim(established=True)
         self._catch_up()
+        self._take_in()
         key = self._home / _KEY
         if _KEY in self._names and not key.exists():
             with tempfile.TemporaryDirectory(prefix=".key-", dir=self._home) as folder:
@@ -178,12 +202,12 @@ class HubLog:
             self._bucket = Bucket(self._bucket.an_hour, level, at)
         return dict(found)
 
-    def _segments(self) -> list[str]:
-        return sorted(name for name in self._names if name.startswith("log/"))
+    def _below(self, folder: str) -> list[str]:
+        return sorted(name for name in self._names if name.startswith(folder))
 
     def _catch_up(self) -> None:
         """Take in what the log has and the store has not."""
-        position, names = self._rows.position, self._segments()
+        position, names = self._rows.position, self._below("log/")
         last = _number(names[-1]) if names else 0
         if position < last == self._rows.attempted and self._is_own(names[-1]):
             position = last  # our own; nobody was there to hear the answer
@@ -278,8 +302,30 @@ class HubLog:
             log.error("%s is written by another server: this one reads only", self._repository.shown)
             return
         self._catch_up()
+        self._take_in()
         if holder.get("writer") != self._rows.writer:
             self._claim(established=True)
+
+    def _take_in(self) -> None:
+        """Take in what commands elsewhere have handed in, where this server writes."""
+        for name in () if self._store.reads_only else self._below("inbox/"):
+            self._rows.take_in(self._repository.read(name, self._head) or b"")
+            self._handed_in.add(name)
+
+    def hand_in(self) -> None:
+        """Leave what has changed in the log's inbox, for the server that writes.
+
+        Raises:
+            FileStoreError: it cannot be committed now.
+        """
+        lines = self._rows.changed()
+        while lines:
+            try:
+                name = f"inbox/{secrets.token_hex(8)}.jsonl"
+                self._repository.commit("Hand in", self._repository.head(), {name: lines})
+                return
+            except MovedError:
+                continue
 
     def flush(self, *, released: bool = False) -> None:
         """Commit what is noted, in one commit.
@@ -287,7 +333,7 @@ class HubLog:
         Raises:
             FileStoreError: it cannot be committed now; it stays noted.
         """
-        number, earlier = self._rows.position + 1, self._segments()
+        number, earlier = self._rows.position + 1, self._below("log/")
         with tempfile.TemporaryDirectory(prefix=".log-", dir=self._home) as folder:
             path = Path(folder) / "segment"
             made = self._rows.write(path, number, self._names, whole=len(earlier) >= _SEGMENTS)
@@ -296,7 +342,8 @@ class HubLog:
             if made.rows:
                 people = json.dumps(made.people, ensure_ascii=False, indent=0).encode()
                 added |= {f"log/{number:06d}.jsonl": path, _PEOPLE: people}
-            removed = made.removed + (earlier if made.whole else [])
+            handed_in = sorted(self._handed_in & self._names)
+            removed = [*made.removed, *handed_in, *(earlier if made.whole else ())]
             key = self._home / _KEY
             if _KEY not in self._names and key.exists():
                 added[_KEY] = key

@@ -124,7 +124,8 @@ class HubRows:
             with path.open("w", encoding="utf-8") as handle:
                 handle.write(as_line(first))
                 for key in noted:
-                    handle.write(as_line(_line_of(connection, key)))
+                    line = _line_of(connection, key, lambda name: _person(connection, name))
+                    handle.write(as_line(line))
             if erased:
                 _forget_people(connection)
             people = connection.exec_driver_sql("SELECT id, name FROM hub_people ORDER BY id").all()
@@ -132,7 +133,20 @@ class HubRows:
             named = {row[0]: row[1] for row in people}
             return Segment(upto, len(noted), whole or erased, named, *_files(connection, noted, there))
 
+    def changed(self) -> bytes:
+        """What has changed as lines that have the names of people; nothing where nothing has."""
+        with self._database.read() as connection:
+            noted = _noted(connection, self.last_noted())
+            lines = [_line_of(connection, key, lambda name: name) for key in noted]
+        return "".join(map(as_line, lines)).encode()
+
     # Out of the log.
+
+    def take_in(self, lines: bytes) -> None:
+        """Make what was changed elsewhere a change of this database; see `changed`."""
+        with self._database.write() as connection:
+            for line in lines.splitlines():
+                _apply(connection, json.loads(line), {})
 
     def replay(self, segments: Iterable[tuple[int, Path]], people: Mapping[str, str]) -> None:
         """Bring the rows to what segments say, the earliest first.
@@ -237,13 +251,13 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
         yield from map(json.loads, handle)
 
 
-def _line_of(connection: sa.Connection, key: Key) -> dict[str, Any]:
+def _line_of(connection: sa.Connection, key: Key, as_told: Callable[[str], str]) -> dict[str, Any]:
     table = _TABLES[key[0]]
     found = connection.execute(sa.select(table).where(_where(table, key[1]))).first()
     what = "gone" if found is None else "row"
     keys = (column.name for column in table.primary_key.columns)
     row = dict(zip(keys, key[1], strict=True)) if found is None else plain_row(found)
-    return {"table": table.name, what: _renamed(table, row, lambda name: _person(connection, name))}
+    return {"table": table.name, what: _renamed(table, row, as_told)}
 
 
 def _renamed(table: sa.Table, row: Mapping[str, Any], as_told: Callable[[str], str]) -> dict[str, Any]:

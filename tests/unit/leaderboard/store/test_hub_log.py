@@ -392,3 +392,36 @@ def test_a_busy_writer_answers_who_asks(hub: Hub, opened: Open, answering: None)
     log.start()
     assert opened("b")._store.reads_only
     log.stop()
+
+
+def test_tokens_are_made_elsewhere_while_the_server_runs(
+    hub: Hub, opened: Open, answering: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub_log, "Repository", partial(Repository, endpoint=hub.url, token=TOKEN))
+    monkeypatch.setenv("CIR_LEADERBOARD_LOG", f"hf://datasets/{NAME}")
+    monkeypatch.setenv("CIR_LEADERBOARD_HOME", str(tmp_path / "nothing"))
+    log = opened("a")
+    Tokens(log._store).create("bob")
+    log.start()
+    assert log.wait()
+    made = cir("leaderboard", "token", "create", "ada", "--role", "organiser").stdout.strip()
+    until(lambda: Tokens(log._store).caller(made) is not None, "the token")
+    until(lambda: not any(name.startswith("inbox/") for name in hub.repositories[NAME].files), "the commit")
+    assert "bob" in cir("leaderboard", "token", "list").stdout
+    refused = Tokens(log._store).all()[0].id
+    assert cir("leaderboard", "token", "revoke", refused).returncode == 0
+    until(lambda: Tokens(log._store).all()[0].revoked_at is not None, "the end of the token")
+    assert "token:ada" not in in_log(hub)
+    log.stop()
+    assert rows(opened("c"))["tokens"] == rows(log)["tokens"]
+
+
+def test_the_hubs_refusal_is_waited_out_in_the_background(hub: Hub, opened: Open) -> None:
+    log = opened("a")
+    repository, hub.hour = hub.repository(NAME), 2.0
+    repository.taken[:] = [time.monotonic()] * 128
+    one = sent(log, 1)
+    log.start()
+    assert log.wait()
+    assert log.committed(one.id) == "committed"
+    log.stop()
