@@ -13,7 +13,7 @@ from leaderboard.identity import NOBODY
 from leaderboard.pages.board import head
 from leaderboard.pages.board.choices import choice_words, read_choices
 from leaderboard.pages.board.example import example_of
-from leaderboard.pages.board.rows import Line, lines_of, published_lines, shown
+from leaderboard.pages.board.rows import Line, kept_lines, published_lines, shown
 from leaderboard.pages.board.steps import meanwhile, steps
 from leaderboard.pages.board.table import table_values
 from leaderboard.pages.board.tabs import asked_tab, tabs_here
@@ -41,11 +41,12 @@ def page(site: Site, board: Board, query: Mapping[str, str]) -> Page:
         board: which one.
         query: of the address; `leaderboard.pages.board.choices.Choices` says what it may choose.
     """
-    view = site.server.tables.of(board).view
+    table = site.server.tables.of(board)
+    view = table.view
     choices, remarks = read_choices(board, query)
     published = published_lines(board)
     others = [line for line in published if line.other_split]
-    lines = lines_of(board, view) + [line for line in published if choices.split or not line.other_split]
+    lines = kept_lines(board, table) + [line for line in published if choices.split or not line.other_split]
     found = shown(board, lines, choices, remarks)
     embed = query.get("embed") == "1"
     tabs = tabs_here(site, board)

@@ -11,6 +11,7 @@ from leaderboard.boards import Board
 from leaderboard.pages.board.choices import NOT_STATED, Choices
 from leaderboard.pages.published_rows import as_sentence, rows_for
 from leaderboard.standings.blocks import BLOCKS, Block, block_mark
+from leaderboard.tables import KeptTable
 from submissions.rank_file.texts import OTHER
 
 PAGE_ROWS = 50
@@ -163,6 +164,19 @@ def lines_of(board: Board, view: Mapping[str, Any]) -> list[Line]:
     """
     grouped = has_groups(board, view)
     return [_line(board, row, grouped=grouped) for row in view["rows"]]
+
+
+def kept_lines(board: Board, table: KeptTable) -> list[Line]:
+    """As `lines_of`, made once a table.
+
+    Args:
+        board: the board.
+        table: its table; nobody changes the list.
+    """
+    found: list[Line] | None = table.derived.get("lines")
+    if found is None:
+        found = table.derived["lines"] = lines_of(board, table.view)
+    return found
 
 
 def published_lines(board: Board) -> list[Line]:
