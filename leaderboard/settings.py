@@ -57,6 +57,7 @@ class Settings:
         commits_an_hour: how many commits it takes.
         accounts: `local`, where everybody who reaches the server is the one person who runs it; `tokens`; or
             `oauth`, in a Space, where people sign in with Hugging Face and programs send tokens.
+        pictures: parent of image folders whose pictures pages may show to anybody; None for none.
         a_day: scored submissions that an owner may have on a board in a UTC day; None for any number.
         in_all: the same for all time.
         uploads_an_hour: uploads from one address, where there are accounts.
@@ -81,6 +82,7 @@ class Settings:
     log: str = ""
     received: Durability = "journalled"
     commits_an_hour: int = DEFAULT_COMMITS_AN_HOUR
+    pictures: Path | None = None
 
     @property
     def database_url(self) -> str:
@@ -137,7 +139,7 @@ def read(home: Path | None = None) -> Settings:
             f"Fix: leave it unset ({DEFAULT_MAX_UPLOAD_MB} MB) or write, for example, 128."
         )
     chosen = default_home() if home is None else home.expanduser().absolute()
-    key = os.environ.get("CIR_LEADERBOARD_SIGNING_KEY")
+    key, pictures = (os.environ.get(f"CIR_LEADERBOARD_{name}") for name in ("SIGNING_KEY", "PICTURES"))
     return Settings(
         home=chosen,
         max_upload_bytes=int(written) * 2**20,
@@ -155,6 +157,7 @@ def read(home: Path | None = None) -> Settings:
         log=_log(os.environ.get(LOG) or ""),
         received=_received(os.environ.get("CIR_LEADERBOARD_RECEIVED") or "journalled"),
         commits_an_hour=_count("CIR_LEADERBOARD_COMMITS_AN_HOUR") or DEFAULT_COMMITS_AN_HOUR,
+        pictures=Path(pictures).expanduser().absolute() if pictures else None,
     )
 
 

@@ -261,7 +261,8 @@ class Mirror:
     def _has(self, path: str, query: Mapping[str, str]) -> bool:
         """Whether the mirror holds a page for this address."""
         if path in assets() or path.startswith("site/pictures/"):
-            return not query
+            # What a host shows of a publisher's pictures is not passed on.
+            return not (query or path.startswith("site/pictures/of/"))
         first, _, rest = path.partition("/")
         if path in _WHOLE or first == "suite" or (first == "m" and rest):
             return not query or (path == "published" and query.get("benchmark") in published_benchmarks())

@@ -1,19 +1,25 @@
-"""The pictures that pages show: what the package draws, and COCO's from its server for who asks."""
+"""The pictures that pages show: what the package draws, and what a host has or COCO shows."""
 
 from __future__ import annotations
 
 import functools
 import io
 import re
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from cir_datasets import registry
+from cir_datasets.common.paths import open_picture
 from cir_datasets.common.yaml import own_yaml
-from cir_datasets.images.locate import image_card
+from cir_datasets.errors import DatasetError
+from cir_datasets.images.locate import gallery_paths, image_card, locate
 from cir_datasets.registry import BenchmarkSpec
 from cir_metrics.errors import UnknownNameError
 from leaderboard import boards
-from leaderboard.pages.site import COCO_PICTURES
+from leaderboard.pages.queries import why_hidden
+from leaderboard.pages.site import COCO_PICTURES, Site
 
 _FOLDER = "site/pictures"
 _PATH = re.compile(
@@ -21,10 +27,12 @@ _PATH = re.compile(
 )
 _SPLIT = re.compile(r"[a-z]{1,20}(?=-[0-9]{6}\Z)")
 _COCO_ID = re.compile("[0-9]{12}")
+_SIDE = 192
+"""Pixels of a small picture's longer side."""
 _KEPT = 2000
 """Pictures of about 2 KB each that a process keeps."""
 
-MEDIA_TYPE = "image/png"
+MEDIA_TYPE, HOSTED_TYPE = "image/png", "image/jpeg"
 
 
 def picture_path(spec: BenchmarkSpec, image_id: str) -> str:
@@ -47,6 +55,61 @@ def picture_path(spec: BenchmarkSpec, image_id: str) -> str:
     if card.source.publisher != "embedded" or not _SPLIT.match(image_id):
         return ""
     return f"{_FOLDER}/{card.name}/{card.version}/{image_id}.png"
+
+
+def hosted_path(root: Path | None, spec: BenchmarkSpec, image_id: str) -> str:
+    """Path of a picture of the host's folders on this site, or empty where they do not have it.
+
+    Args:
+        root: the parent of these folders; None where the host names none.
+        spec: the benchmark.
+        image_id: of its gallery.
+    """
+    there = root is not None and "/" not in image_id and image_id in _hosted(root, spec.id)
+    return f"{_FOLDER}/of/{quote(spec.id)}/{quote(image_id)}.jpg" if there else ""
+
+
+def hosted_picture(site: Site, benchmark: str, image_id: str) -> bytes:
+    """A picture of the host's folders as a small JPEG.
+
+    Args:
+        site: of the server.
+        benchmark: its id.
+        image_id: of its gallery.
+
+    Raises:
+        UnknownNameError: it is not there, or no board shows the queries of that benchmark.
+    """
+    shown = (board for board in boards.boards() if benchmark in board.benchmarks)
+    root = site.server.settings.pictures
+    file = None
+    if root is not None and any(not why_hidden(site, board) for board in shown):
+        file = _hosted(root, benchmark).get(image_id)
+    if file is None:
+        raise UnknownNameError(f"no picture {image_id[:80]!r}. Fix: take its address from a page of a query.")
+    return _small(file)
+
+
+@functools.lru_cache(16)
+def _hosted(root: Path, benchmark: str) -> Mapping[str, str]:
+    """The files of a gallery's pictures by id; none where the host has no folder of it."""
+    try:
+        return locate(registry.spec(benchmark), gallery_paths(registry.spec(benchmark)), root).paths
+    except DatasetError:
+        return {}
+
+
+@functools.lru_cache(_KEPT)
+def _small(file: str) -> bytes:
+    try:
+        with open_picture(file) as opened:
+            drawn = opened.convert("RGB")
+    except (OSError, SyntaxError, ValueError) as error:
+        raise UnknownNameError(f"{Path(file).name} is no picture. Fix: look at the host's folder.") from error
+    drawn.thumbnail((_SIDE, _SIDE))
+    written = io.BytesIO()
+    drawn.save(written, "JPEG", quality=82)
+    return written.getvalue()
 
 
 def publishers_address(spec: BenchmarkSpec, image_id: str) -> str:

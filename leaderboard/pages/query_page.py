@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from cir_datasets.browse import ShownRanking, images_of, query_card
 from cir_datasets.browse.queries import QueryRows
 from leaderboard.boards import Board
-from leaderboard.pages.pictures import picture_path, publishers_address
+from leaderboard.pages.pictures import hosted_path, picture_path, publishers_address
 from leaderboard.pages.queries import hidden_pictures, queries_of, why_hidden
 from leaderboard.pages.query_filter import QueryFilter, ShownMethod
 from leaderboard.pages.site import COCO_POLICY, PAGE_POLICY, UNREAD, Page, Site, missing_page
@@ -92,7 +92,11 @@ def _shown(site: Site, board: Board, queries: QueryRows, query_id: str, asked: M
     )
     pictures = {image: picture_path(queries.spec, image) for image in images}
     drawn, elsewhere = any(pictures.values()), {}
-    if not drawn:
+    root = site.server.settings.pictures
+    hosted = {} if drawn else {image: hosted_path(root, queries.spec, image) for image in images}
+    if any(hosted.values()):
+        pictures = hosted
+    elif not drawn:
         elsewhere = {image: publishers_address(queries.spec, image) for image in images}
     asked_elsewhere = asked.get("pictures") == "publisher" and any(elsewhere.values())
     chosen = [each.id for each in methods]
@@ -119,8 +123,8 @@ def _shown(site: Site, board: Board, queries: QueryRows, query_id: str, asked: M
         ],
         "marks": _marks(query, parts),
         "pictures": pictures,
-        "drawn": drawn or asked_elsewhere,
-        "pictures_words": _pictures_words(board, drawn=drawn, elsewhere=asked_elsewhere),
+        "drawn": any(pictures.values()),
+        "pictures_words": _pictures_words(board, pictures, drawn=drawn),
         "elsewhere": "" if not any(elsewhere.values()) else "shown" if asked_elsewhere else "offered",
     }
     return Page(
@@ -133,10 +137,13 @@ def _shown(site: Site, board: Board, queries: QueryRows, query_id: str, asked: M
     )
 
 
-def _pictures_words(board: Board, *, drawn: bool, elsewhere: bool) -> str:
-    if elsewhere:
+def _pictures_words(board: Board, pictures: Mapping[str, str], *, drawn: bool) -> str:
+    shown = next(filter(None, pictures.values()), "")
+    if shown.startswith("https:"):
         return "Your browser takes the pictures from COCO's server."
-    return "Pictures are drawn by the package." if drawn else hidden_pictures(board)
+    if drawn:
+        return "Pictures are drawn by the package."
+    return "Pictures are small copies of the publisher's." if shown else hidden_pictures(board)
 
 
 def _chosen(

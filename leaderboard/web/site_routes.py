@@ -99,6 +99,17 @@ def router(server: Server) -> APIRouter:
         body, media_type = site.asset(path)
         return Response(body, media_type=media_type, headers=_FOR_EVER)
 
+    @routes.get("/site/pictures/of/{benchmark:path}/{image}.jpg")
+    def hosted(request: Request, benchmark: str, image: str) -> Response:
+        """A picture of the host's folders, small."""
+        from leaderboard.pages import pictures
+
+        try:
+            body = pictures.hosted_picture(pages, benchmark, image)
+        except UnknownNameError:
+            return answer(request, f"site/pictures/of/{quote(benchmark)}/{quote(image)}.jpg", no_file)
+        return Response(body, media_type=pictures.HOSTED_TYPE, headers={"Cache-Control": "max-age=3600"})
+
     @routes.get("/site/pictures/{rest:path}")
     def picture(request: Request, rest: str) -> Response:
         """A picture that the package draws; its address changes with the benchmark's version."""

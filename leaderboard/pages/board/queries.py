@@ -9,7 +9,7 @@ from urllib.parse import quote
 from cir_datasets.browse.queries import caption_of
 from leaderboard.boards import Board
 from leaderboard.pages.board.table import linked_pages
-from leaderboard.pages.pictures import picture_path
+from leaderboard.pages.pictures import hosted_path, picture_path
 from leaderboard.pages.queries import queries_of
 from leaderboard.pages.query_filter import LONGEST
 from leaderboard.pages.site import Page, Site
@@ -70,7 +70,7 @@ def page(site: Site, board: Board, query: Mapping[str, str], tabs: Mapping[str, 
         "aspects": [(name, int(each.sum())) for name, each in queries.aspects.items()],
         "member": member,
         "members": board.benchmarks if board.takes_bundles else (),
-        "queries": [_line(queries.spec, *each) for each in found[first : first + PAGE_QUERIES]],
+        "queries": [_line(site, queries.spec, *each) for each in found[first : first + PAGE_QUERIES]],
         "pages": [(each, each == here) for each in linked_pages(here, pages)] if pages > 1 else [],
     }
     chosen = [kept["member"], aspect, f"“{asked}”" if asked else "", f"page {here}" if here > 1 else ""]
@@ -79,7 +79,7 @@ def page(site: Site, board: Board, query: Mapping[str, str], tabs: Mapping[str, 
     return Page("board/queries.html", title, about, values)
 
 
-def _line(spec: BenchmarkSpec, name: str, row: Row) -> dict[str, Any]:
+def _line(site: Site, spec: BenchmarkSpec, name: str, row: Row) -> dict[str, Any]:
     turns = row.get("turns") or [row]
     reference = turns[0]["reference_image_id"]
     return {
@@ -88,7 +88,8 @@ def _line(spec: BenchmarkSpec, name: str, row: Row) -> dict[str, Any]:
         "turns": len(turns),
         "aspects": row.get("aspects") or (),
         "reference": reference,
-        "picture": "" if reference is None else picture_path(spec, reference),
+        "picture": reference
+        and (picture_path(spec, reference) or hosted_path(site.server.settings.pictures, spec, reference)),
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html as entities
+import io
 import json
 import random
 import re
@@ -18,6 +19,7 @@ from fastapi.middleware import Middleware
 from fastapi.testclient import TestClient
 from inspected_entries import FILES, handed_in
 from markupsafe import escape
+from PIL import Image
 
 import cir_datasets
 import submissions
@@ -271,6 +273,38 @@ def test_pictures_of_others_are_ids_and_a_suite_has_members(
     assert "the pictures are their publisher's." in entities.unescape(html)
     assert re.search(r'aria-current="true">fashioniq/shirt_val \(20\)', html)
     server.close()
+
+
+def test_a_hosts_pictures_are_small_copies_where_it_names_their_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from suite_world import write_home
+
+    write_home(tmp_path / "data")
+    monkeypatch.setenv("CIR_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("CIR_VERIFICATION_MODE", "no_checks")
+    folder = tmp_path / "images" / "fashion-iq"
+    folder.mkdir(parents=True)
+    for name in ("S000000002", "alien"):
+        Image.new("RGB", (400, 200), "teal").save(folder / f"{name}.png")
+    cir_datasets.load("fashioniq/shirt_val")
+    place = "site/pictures/of/fashioniq/shirt_val"
+    for pictures, status in ((tmp_path / "images", 200), (None, 404)):
+        server = Server.open(Settings(tmp_path / "home", pictures=pictures))
+        _, html = opened(Site(server), "fashioniq/shirt_val", "shirt_val_00001")
+        assert (f'<img src="../../../../{place}/S000000002.jpg"' in html) is (status == 200)
+        app = FastAPI()
+        app.include_router(site_routes.router(server))
+        client = TestClient(app)
+        answer = client.get(f"/{place}/S000000002.jpg")
+        assert answer.status_code == status
+        assert client.get(f"/{place}/alien.jpg").status_code == 404, "it is of no gallery"
+        assert client.get(f"/{place}/S000000003.jpg").status_code == 404
+        if status == 200:
+            with Image.open(io.BytesIO(answer.content)) as small:
+                assert (small.format, small.size) == ("JPEG", (192, 96))
+        server.close()
 
 
 def test_cocos_pictures_come_from_coco_where_a_reader_asks_for_them(
