@@ -11,7 +11,7 @@ from leaderboard.boards import Board
 from leaderboard.pages.board.choices import NOT_STATED, Choices
 from leaderboard.pages.published_rows import as_sentence, rows_for
 from leaderboard.standings.blocks import BLOCKS, Block, block_mark
-from leaderboard.tables import KeptTable
+from leaderboard.standings.tables import KeptTable
 from submissions.rank_file.texts import OTHER
 
 PAGE_ROWS = 50
