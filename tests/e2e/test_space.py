@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -71,6 +72,7 @@ def test_it_holds_what_git_holds_of_the_packages_and_nothing_else(space: Path) -
 @contextlib.contextmanager
 def started(space: Path, home: Path, **more: str) -> Iterator[tuple[str, Path]]:
     """`python app.py` in the Space's folder; its address and its log."""
+    space = shutil.copytree(space, home.parent / "space")  # judging leaves compiled files there
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("CIR_", "PYTHON"))}
     where = [sys.executable, "-B", "-c", "import leaderboard; print(leaderboard.__file__)"]
     used = subprocess.run(where, cwd=space, env=kept, check=True, capture_output=True, text=True).stdout
