@@ -22,6 +22,8 @@ from leaderboard.web.app import create_app
 from leaderboard.web.options import WebOptions
 from leaderboard.web.serving import serve
 
+_AT_ROOT = ("/health", "/api/{rest:path}", "/login/{rest:path}", "/logout")
+"""What programs and the provider of logins find where a server without this app has it."""
 _FONTS = ("system-ui", "Segoe UI", "Roboto", "Arial", "sans-serif")
 
 
@@ -30,7 +32,7 @@ class Below:
 
     Args:
         app: the application.
-        path: with a slash in front.
+        path: with a slash in front; empty at the root.
     """
 
     def __init__(self, app: ASGIApp, path: str) -> None:
@@ -45,6 +47,7 @@ class Below:
             "raw_path": scope.get("raw_path", b"").removeprefix(self._path.encode()) or b"/",
             "root_path": "",
         }
+        inside.pop("router", None)  # by it the application finds its own addresses
         await self._app(inside, receive, send)
 
 
@@ -57,7 +60,7 @@ def create_space(chosen: Settings, web: WebOptions, workers: int = 1) -> FastAPI
         workers: worker processes to keep running.
     """
     inner = create_app(chosen=chosen, options=web, workers=workers)
-    pages = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
+    pages = FastAPI(openapi_url=None)
     gr.mount_gradio_app(
         pages,
         Pages(inner.state.server).demo,
@@ -91,17 +94,12 @@ def create_space(chosen: Settings, web: WebOptions, workers: int = 1) -> FastAPI
     return FastAPI(
         routes=[
             Route("/submit", submit, methods=["GET", "POST"]),
-            *(
-                Route(path, inner)
-                for path in ("/health", "/api/{rest:path}", "/login/{rest:path}", "/logout")
-            ),
+            *(Route(path, Below(inner, "")) for path in _AT_ROOT),
             Mount(full, Below(inner, full)),
             Mount("/", pages),
         ],
         lifespan=lifespan,
         openapi_url=None,
-        docs_url=None,
-        redoc_url=None,
     )
 
 
@@ -119,10 +117,5 @@ def run(host: str, port: int, say: Callable[[str], Any]) -> None:
     chosen, web = settings.read(), options.read()
     if settings.in_space() and not settings.lasts(os.environ):
         say("WARNING: entries end with the next restart; set CIR_LEADERBOARD_LOG and HF_TOKEN.")
-    serve(
-        lambda: create_space(chosen, web),
-        host,
-        port,
-        lambda address: say(f"Leaderboard on {address} (Ctrl-C stops it). State: {chosen.home}"),
-        web,
-    )
+    started = f"Leaderboard on {{}} (Ctrl-C stops it). State: {chosen.home}".format
+    serve(lambda: create_space(chosen, web), host, port, lambda address: say(started(address)), web)

@@ -105,7 +105,13 @@ class Pages:
         timer.tick(self._preparing, board, [head, timer, table], **quiet)
         gr.on([one.change, other.change], self._compared, [one, other], compared, **quiet)
         watched: dict[str, Any] = {"concurrency_limit": _AT_ONCE, "concurrency_id": "files", **quiet}
-        gr.on([file.change, to.change], self._looked, [file, to, token], [found, send, outcome], **watched)
+        gr.on(
+            [file.change, to.change, token.submit],
+            self._looked,
+            [file, to, token],
+            [found, send, outcome],
+            **watched,
+        )
         send.click(self._sent, [file, to, name, token, publish], [outcome, send], **watched)
         look.click(self._mine, own, mine, **quiet)
 
@@ -151,7 +157,9 @@ class Pages:
             return shown.said("Choose a board first, then two of its entries.")
         return shown.comparison(self._site, [one, other])
 
-    def _looked(self, path: str | None, to: str, token: str, request: gr.Request) -> Iterator[list[Any]]:
+    def _looked(
+        self, path: str | None, to: str, token: str | None, request: gr.Request
+    ) -> Iterator[list[Any]]:
         """What is found in a file before it is sent: a process of its own judges it, nothing is kept."""
         off, on = gr.Button(interactive=False), gr.Button(interactive=True)
         if path is None:
@@ -188,7 +196,7 @@ class Pages:
         path: str | None,
         to: str,
         name: str,
-        token: str,
+        token: str | None,
         publish: bool,
         request: gr.Request,
     ) -> Iterator[tuple[str, Any]]:
@@ -223,7 +231,7 @@ class Pages:
             one = self._server.wait(one, 1)
         yield shown.became(self._site, one, sender), off
 
-    def _mine(self, token: str, request: gr.Request) -> str:
+    def _mine(self, token: str | None, request: gr.Request) -> str:
         """The submissions of whoever asks."""
         try:
             caller = caller_of(_with_token(request, token), self._server)
@@ -241,11 +249,11 @@ def _html(value: str = "", **options: Any) -> Any:
     return gr.HTML(value, apply_default_css=False, js_on_load=None, elem_classes="shown", **options)
 
 
-def _with_token(request: gr.Request, token: str) -> Request:
-    """The browser's request, as a program sends it that has the token."""
+def _with_token(request: gr.Request, token: str | None) -> Request:
+    """The browser's request, as a program sends it that has the token; a field that is not there has None."""
     whole: Any = request.request
     scope = dict(whole.scope)
-    if token.strip():
+    if token and token.strip():
         others = [(name, value) for name, value in scope["headers"] if name != b"authorization"]
         scope["headers"] = [*others, (b"authorization", f"Bearer {token.strip()}".encode("utf-8", "replace"))]
     return Request(scope)

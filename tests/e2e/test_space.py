@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import openid_server
 import pytest
 import yaml
 from cir_here import cir, in_a_process
@@ -176,6 +177,37 @@ def test_a_browser_reads_a_board_and_submits(space: Path, tmp_path: Path, page: 
         assert [name for name, _ in served()] == ["Best", "Good", "Weak"]
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
         assert page.locator("#entries tbody tr").first.bounding_box()["y"] < 700
+
+
+@pytest.mark.slow
+def test_whoever_signs_in_sends_and_finds_it_again(
+    space: Path, tmp_path: Path, page: Any, world: Any
+) -> None:
+    pytest.importorskip("authlib", reason="authlib is not installed: it is in the extra leaderboard")
+    (tmp_path / "mine.json").write_bytes(world.as_bytes(world.rank_file(3, "Ada's")))
+    with (
+        openid_server.providing() as provider,
+        started(space, tmp_path / "home", **openid_server.space_of(provider)) as (url, _),
+    ):
+        provider.user = "ada"
+        page.goto(f"{url}/?view=submit")
+        page.set_input_files("#file input[type=file]", tmp_path / "mine.json")
+        page.wait_for_selector("#found .finding:has-text('needs-account')")
+        page.goto(f"{url}/login/huggingface")
+        page.wait_for_selector("#head .who:has-text('ada')")
+        page.set_input_files("#file input[type=file]", tmp_path / "mine.json")
+        page.wait_for_selector("#found .notice.good")
+        page.locator("#send").click()
+        page.wait_for_selector("#outcome .notice.good")
+        page.get_by_role("tab", name="Your entries").click()
+        page.locator("#look").click()
+        page.wait_for_selector('#mine td:has-text("Ada\'s")')
+        page.locator("#mine a").click()
+        page.wait_for_selector("#outcome.good")
+        assert "/full/s/" in page.url
+        page.goto(url)
+        page.click("#head .who button")
+        page.wait_for_selector("#head a.sign-in")
 
 
 def _port(process: subprocess.Popen[bytes], log: Path) -> str:
