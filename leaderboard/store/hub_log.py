@@ -41,6 +41,8 @@ log = logging.getLogger("leaderboard.log")
 _PEOPLE, _WRITER, _KEY = "people.json", "writer.json", "signing_key.pem"
 _SEGMENTS = 500
 """From so many on, the next one holds all rows, and takes their place."""
+_FILES = 200
+"""Rank files in a commit; where a leaderboard is taken over, others come first."""
 _BURST = 10
 _HOUR = 3600.0
 _GRACE_SECONDS = 20.0
@@ -337,8 +339,12 @@ class HubLog:
         with tempfile.TemporaryDirectory(prefix=".log-", dir=self._home) as folder:
             path = Path(folder) / "segment"
             made = self._rows.write(path, number, self._names, whole=len(earlier) >= _SEGMENTS)
-            files = {name: self._home / "files" / name for name in made.added}
-            added: dict[str, bytes | Path] = {name: file for name, file in files.items() if file.exists()}
+            files = [(name, self._home / "files" / name) for name in made.added]
+            files = [each for each in files if each[1].exists()]
+            while len(files) > _FILES:
+                self._commit("Files", dict(files[:_FILES]), (), established=True)
+                files = files[_FILES:]
+            added: dict[str, bytes | Path] = dict(files)
             if made.rows:
                 people = json.dumps(made.people, ensure_ascii=False, indent=0).encode()
                 added |= {f"log/{number:06d}.jsonl": path, _PEOPLE: people}

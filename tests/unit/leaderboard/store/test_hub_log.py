@@ -131,15 +131,18 @@ def test_an_empty_disk_is_filled_with_what_was_committed(hub: Hub, opened: Open)
     assert "token:ada" not in in_log(hub)
 
 
-def test_a_kept_disk_commits_what_was_journalled(hub: Hub, opened: Open) -> None:
-    store = opened("a")._store
-    one = sent(opened("a"), 1)
+def test_a_kept_disk_commits_what_was_journalled(
+    hub: Hub, opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub_log, "_FILES", 2)
+    every = [sent(opened("a"), number) for number in range(5)]
     again = opened("a")
-    assert again.committed(one.id) == "journalled"
+    assert {again.committed(one.id) for one in every} == {"journalled"}
     again.flush()
-    assert opened("b")._store.submission(one.id) == again._store.submission(one.id)
-    assert file_path(one.sha256) in hub.repositories[NAME].files
-    store.close()
+    other = opened("b")._store
+    for one in every:
+        assert other.submission(one.id) == again._store.submission(one.id)
+        assert file_path(one.sha256) in hub.repositories[NAME].files
 
 
 @pytest.mark.parametrize("restarted", [False, True])
