@@ -134,9 +134,7 @@ def test_a_file_is_submitted_below_a_path(
         page.on("response", lambda answer: refused.append(answer.url) if answer.status >= 400 else None)
         page.goto(f"{front}/cir/submit", timeout=300_000)
         page.locator("#field-file").set_input_files(path, timeout=300_000)
-        page.wait_for_function(
-            "document.querySelector('#named')?.innerText.includes('hapes')", timeout=300_000
-        )
+        page.wait_for_selector("#named .good", timeout=300_000)
         page.locator("#send").click(timeout=300_000)
         page.wait_for_url(f"{front}/cir/s/*", timeout=300_000)
         page.close()

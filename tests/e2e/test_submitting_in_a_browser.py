@@ -233,7 +233,7 @@ def test_a_file_that_names_no_board_is_asked_for_one(page: Any, server: Any, tmp
     page.wait_for_selector("#named :text('name no benchmark')")
     page.click("#send")
     page.wait_for_selector("#outcome .outcome.bad")
-    page.wait_for_function("document.activeElement.matches('#outcome .outcome')")
+    wait_for_focus_in(page, "#outcome .outcome")
     shown = page.inner_text("#outcome .finding")
     assert "missing-board" in shown
     assert "in the list below" in shown
