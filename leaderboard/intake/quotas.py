@@ -18,6 +18,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
 
 from cir_metrics.errors import UnknownNameError
 from leaderboard import boards
@@ -26,12 +27,42 @@ from leaderboard.boards.pricing import BoardPrice
 from leaderboard.errors import UploadRefusedError
 from leaderboard.identity import LINK
 from leaderboard.store import Store
-from leaderboard.store.database import upsert, upserting
+from leaderboard.store.database import upsert
 from leaderboard.store.schema import about, arrivals, submissions
 from leaderboard.store.submission import WAITING
 
 _KEPT_HOURS = 48
 """Arrivals are forgotten after so long."""
+
+_ARRIVING = {
+    dialect: (insert := made(arrivals))
+    .on_conflict_do_update(
+        index_elements=list(arrivals.primary_key.columns),
+        set_={
+            "uploads": arrivals.c.uploads + insert.excluded.uploads,
+            "bytes": arrivals.c.bytes + insert.excluded.bytes,
+        },
+    )
+    .returning(arrivals.c.uploads, arrivals.c.bytes)
+    for dialect, made in (("sqlite", sqlite.insert), ("postgresql", postgresql.insert))
+}
+_EVER = datetime(1970, 1, 1, tzinfo=UTC)
+_WAITS = submissions.c.state.in_(WAITING)
+_TODAY = _WAITS | (submissions.c.scored_at >= sa.bindparam("midnight"))
+_WHOLE = _WAITS | submissions.c.scored_at.is_not(None)
+_OF_PHASE = submissions.c.received_at >= sa.bindparam("opens")
+_COUNTS = sa.select(
+    # One query: between two, what waits in the first may be judged.
+    *(
+        sa.func.count().filter(each)
+        for each in (_WAITS & _OF_PHASE, _TODAY & _OF_PHASE, _WHOLE & _OF_PHASE, _WHOLE)
+    )
+).where(
+    submissions.c.owner == sa.bindparam("of_owner"),
+    submissions.c.board == sa.bindparam("of_board"),
+    ~submissions.c.baseline,
+)
+"""Statements of each upload: to put them together takes longer than to execute them."""
 
 
 @dataclass(frozen=True)
@@ -172,15 +203,9 @@ class Quotas:
         now = datetime.now(UTC)
         a_day, in_all, phase, price = self._rules(board, now)
         midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
-        mine = [submissions.c.owner == owner, submissions.c.board == board, ~submissions.c.baseline]
-        waits = submissions.c.state.in_(WAITING)
-        today = waits | (submissions.c.scored_at >= midnight)
-        whole = waits | submissions.c.scored_at.is_not(None)
-        of_phase = sa.true() if phase is None else submissions.c.received_at >= phase.opens
-        # One query: between two, what waits in the first may be judged.
-        which = (waits & of_phase, today & of_phase, whole & of_phase, whole)
-        counts = [sa.func.count().filter(each) for each in which]
-        row = connection.execute(sa.select(*counts).where(*mine)).one()
+        since = _EVER if phase is None else phase.opens
+        asked = {"of_owner": owner, "of_board": board, "midnight": midnight, "opens": since}
+        row = connection.execute(_COUNTS, asked).one()
         waiting, of_today, of_all, of_ever = map(int, row)
         if price is not None:
             earlier = of_ever - of_all
@@ -220,15 +245,8 @@ class Quotas:
         now = datetime.now(UTC)
         hour = f"{now:%Y-%m-%dT%H}"
         source = hmac.new(self._key_of(connection), address.encode(), hashlib.sha256).hexdigest()
-        row = connection.execute(
-            upserting(
-                connection,
-                arrivals,
-                {"source": source, "hour": hour, "uploads": 1, "bytes": size},
-                uploads=arrivals.c.uploads + 1,
-                bytes=arrivals.c.bytes + size,
-            ).returning(arrivals.c.uploads, arrivals.c.bytes)
-        ).one()
+        arriving = {"source": source, "hour": hour, "uploads": 1, "bytes": size}
+        row = connection.execute(_ARRIVING[connection.dialect.name], arriving).one()
         if row.uploads == 1:
             oldest = f"{now - timedelta(hours=_KEPT_HOURS):%Y-%m-%dT%H}"
             connection.execute(arrivals.delete().where(arrivals.c.hour < oldest))

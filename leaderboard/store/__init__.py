@@ -53,6 +53,22 @@ _SHOWN: tuple[EventKind, ...] = (
 )
 """Events that may change what a board shows."""
 
+_PAUSED = sa.select(board_states.c.paused).where(board_states.c.board == sa.bindparam("of_board"))
+_LATEST = (
+    sa.select(submissions.c.id)
+    .where(submissions.c.board == sa.bindparam("of_board"), submissions.c.sha256 == sa.bindparam("of_file"))
+    .where(submissions.c.owner == sa.bindparam("of_owner"))
+    .order_by(submissions.c.attempt.desc())
+    .limit(1)
+)
+_NEW, _EVENT, _JOB = submissions.insert(), events.insert(), jobs.insert()
+_NUMBER = (
+    submissions.update()
+    .where(submissions.c.id == sa.bindparam("of_id"))
+    .values(number=sa.bindparam("its_number"))
+)
+"""Statements of each upload: to put them together takes longer than to execute them."""
+
 Happened = tuple[EventKind, Mapping[str, Any]]
 Decide = Callable[[sa.Connection], Sequence[Happened]]
 """What happens to a submission, decided from what stands on its board, in the transaction that writes it."""
@@ -207,12 +223,11 @@ class Store:
         now = datetime.now(UTC)
         attempt = 1 if latest is None else latest.attempt + 1
         new = {"id": secrets.token_hex(6), "attempt": attempt, "received_at": now, **row}
-        connection.execute(submissions.insert(), new)
+        connection.execute(_NEW, new)
         payload = {"sha256": row["sha256"], "size": row["size"]}
         number = _insert_event(connection, new["id"], 1, "received", payload, now, "owner")
-        mine = submissions.c.id == new["id"]
-        connection.execute(submissions.update().where(mine).values(number=number))
-        connection.execute(jobs.insert(), {"submission_id": new["id"]})
+        connection.execute(_NUMBER, {"of_id": new["id"], "its_number": number})
+        connection.execute(_JOB, {"submission_id": new["id"]})
         event = Event(1, "received", now, payload, "owner", number)
         return Submission(number=number, method=None, events=(event,), **new)
 
@@ -472,9 +487,8 @@ class Store:
 
     def paused(self, board: str) -> str | None:
         """Why a board takes no submissions now, or None where it does."""
-        query = sa.select(board_states.c.paused).where(board_states.c.board == board)
         with self.database.read() as connection:
-            found: str | None = connection.execute(query).scalar_one_or_none()
+            found: str | None = connection.execute(_PAUSED, {"of_board": board}).scalar_one_or_none()
         return found
 
     def pause(self, board: str, reason: str | None) -> None:
@@ -494,9 +508,8 @@ class Store:
     def _latest_attempt(
         self, connection: sa.Connection, board: str, sha256: str, owner: str
     ) -> Submission | None:
-        same = (submissions.c.board == board, submissions.c.sha256 == sha256, submissions.c.owner == owner)
-        query = sa.select(submissions.c.id).where(*same).order_by(submissions.c.attempt.desc()).limit(1)
-        found = connection.execute(query).scalar_one_or_none()
+        same = {"of_board": board, "of_file": sha256, "of_owner": owner}
+        found = connection.execute(_LATEST, same).scalar_one_or_none()
         return None if found is None else self._read(connection, [found])[0]
 
     def _read(self, connection: sa.Connection, wanted: Sequence[str] | sa.Select[str]) -> list[Submission]:
@@ -543,7 +556,7 @@ def _insert_event(
         Its id.
     """
     row = {"submission_id": submission_id, "sequence": sequence, "kind": kind, "at": at, "by": by}
-    done = connection.execute(events.insert().values(**row, payload=dict(payload)))
+    done = connection.execute(_EVENT, {**row, "payload": dict(payload)})
     return int((done.inserted_primary_key or (0,))[0])
 
 

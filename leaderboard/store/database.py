@@ -295,11 +295,6 @@ def take_turns(connection: sa.Connection, name: str) -> None:
 
 
 def upsert(connection: sa.Connection, table: sa.Table, row: dict[str, Any], **changes: Any) -> None:
-    """Do what `upserting` says."""
-    connection.execute(upserting(connection, table, row, **changes))
-
-
-def upserting(connection: sa.Connection, table: sa.Table, row: dict[str, Any], **changes: Any) -> Any:
     """Insert a row, or change the one that has its primary key; two processes may do so at once.
 
     Args:
@@ -312,8 +307,9 @@ def upserting(connection: sa.Connection, table: sa.Table, row: dict[str, Any], *
     keys = list(table.primary_key.columns)
     insert = made(table).values(**row)
     if changes:
-        return insert.on_conflict_do_update(index_elements=keys, set_=changes)
-    return insert.on_conflict_do_nothing(index_elements=keys)
+        connection.execute(insert.on_conflict_do_update(index_elements=keys, set_=changes))
+    else:
+        connection.execute(insert.on_conflict_do_nothing(index_elements=keys))
 
 
 def _stamp(connection: sa.Connection, revision: str) -> None:

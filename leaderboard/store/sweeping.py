@@ -27,6 +27,7 @@ REFUSED: tuple[State, ...] = ("rejected", "failed")
 """States in which a submission needs its file no more, after a while."""
 _LOOK_AGAIN_SECONDS = 3600.0
 _AT_ONCE = 1000
+_MARK = sa.select(swept.c.sha256).where(swept.c.sha256 == sa.bindparam("of_file"))
 
 
 def claim(connection: sa.Connection, sha256: str, put_back: Callable[[], object]) -> None:
@@ -38,10 +39,9 @@ def claim(connection: sa.Connection, sha256: str, put_back: Callable[[], object]
         put_back: makes it durable once more, for it may be gone.
     """
     take_turns(connection, sha256)
-    mark = swept.c.sha256 == sha256
-    if connection.execute(sa.select(swept).where(mark)).first() is not None:
+    if connection.execute(_MARK, {"of_file": sha256}).first() is not None:
         put_back()
-        connection.execute(swept.delete().where(mark))
+        connection.execute(swept.delete().where(swept.c.sha256 == sha256))
 
 
 def refuse_swept(connection: sa.Connection, sha256: str) -> None:
