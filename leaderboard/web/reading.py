@@ -101,7 +101,7 @@ def router(server: Server) -> APIRouter:
         board = known_board(board_id)
         table = server.tables.of(board)
         if format == "json":
-            return whole_answer(request, table.body, _JSON)
+            return whole_answer(request, table.body, _JSON, etag=table.etag, packed=lambda: table.packed)
         suffix = SUFFIXES.get(format, format)
         headers = {"Content-Disposition": f'attachment; filename="{board.id.replace("/", "-")}.{suffix}"'}
         from leaderboard.web import formats

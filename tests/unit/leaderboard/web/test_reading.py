@@ -326,16 +326,24 @@ def test_groups_are_shown_where_there_is_more_than_one_method(opened: tuple[Any,
     add_entry(server.store, 9, 0.5, baseline=True)
     one = server.tables.refresh(board)
     assert one.view["rows"][0]["group"] == 1
-    assert column(read(server, f"b/{BOARD}"), "place") == ["1", "–"]
+    assert column(read(server, f"b/{BOARD}"), "place") == ["1 leading group", ""]
     assert "Group" not in board_text(board, server.entries(board), {one.view["rows"][0]["submission"]: 1})
     second = add_entry(server.store, 2, 0.1)
     view = server.tables.refresh(board).view
-    assert column(read(server, f"b/{BOARD}"), "place") == ["1", "2", "–"]
+    assert column(read(server, f"b/{BOARD}"), "place") == ["1 leading group", "2", ""]
     groups = {row["submission"]: row["group"] for row in view["rows"] if row["group"]}
     assert groups[second.id] == 2
     lines = board_text(board, server.entries(board), groups).splitlines()
     assert lines[1].split()[:4] == ["#", "Group", "Kind", "Method"]
     assert [line.split()[:2] for line in lines[3:6]] == [["1", "1"], ["2", "2"], ["-", "-"]]
+
+
+def test_a_table_goes_out_packed_and_unpacked_under_one_etag(client: Any) -> None:
+    answers = [client.get(TABLE, headers={"Accept-Encoding": coding}) for coding in ("gzip", "identity")]
+    assert [answer.headers.get("content-encoding") for answer in answers] == ["gzip", None]
+    assert answers[0].content == answers[1].content
+    assert answers[0].headers["etag"] == answers[1].headers["etag"]
+    assert "Accept-Encoding" in answers[0].headers["vary"]
 
 
 def test_the_metric_that_ranks_is_a_column(client: Any) -> None:
