@@ -7,9 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from full_boards import packed
 from leaderboard_world import as_bytes, rank_file
 
 import submissions
@@ -17,6 +15,7 @@ from cir_metrics.catalogue import FORMAT, Signature
 from leaderboard import boards
 from leaderboard.commands.show import board_text
 from leaderboard.intake import Cover
+from leaderboard.queue.child import judge
 from leaderboard.server import Server
 from leaderboard.server.rescoring import rescore, switch
 from leaderboard.settings import Settings
@@ -34,7 +33,7 @@ def in_format_2(stored: dict[str, Any]) -> dict[str, Any]:
     return {**made.to_dict(), "text": str(made)}
 
 
-def stored_entry(server: Server, seed: int, name: str, *, older: bool) -> str:
+def stored_entry(server: Server, tmp_path: Path, seed: int, name: str, *, older: bool) -> str:
     """An entry with its file and its values, written without a process of its own."""
     content = as_bytes(rank_file(seed, name, hits=0.1 * seed))
     submission, _ = server.intake.take(BOARD.id, [content], Cover())
@@ -42,15 +41,16 @@ def stored_entry(server: Server, seed: int, name: str, *, older: bool) -> str:
     report = score.to_dict()
     if older:
         report["signatures"] = {each: in_format_2(one) for each, one in report["signatures"].items()}
-    assert score.evidence is not None
-    values = {each: np.asarray(found, dtype=np.float64) for each, found in score.evidence.values.items()}
+    kept = tmp_path / f"{seed}.npz"
+    path = server.files.local_copy(submission.sha256)
+    judge(path, BOARD.id, file_name=name, form={}, values_to=kept, right_by=BOARD.right_by)
     happened: Any = [
         ("validated", {"findings": [], "text": ""}),
         ("scored", {"report": report}),
         ("published", {}),
     ]
     server.store.append(
-        submission, happened, method={"name": name}, canonical=f"{seed:064x}", kept_values=packed(values)
+        submission, happened, method={"name": name}, canonical=f"{seed:064x}", kept_values=kept.read_bytes()
     )
     return submission.id
 
@@ -67,8 +67,8 @@ MIXED = [("Since", 1, "current", 1), ("Before", 1, "older_format", 1)]
 @pytest.fixture
 def server(url: str, tmp_path: Path) -> Iterator[Server]:
     opened = Server.open(Settings(tmp_path / "home", database=url))
-    stored_entry(opened, 3, "Before", older=True)
-    stored_entry(opened, 1, "Since", older=False)
+    stored_entry(opened, tmp_path, 3, "Before", older=True)
+    stored_entry(opened, tmp_path, 1, "Since", older=False)
     yield opened
     opened.close()
 
