@@ -24,7 +24,6 @@ from leaderboard.boards import Board
 from leaderboard.errors import UploadRefusedError
 from submissions.formats.content import JSON, inside, kind_of
 from submissions.formats.odd_files import other_kind
-from submissions.formats.parquet import KEY
 from submissions.rank_file.model import BUNDLE, PARQUET, TRANSCRIPT, TREC
 
 if TYPE_CHECKING:
@@ -35,8 +34,6 @@ HEAD_BYTES = 64 * 1024
 END_BYTES = 32 * 1024
 """Bytes of the end of a Parquet file that are looked at, in the place of the last of its beginning."""
 
-_IN_FOOTER = re.compile(re.escape(KEY) + rb"[^{\"]{1,8}\{")
-"""The header's name, the length of what follows, and its first byte."""
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _SHOWN = 80
 
@@ -236,8 +233,10 @@ def with_end(head: bytes, end: Callable[[int], bytes]) -> bytes:
 def _words_of(head: bytes) -> dict[str, Any]:
     content = inside(head[:HEAD_BYTES])
     if kind_of(content) == PARQUET:
+        from submissions.formats.parquet import KEY  # other files need nothing of it
+
         # The schema's metadata stand in the footer as they are; no Parquet is parsed here.
-        found = _IN_FOOTER.search(content)
+        found = re.search(re.escape(KEY) + rb"[^{\"]{1,8}\{", content)
         content = b"" if found is None else content[found.end() - 1 :]
     return _header(content)
 

@@ -15,7 +15,7 @@ import hmac
 import secrets
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
@@ -23,13 +23,15 @@ from sqlalchemy.dialects import postgresql, sqlite
 from cir_metrics.errors import UnknownNameError
 from leaderboard import boards
 from leaderboard.boards import Board, Phase
-from leaderboard.boards.pricing import BoardPrice
 from leaderboard.errors import UploadRefusedError
 from leaderboard.identity import LINK
 from leaderboard.store import Store
 from leaderboard.store.database import upsert
 from leaderboard.store.schema import about, arrivals, submissions
 from leaderboard.store.submission import WAITING
+
+if TYPE_CHECKING:
+    from leaderboard.boards.pricing import BoardPrice
 
 _KEPT_HOURS = 48
 """Arrivals are forgotten after so long."""
