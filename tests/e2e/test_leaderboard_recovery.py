@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import os
 import shutil
 import signal
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -18,13 +20,18 @@ from leaderboard.settings import Settings
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
+def home(tmp_path: Path, new_database: Callable[[], str], monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("CIR_LEADERBOARD_DATABASE", new_database())
     return tmp_path / "home"
+
+
+def settings_of(home: Path) -> Settings:
+    return Settings(home, database=os.environ["CIR_LEADERBOARD_DATABASE"])
 
 
 def taken_in(home: Path, content: bytes) -> Any:
     """Receive a file as the server does, and stop there, as a crash would."""
-    opened = Server.open(Settings(home))
+    opened = Server.open(settings_of(home))
     submission, new = opened.intake.take("shapes/val", [content[:1000], content[1000:]], Cover("run.json"))
     opened.store.close()
     assert new
@@ -57,7 +64,7 @@ def test_what_was_received_before_a_crash_is_finished_after_it(world: ModuleType
 
 def test_what_was_validated_before_a_crash_is_finished_after_it(world: ModuleType, home: Path) -> None:
     submission = taken_in(home, world.as_bytes(world.rank_file(3, "Half way")))
-    opened = Server.open(Settings(home))
+    opened = Server.open(settings_of(home))
     opened.store.append(submission, [("validated", {"findings": [], "text": ""})])
     opened.store.close()
     with world.serving_here(home) as running:

@@ -10,9 +10,8 @@ import difflib
 import gzip
 import json
 import re
-import sqlite3
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,6 +22,7 @@ from urllib.parse import unquote
 import challenge_world
 import plain_http
 import pytest
+import sqlalchemy as sa
 import yaml
 from challenge_world import ID, NAME, Places
 from read_pages import html_of
@@ -62,6 +62,7 @@ class Ran:
     """What a run of the challenge left: every answer by caller and address, and where its files lie."""
 
     places: Places
+    settings: Settings
     folder: Path
     truth: bytes
     answers: dict[tuple[str, str], tuple[int, bytes]]
@@ -73,7 +74,7 @@ class Ran:
         return [json.loads(head)["salt"].encode(), *lines, SECRET_KEY.encode()]
 
 
-def ran(world: ModuleType, folder: Path, truth: int) -> Ran:
+def ran(world: ModuleType, folder: Path, truth: int, database: str) -> Ran:
     """Host the challenge, send files as two users, read everything as everybody, export everything."""
     folder.mkdir()
     places = challenge_world.places(folder)
@@ -83,6 +84,7 @@ def ran(world: ModuleType, folder: Path, truth: int) -> Ran:
         **places.environment,
         "TMPDIR": str(temporary),
         "CIR_LEADERBOARD_ACCOUNTS": "tokens",
+        "CIR_LEADERBOARD_DATABASE": database,
         "CIR_LEADERBOARD_LOGS": str(folder / "logs"),
         "CIR_LEADERBOARD_TRUTH_AWS_SECRET_ACCESS_KEY": SECRET_KEY,
     }
@@ -93,7 +95,8 @@ def ran(world: ModuleType, folder: Path, truth: int) -> Ran:
     # What the truth was made of is the organiser's own, and not kept on the server.
     queries.unlink()
     content = places.ground_truth.read_bytes()
-    store = Store(Settings(places.home).database_url)
+    settings = Settings(places.home, database=database)
+    store = Store(settings.database_url)
     tokens = {
         name: Tokens(store).create(name, role)
         for name, role in (("ada", "user"), ("bob", "user"), ("org", "organiser"))
@@ -175,7 +178,7 @@ def ran(world: ModuleType, folder: Path, truth: int) -> Ran:
         done = world.cir("leaderboard", *command, **environment)
         assert done.returncode == 0, done.stderr
         (folder / f"{command[0]}.said").write_text(done.stdout + done.stderr, encoding="utf-8")
-    return Ran(places, folder, content, answers, ids)
+    return Ran(places, settings, folder, content, answers, ids)
 
 
 def until_logged(folder: Path) -> None:
@@ -210,8 +213,10 @@ def addresses(server: Any, ids: dict[str, str]) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def first(world: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Ran:
-    return ran(world, tmp_path_factory.mktemp("sealed") / "first", truth=0)
+def first(
+    world: ModuleType, new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
+) -> Ran:
+    return ran(world, tmp_path_factory.mktemp("sealed") / "first", truth=0, database=new_database())
 
 
 def opened(content: bytes) -> Iterator[bytes]:
@@ -229,15 +234,15 @@ def opened(content: bytes) -> Iterator[bytes]:
         yield json.dumps(pq.read_table(pa.BufferReader(content)).to_pylist(), default=str).encode()
 
 
-def database(path: Path) -> Iterator[tuple[str, Any]]:
+def values_of(url: str) -> Iterator[tuple[str, Any]]:
     """Every value of every table."""
-    with sqlite3.connect(path) as connection:
-        tables = [
-            name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-        ]
-        for table in tables:
-            for row in connection.execute(f'SELECT * FROM "{table}"'):
-                yield from ((table, value) for value in row)
+    engine = sa.create_engine(url)
+    with engine.connect() as connection:
+        for table in sa.inspect(connection).get_table_names():
+            for row in connection.exec_driver_sql(f'SELECT * FROM "{table}"'):
+                for value in row:
+                    yield table, json.dumps(value) if isinstance(value, dict | list) else value
+    engine.dispose()
 
 
 def test_no_answer_holds_a_line_of_the_truth_or_a_key(first: Ran) -> None:
@@ -266,7 +271,7 @@ def test_no_answer_on_the_board_names_a_picture(first: Ran) -> None:
 
 def test_pages_hold_nothing_of_it_for_anybody(first: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
     first.places.use(monkeypatch)
-    server = Server.open(Settings(first.places.home))
+    server = Server.open(first.settings)
     try:
         pages = [
             html_of(server, f"b/{ID}", entry=one, tab=tab)
@@ -310,7 +315,7 @@ def test_no_file_of_the_server_holds_a_line_of_it(first: Ran) -> None:
 
 
 def test_the_database_holds_coarse_numbers_and_no_values_a_query(first: Ran) -> None:
-    for table, value in database(first.places.home / "leaderboard.sqlite"):
+    for table, value in values_of(first.settings.database_url):
         content = value if isinstance(value, bytes) else str(value).encode()
         for each in opened(content):
             assert not any(marker in each for marker in first.markers), table
@@ -321,9 +326,9 @@ def test_the_database_holds_coarse_numbers_and_no_values_a_query(first: Ran) -> 
 
 
 def test_nothing_but_numbers_depends_on_the_truth(
-    first: Ran, world: ModuleType, tmp_path_factory: pytest.TempPathFactory
+    first: Ran, world: ModuleType, new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    second = ran(world, tmp_path_factory.mktemp("sealed") / "second", truth=1)
+    second = ran(world, tmp_path_factory.mktemp("sealed") / "second", truth=1, database=new_database())
     ours, others = scrubbed(first), scrubbed(second)
     assert ours.keys() == others.keys()
     differ = [
