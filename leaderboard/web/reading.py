@@ -6,6 +6,7 @@ The tables come from `leaderboard.standings.tables`. Paths without `/v1` are tho
 
 from __future__ import annotations
 
+import gzip
 from bisect import bisect_right
 from collections.abc import Callable, Hashable
 from operator import itemgetter
@@ -139,7 +140,11 @@ def router(server: Server) -> APIRouter:
             headers["Link"] = f'<{VERSION}/entries?{query}>; rel="next"'
         page = {"board": found.id, "entries": rows, "next": following}
         body = _derived(table, (place, limit), lambda: orjson.dumps(page))
-        return whole_answer(request, body, _JSON, headers)
+
+        def packed() -> bytes:
+            return _derived(table, ("gzip", place, limit), lambda: gzip.compress(body, 6, mtime=0))
+
+        return whole_answer(request, body, _JSON, headers, packed=packed)
 
     @routes.get(
         f"{VERSION}/published",
