@@ -46,17 +46,19 @@ def visible(text: str) -> str:
     return _OBEYED.sub(_written_out, text)
 
 
-def echo(message: object = "", *, err: bool = False) -> None:
+def echo(message: object = "", *, err: bool = False, red: bool = False) -> None:
     """Write a line: data to stdout, words to stderr; words lose the passwords of addresses.
 
     Args:
         message: shown as text.
         err: whether these are words.
+        red: whether it is in red, on a terminal.
     """
     import typer
 
     text = visible(str(message))
-    typer.echo(without_passwords(text) if err else text, err=err)
+    text = without_passwords(text) if err else text
+    typer.echo(typer.style(text, fg=typer.colors.RED) if red else text, err=err)
 
 
 def counted(number: int, one: str, many: str = "") -> str:

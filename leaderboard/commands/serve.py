@@ -65,7 +65,7 @@ def serve(
     def made() -> FastAPI:
         app = create_app(chosen=chosen, options=web, workers=workers)
         for alarm in app.state.server.alarms:
-            typer.secho(alarm, fg=typer.colors.RED, err=True)
+            echo(alarm, err=True, red=True)
         return app
 
     run(made, host, port, ready, web)

@@ -14,6 +14,7 @@ if __name__ == "__main__":
     if host := os.environ.get("SPACE_HOST", "").partition(",")[0]:
         os.environ.setdefault("CIR_LEADERBOARD_URL", f"https://{host}/full")
 
+    from cir_datasets.common.terminal import echo
     from cir_metrics.errors import CirError
     from leaderboard.space.front import run
 
@@ -21,7 +22,7 @@ if __name__ == "__main__":
         run(
             "0.0.0.0",
             int(os.environ.get("GRADIO_SERVER_PORT", "7860")),
-            lambda words: sys.stderr.write(f"{words}\n"),
+            lambda words: echo(words, err=True),
         )
     except CirError as error:
         sys.exit(f"cir: {error}")
