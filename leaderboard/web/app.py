@@ -143,9 +143,10 @@ def guards(options: WebOptions, server: Server) -> list[Middleware]:
         Middleware(HeadAsGet),
         Middleware(FormAnswers, path=f"/{submit_page.PATH}", page=refused),
         Middleware(JsonErrors),
-        # Uploads have more, where their routes say so.
-        Middleware(RequestBodyLimitMiddleware, max_body_size=JSON_BYTES),
         Middleware(KnownHosts, names=options.hosts),
         Middleware(ReadableFromAnywhere),
         Middleware(SameOrigin),
+        # Innermost: who may not send at all is told so, however much they send. Uploads have more, where
+        # their routes say so.
+        Middleware(RequestBodyLimitMiddleware, max_body_size=JSON_BYTES),
     ]

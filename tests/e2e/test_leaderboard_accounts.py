@@ -178,14 +178,15 @@ def test_the_plain_form_takes_nothing_whose_private_link_a_browser_without_scrip
     server: Any, world: ModuleType
 ) -> None:
     files = {"file": ("run.json", world.as_bytes(world.rank_file(27, "By the plain form")))}
-    refused = plain_http.post(f"{server.url}/submit", files=files, timeout=60)
+    page = {"Accept": "text/html"}
+    refused = plain_http.post(f"{server.url}/submit", files=files, headers=page, timeout=60)
     assert refused.status_code == 403
     assert refused.headers["content-type"].startswith("text/html")
     assert "that takes JavaScript" in refused.text
     assert "<code>cir submit</code>" in refused.text
     shown = plain_http.get(f"{server.url}/submit", timeout=60).text
-    assert "plain-file" not in shown
-    assert "private link to a submission need JavaScript" in shown
+    assert 'class="panel with-script"' in shown
+    assert "private link to a submission needs JavaScript" in shown
     strange = plain_http.post(f"{server.url}/submit", files=files, headers={"Origin": "http://evil.example"})
     assert (strange.status_code, strange.json()["error"]["code"]) == (403, "cross-origin")
 
