@@ -48,7 +48,7 @@ def test_the_page_leads_from_nothing_to_a_board(
         (tmp_path / "mirror/b/mine/test" / name).read_text(encoding="utf-8")
         for name in ("index.html", "tab-about.html")
     )
-    assert "open: whoever has the folder can recompute" in page
+    assert "the queries and answers lie in the makers" in page
     assert "shows the pictures on a machine that has them" in page
     assert "its makers:" not in about
     assert "not published" not in about
