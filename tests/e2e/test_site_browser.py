@@ -308,6 +308,7 @@ def test_empty_fields_stay_out_of_the_address_and_dead_buttons_are_not_shown(
     assert asked(page) == {"q": ["Method 7"]}
     assert "=&" not in page.url
     assert not page.url.partition("#")[0].endswith("=")
+    page.locator("details.embed > summary").click()
     assert page.get_by_role("button", name="Copy link").is_visible()
     without_scripts.goto(f"{site.url}/b/{LONG_BOARD}")
     assert without_scripts.locator("[data-copy]").count() > 0
