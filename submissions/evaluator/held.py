@@ -30,7 +30,7 @@ class EpochRows:
         self.argument, self._names = argument, names
         self.ids_argument = "image_ids" if argument == "images" else "query_ids"
         self._batches: list[Any] = []
-        self._memory: dict[int, list[str] | None] = {}
+        self._memory: dict[int, list[str]] = {}
         self._ids: list[str] | None = None
         self._count = 0
         self.scored = False
@@ -79,7 +79,10 @@ class EpochRows:
             self._ids += named
         if not isinstance(rows, list) and len(rows):
             memory = rows.ctypes.data if isinstance(rows, np.ndarray) else rows.data_ptr()
-            if self._memory.setdefault(memory, named) != named:
+            own = named or []
+            before = self._memory.setdefault(memory, own)
+            # A sampler repeats rows: those of the same ids are the same.
+            if before is not own and not (own and before[: len(own)] == own[: len(before)]):
                 raise MethodError(
                     f"{called}: lies where an earlier batch lies, which is overwritten. "
                     "Fix: give a copy of a buffer that is used again, rows.copy() or rows.clone()."

@@ -63,7 +63,7 @@ def test_a_repository_of_the_host_brings_files_challenges_and_boards(
     repository.commit({"boards/mine.yaml": own.encode(), "truth/autumn.jsonl": b"{}"})
     found = prepared(("shapes/val", "hf://datasets/me/data"), home)
     assert list(found) == ["hf://datasets/me/data", "shapes/val"]
-    assert {state for state, _ in found.values()} == {"ready"}
+    assert {state for state, _ in found.values()} == {"ready"}, found
     assert (home / "boards" / "mine.yaml").read_text() == own
     assert not list(tmp_path.rglob("autumn.jsonl"))
     assert data.problem(boards.board("shapes/val")) is None

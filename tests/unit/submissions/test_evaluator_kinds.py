@@ -255,6 +255,10 @@ def test_a_buffer_that_is_used_again_is_refused(kind: str) -> None:
     evaluator.update(queries=buffer, query_ids=KEYS[:1])  # A padded row is the same row.
     with refusal("queries: lies where an earlier batch lies ... copy", MethodError):
         evaluator.update(queries=buffer, query_ids=KEYS[1:2])
+    unnamed = submissions.Evaluator(BENCHMARK)
+    unnamed.update(queries=buffer)
+    with refusal("queries: lies where an earlier batch lies ... copy", MethodError):
+        unnamed.update(queries=buffer)
     for place in range(1, len(KEYS)):
         evaluator.update(queries=np.ones((1, 3)), query_ids=KEYS[place : place + 1])
     evaluator.update(images=np.ones((len(IMAGES), 3), np.float32))
