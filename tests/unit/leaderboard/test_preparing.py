@@ -53,7 +53,10 @@ def test_a_repository_of_the_host_brings_files_challenges_and_boards(
     home = tmp_path / "home"
     for name, value in {"HF_ENDPOINT": hub.url, "HF_TOKEN": TOKEN}.items():
         monkeypatch.setenv(name, value)
+    # As where the library is imported with HF_ENDPOINT set.
     monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", hub.url)
+    template = f"{hub.url}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
+    monkeypatch.setattr("huggingface_hub.constants.HUGGINGFACE_CO_URL_TEMPLATE", template)
     monkeypatch.setenv("CIR_CHALLENGES", str(tmp_path / "challenges"))
     monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv("CIR_DATA_HOME", raising=False)
