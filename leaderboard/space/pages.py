@@ -99,11 +99,14 @@ class Pages:
         for button, place in ((before, previous), (behind, following)):
             went = button.click(lambda found, now: found or now, [place, query], query, **quiet)
             went.then(self._query, **of_query)
+        of_two: dict[str, Any] = {"inputs": [one, other], "outputs": compared, **quiet}
         for event in (asked, chosen):
             event.then(self._query, **of_query)
+            event.then(self._compared, **of_two)
         gr.on([query.submit, first.input], self._query, **of_query)
         timer.tick(self._preparing, board, [head, timer, table], **quiet)
-        gr.on([one.change, other.change], self._compared, [one, other], compared, **quiet)
+        # Not `change`: a tab that nobody has opened yet may tell of it in any order, or never.
+        gr.on([one.input, other.input], self._compared, **of_two)
         watched: dict[str, Any] = {"concurrency_limit": _AT_ONCE, "concurrency_id": "files", **quiet}
         gr.on(
             [file.change, to.change, token.submit],
