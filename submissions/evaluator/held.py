@@ -85,7 +85,8 @@ class EpochRows:
             if before is not own and not (own and before[: len(own)] == own[: len(before)]):
                 raise MethodError(
                     f"{called}: lies where an earlier batch lies, which is overwritten. "
-                    "Fix: give a copy of a buffer that is used again, rows.copy() or rows.clone()."
+                    "Fix: give a copy of a buffer that is used again, rows.copy() or rows.clone(); "
+                    "call reset() after each epoch."
                 )
         self._batches.append(rows)
         self._count += len(rows)

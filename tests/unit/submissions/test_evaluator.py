@@ -184,7 +184,7 @@ def test_the_publishers_order_is_taken_and_said() -> None:
         queries=QUERIES, query_ids=KEYS, images=VECTORS, image_ids=IMAGES
     )
     assert "order" in evaluator.notes[0]
-    evaluator.update(queries=QUERIES)
+    evaluator.update(queries=QUERIES.copy())
     with pytest.raises(MethodError, match="12 rows without ids"):
         evaluator.compute()
 
