@@ -208,6 +208,9 @@ not there to begin with, since no query has one."""
 Declared = Literal["", "kept", "removed"]
 """What a rank file's maker says of it; empty where nothing is said."""
 
+INCOMPLETE, SKIPPED_IMAGES = "complete", "images"
+"""What --allow-missing skips, and --skip-missing while a method ranks: their numbers stand apart."""
+
 _LOOKED_UP = ("variant", "metric_version", "package_version")
 _ALWAYS_WRITTEN = {*_LOOKED_UP, "checks_skipped", "ties", "format"}
 """Fields that are written even where they are as by default; others then say nothing."""

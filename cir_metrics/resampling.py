@@ -13,7 +13,7 @@ machine (`ExactColumns`).
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -171,6 +171,45 @@ def bootstrap_medians(
         upper = np.argmax(reached >= n // 2 + 1, axis=1)
         medians[start : start + len(counts)] = (rising[lower] + rising[upper]) / 2
     return medians
+
+
+def bootstrapped_means(
+    benchmarks: Sequence[str],
+    columns: Sequence[FloatArray],
+    weights: FloatArray,
+    *,
+    draws: int = DRAWS,
+    seed: int = SEED,
+) -> FloatArray:
+    """Weighted means over bootstrap draws; queries of each benchmark are drawn apart, its id is their key.
+
+    Args:
+        benchmarks: ids of the parts.
+        columns: values per query, an array a part, of shape (n, columns).
+        weights: shares of the parts, shape (parts, columns).
+        draws: number of draws.
+        seed: 0 or more.
+
+    Returns:
+        Shape (draws, columns).
+
+    Raises:
+        InputError: draws or seed are out of range.
+    """
+    total = np.zeros((check_draws(draws), weights.shape[1]))
+    for benchmark, values, share in zip(benchmarks, columns, weights, strict=True):
+        total += share * bootstrap_means(values, draws=draws, seed=seed, key=benchmark)
+    return total
+
+
+def share_factors(shares: Sequence[float], sizes: Sequence[int]) -> list[float]:
+    """What the values of each part are times, so that the mean of all is the weighted mean: w_j * N / n_j.
+
+    Args:
+        shares: w_j, the weight of each part in the number.
+        sizes: n_j, its queries or sessions; N are those of all parts.
+    """
+    return [share * sum(sizes) / size for share, size in zip(shares, sizes, strict=True)]
 
 
 def percentile_interval(draws: ArrayLike, level: float = LEVEL) -> tuple[FloatArray, FloatArray]:

@@ -256,7 +256,7 @@ def main() -> None:
     give_back_freed_memory()
     try:
         if os.environ.get("HF_ENDPOINT"):
-            from cir_datasets.sources.addresses import endpoint
+            from cir_datasets.common.addresses import endpoint
 
             # huggingface_hub reads it when it is imported, and its error would show a part of a password.
             endpoint("HF_ENDPOINT", "")

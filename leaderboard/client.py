@@ -20,13 +20,13 @@ from urllib.parse import quote
 
 import httpx
 
+from cir_datasets.common.addresses import address_and_login
 from cir_datasets.common.atomic import write_whole
 from cir_datasets.errors import HttpAnswerError
-from cir_datasets.sources.addresses import address_and_login
 from cir_datasets.sources.client import BoundedClient, json_object
 from cir_metrics.errors import CirError
 from leaderboard.errors import RemoteError, UploadRefusedError
-from submissions.formats.content import suffix_of
+from submissions.rank_file.content import suffix_of
 
 _SECONDS = 600.0
 _MOST_BYTES = 2**25

@@ -11,7 +11,7 @@ from typing import Literal, cast, get_args
 
 import platformdirs
 
-from cir_datasets.sources.addresses import address_and_login
+from cir_datasets.common.addresses import address_and_login
 from cir_metrics.errors import CallError, UnknownNameError
 from submissions.rank_file.texts import name as checked_name
 

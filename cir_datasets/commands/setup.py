@@ -119,7 +119,7 @@ def _summary(ready: Sequence[str], there: int, failed: Sequence[str], metrics: d
 
 def _hub_answers() -> bool:
     """Whether the Hub can be reached: asked once, and not at all where HF_HUB_OFFLINE says no."""
-    from cir_datasets.sources.addresses import endpoint
+    from cir_datasets.common.addresses import endpoint
 
     address, login = endpoint("HF_ENDPOINT", "https://huggingface.co")
     import httpx

@@ -14,11 +14,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cir_datasets.common.addresses import address_and_login
 from cir_datasets.errors import HttpAnswerError, PublishError, PushError, without_secret_cause
 from cir_datasets.publishing.earlier import Earlier, check_earlier, read_earlier
 from cir_datasets.publishing.publication import CROISSANT, Publication, documents
 from cir_datasets.registry import IMAGES_SUFFIX
-from cir_datasets.sources.addresses import address_and_login
 from cir_metrics.errors import CirError
 
 if TYPE_CHECKING:

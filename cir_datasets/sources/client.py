@@ -17,8 +17,8 @@ from typing import Any
 import httpx
 import orjson
 
+from cir_datasets.common.addresses import check_proxies
 from cir_datasets.errors import HttpAnswerError, LateAnswerError
-from cir_datasets.sources.addresses import check_proxies
 
 _HOPS = 10
 _SLOWEST = 2**17

@@ -26,14 +26,13 @@ from cir_datasets import registry
 from cir_datasets.common.paths import cache_home, challenge_home
 from cir_datasets.common.yaml import checked, read_yaml
 from cir_datasets.registry import members_of, queries_of
-from cir_datasets.registry.challenges import CONFIG
 from cir_datasets.registry.schema import main_metric_terms, member_metric
 from cir_datasets.registry.suites import Suite, find_suite
-from cir_datasets.rows import right
 from cir_metrics.errors import UnknownNameError, did_you_mean
 from leaderboard.dialogues import BoardDialogue
 from leaderboard.errors import BoardError
 from leaderboard.settings import default_home, only_own_boards
+from submissions.transcripts.settings import round_metrics
 
 if TYPE_CHECKING:
     from leaderboard.boards.pricing import BoardPrice
@@ -331,7 +330,9 @@ class Board(BaseModel):
         """
         if self.dialogue is not None:
             return () if self.dialogue.choices.start == "published" else tuple(self.spec.metrics)
-        return right.right_by([*map(member_metric, self.primary_terms)], self.spec.metrics)
+        from cir_datasets.rows.right import right_by
+
+        return right_by([*map(member_metric, self.primary_terms)], self.spec.metrics)
 
     @property
     def labels(self) -> dict[str, str]:
@@ -476,6 +477,8 @@ def parse(data: Any, where: str) -> Board:
     try:
         known = _known_metrics(found, where)
     except UnknownNameError as error:
+        from cir_datasets.registry.challenges import CONFIG
+
         name, _, config = found.benchmark.partition("/")
         if found.sealed and config == CONFIG:
             raise BoardError(
@@ -509,8 +512,6 @@ def _known_metrics(board: Board, where: str) -> tuple[str, ...]:
         return (*board.suite.numbers, *members)
     if board.dialogue is None:
         return board.spec.metrics
-    from submissions.scoring.rounds import round_metrics
-
     if board.takes_bundles or board.spec.kind == "multi_turn" or board.spec.config.ground_truth == "withheld":
         raise BoardError(
             f"{where}: {board.benchmark} cannot be played as a dialogue, which goes on from single queries "

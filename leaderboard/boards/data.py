@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from cir_datasets import sources
 from leaderboard.boards import Board
 
 if TYPE_CHECKING:
@@ -57,6 +56,8 @@ def missing_file(spec: BenchmarkSpec) -> str | None:
     card, config = spec.card, spec.config
     if card.source.publisher == "embedded":
         return None
+    from cir_datasets import sources  # of a publisher's files alone
+
     required = [*config.files, *(() if config.gallery_optional else config.gallery_files)]
     missing = [name for name in required if sources.here(card, name) is None]
     return missing[0] if missing and not _was_prepared(spec) else None
@@ -64,11 +65,13 @@ def missing_file(spec: BenchmarkSpec) -> str | None:
 
 def has_gallery(board: Board) -> bool:
     """Whether ids can be checked here against the board's gallery, of a suite against every member's."""
-    return all(
-        not spec.config.gallery_optional
-        or all(sources.here(spec.card, name) for name in spec.config.gallery_files)
-        for spec in board.specs
-    )
+    return all(not spec.config.gallery_optional or _gallery_is_here(spec) for spec in board.specs)
+
+
+def _gallery_is_here(spec: BenchmarkSpec) -> bool:
+    from cir_datasets import sources
+
+    return all(sources.here(spec.card, name) for name in spec.config.gallery_files)
 
 
 def current_keys(board: Board) -> tuple[str, ...] | None:
@@ -80,8 +83,8 @@ def current_keys(board: Board) -> tuple[str, ...] | None:
     """
     from cir_datasets.prepared import last_prepared
     from cir_datasets.registry.schema import member_metric
+    from cir_datasets.registry.suites import signature_over
     from cir_metrics.catalogue import Signature
-    from submissions.scoring.suite_signature import signature_over
 
     prepared = [(spec, last) for spec in board.specs if (last := last_prepared(spec)) is not None]
     skipped = any(last.meta["checks_skipped"] for _, last in prepared)
@@ -114,6 +117,7 @@ def current_keys(board: Board) -> tuple[str, ...] | None:
 def _was_prepared(spec: BenchmarkSpec) -> bool:
     """Whether loading takes what was prepared earlier (with a `data_dir`, say), with all checks made."""
     from cir_datasets.prepared import last_prepared
+    from cir_datasets.sources import at_hand
 
-    last = None if sources.at_hand(spec) else last_prepared(spec)
+    last = None if at_hand(spec) else last_prepared(spec)
     return last is not None and not last.meta["checks_skipped"]

@@ -16,6 +16,7 @@ import cir_datasets
 from cir_datasets import registry
 from cir_datasets.errors import DatasetError
 from cir_datasets.prepared import last_prepared
+from cir_datasets.registry.suites import read_signature
 from leaderboard.boards import Board
 from leaderboard.inspection.lists import KeptLists, MemberLists
 from leaderboard.standings.intervals import member_values, opened
@@ -23,7 +24,6 @@ from leaderboard.store.submission import Submission
 from submissions.rank_file.texts import is_oracle
 from submissions.scoring.evidence import RANKED, Evidence
 from submissions.scoring.score_report import ScoreReport
-from submissions.scoring.suite_signature import read_signature
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark

@@ -31,7 +31,7 @@ def with_declaration(board: Board, submission: Submission, declared: Declared) -
         UploadRefusedError: `reference-contradiction`, the lists or the protocol contradict it; `wrong-state`,
             an earlier version scored it, whose signatures do not hold the evidence.
     """
-    from submissions.scoring.suite_signature import read_signature
+    from cir_datasets.registry.suites import read_signature
 
     protocols = {spec.id: spec.config.reference for spec in board.specs}
 

@@ -22,8 +22,7 @@ from cir_datasets.registry.suites import find_suite
 from leaderboard import boards
 from leaderboard.boards import Board
 from leaderboard.errors import UploadRefusedError
-from submissions.formats.content import JSON, inside, kind_of
-from submissions.formats.odd_files import other_kind
+from submissions.rank_file.content import JSON, inside, kind_of
 from submissions.rank_file.model import BUNDLE, PARQUET, TRANSCRIPT, TREC
 
 if TYPE_CHECKING:
@@ -85,6 +84,10 @@ def refuse_other_kinds(head: bytes, name: str) -> None:
     Raises:
         UploadRefusedError: it is one (`unreadable`).
     """
+    if inside(head).lstrip().startswith((b"{", b"[")) or kind_of(head) == PARQUET:
+        return
+    from submissions.formats.odd_files import other_kind  # for files alone that are not plainly a rank file
+
     kind = other_kind(head)
     if kind is not None:
         file = f"the file {_shown(name)}" if name else "the file"

@@ -18,7 +18,6 @@ from leaderboard.store import Happened, Store
 from leaderboard.store.submission import ERASED, By, EventKind, State, Submission
 from submissions.rank_file.findings import Findings
 from submissions.rank_file.texts import is_oracle
-from submissions.validation import CODE, check_words
 
 Action = Literal[
     "publish",
@@ -313,6 +312,8 @@ def refuse_contradiction(submission: Submission, method: Mapping[str, Any] | Non
     """
     if submission.board not in boards.ids():
         return  # a board that was removed shows nobody's words
+    from submissions.validation import CODE, check_words
+
     for spec in boards.board(submission.board).specs:
         findings = Findings(submission.file_name, spec.id)
         check_words(method or {}, spec, findings)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from submissions.formats.content import MAX_BYTES
+from submissions.rank_file.content import MAX_BYTES
 
 if TYPE_CHECKING:
     from cir_datasets.registry import BenchmarkSpec

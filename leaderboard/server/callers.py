@@ -12,7 +12,6 @@ from fastapi import Request
 
 from leaderboard.errors import UploadRefusedError
 from leaderboard.identity import LINK, NOBODY, ORGANISER, Caller
-from leaderboard.identity.signed_in import Logins
 from leaderboard.identity.tokens import Tokens, digest, new_edit_key
 from leaderboard.intake.life import may
 from leaderboard.server import Server
@@ -43,7 +42,11 @@ def caller_of(request: Request, server: Server, edit_key: str = "") -> Caller:
     kind, _, secret = request.headers.get("authorization", "").partition(" ")
     if kind.lower() != "bearer":
         # A login of another kind is for a proxy in front of this server.
-        login = Logins(server.store).of(request) if server.settings.accounts == "oauth" else None
+        login = None
+        if server.settings.accounts == "oauth":
+            from leaderboard.identity.signed_in import Logins
+
+            login = Logins(server.store).of(request)
         return replace(NOBODY if login is None else login.caller, edit_key=key)
     found = Tokens(server.store).caller(secret.strip())
     if found is None:

@@ -19,7 +19,7 @@ from leaderboard.intake import CHUNK, Cover
 from leaderboard.intake.destination import HEAD_BYTES
 from leaderboard.server import Server
 from leaderboard.store.submission import State, Submission
-from submissions.formats.content import GZIP, JSON, inside, kind_of
+from submissions.rank_file.content import GZIP, JSON, inside, kind_of
 from submissions.rank_file.model import BUNDLE
 
 _JUDGED: tuple[State, ...] = ("private", "published")

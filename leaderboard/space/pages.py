@@ -22,7 +22,7 @@ from leaderboard.queue.child import judge
 from leaderboard.server import Server
 from leaderboard.server.callers import caller_of, sender_of
 from leaderboard.space import shown
-from submissions.formats import label_of
+from submissions.rank_file.texts import label_of
 
 _AT_ONCE = 2
 """Files that are checked at the same time."""

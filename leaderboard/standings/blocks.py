@@ -11,10 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from cir_metrics.catalogue import FORMAT
+from cir_metrics.catalogue import FORMAT, SKIPPED_IMAGES
 from leaderboard.boards import Board
 from leaderboard.store.submission import Submission
-from submissions.scoring.score_report import SKIPPED_IMAGES
 from submissions.transcripts.settings import USER
 
 Comparability = tuple[str, ...]

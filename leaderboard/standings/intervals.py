@@ -20,13 +20,12 @@ import numpy as np
 from cir_datasets.registry.schema import member_metric
 from cir_datasets.registry.suites import member_shares
 from cir_metrics.catalogue import NO_MEANS
-from cir_metrics.resampling import DRAWS, LEVEL, SEED, percentile_interval
+from cir_metrics.resampling import DRAWS, LEVEL, SEED, bootstrapped_means, percentile_interval, share_factors
 from cir_metrics.significance import NEAR
 from cir_metrics.sums import FloatArray, exact_mean, exact_means, exact_sums
 from leaderboard.boards import Board
 from leaderboard.queue import LISTS
 from leaderboard.standings import Entry
-from submissions.scoring.samples import bootstrapped_means, parted_values
 
 _EQUAL = 2 * NEAR
 """As for groups: boards round to twelve digits."""
@@ -113,7 +112,9 @@ def member_values(
     joined = kept.get(metric)
     if joined is None or len(sizes) != len(board.benchmarks) or len(joined) != sum(sizes) or 0 in sizes:
         return None
-    return parted_values(metric, joined, sizes)
+    factors = share_factors(member_shares(metric, sizes), sizes)
+    parts = np.split(joined, np.cumsum(sizes)[:-1])
+    return [part / factor for part, factor in zip(parts, factors, strict=True)]
 
 
 def main_intervals(

@@ -58,8 +58,8 @@ from leaderboard.web.schemas import (
     UploadAnswer,
     upload_request,
 )
-from submissions.formats import label_of
-from submissions.formats.content import suffix_of
+from submissions.rank_file.content import suffix_of
+from submissions.rank_file.texts import label_of
 
 log = logging.getLogger("leaderboard.api")
 

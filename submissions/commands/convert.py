@@ -76,7 +76,7 @@ def convert_command(options: ConvertOptions) -> None:
 
 def _target(converted: Converted, first: str, to: str, out: Path | None) -> Path:
     """Where a converted file goes: beside the first input, or where the caller said."""
-    from submissions.formats import label_of
+    from submissions.rank_file.texts import label_of
 
     part = f".{converted.part}" if converted.part else ""
     own = "" if converted.ending.startswith((f".{to}", ".jsonl")) else f".{to}"

@@ -15,24 +15,19 @@ import numpy as np
 from cir_datasets.registry.schema import main_metric_terms, member_metric
 from cir_metrics.catalogue import NO_MEANS, parse_metric
 from cir_metrics.errors import CallError, UnknownNameError, did_you_mean
-from cir_metrics.resampling import ALPHA, DRAWS, SEED, check_share, percentile_interval
+from cir_metrics.resampling import ALPHA, DRAWS, SEED, bootstrapped_means, check_share, percentile_interval
 from cir_metrics.significance import PairedTests, holm, paired_differences
 from cir_metrics.sums import exact_means, exact_sums
 from submissions.comparison.difference import Difference, Flips, Pair
 from submissions.comparison.groups import GroupTest, leader_groups
 from submissions.comparison.keys import check_comparable, samples_in_order, shared_text
 from submissions.comparison.result import ComparedMethod, Comparison
-from submissions.formats.content import MAX_BYTES
+from submissions.rank_file.content import MAX_BYTES
 from submissions.report.side_by_side import distinct_labels
 from submissions.scoring.further_metrics import metric_names
 from submissions.scoring.intervals import Interval
 from submissions.scoring.reference_use import reference_warnings
-from submissions.scoring.samples import (
-    Sample,
-    bootstrapped_means,
-    is_better,
-    resampled_metrics,
-)
+from submissions.scoring.samples import Sample, is_better, resampled_metrics
 from submissions.scoring.score_report import ScoreReport
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ import re
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
+from cir_datasets.registry.suites import SuiteSignature
 from cir_metrics.catalogue import Signature
 from cir_metrics.signature import differences
 from submissions.errors import ComparisonError
 from submissions.scoring.samples import Sample
-from submissions.scoring.suite_signature import SuiteSignature
 
 if TYPE_CHECKING:
     from submissions.scoring.score_report import ScoreReport

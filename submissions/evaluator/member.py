@@ -10,6 +10,7 @@ import numpy as np
 
 from cir_datasets.rows import id_array
 from cir_datasets.rows.benchmark import Benchmark, first_ranking, second_on_board
+from cir_metrics.catalogue import INCOMPLETE
 from cir_metrics.sums import IntArray
 from submissions.errors import MethodError
 from submissions.evaluator.held import EpochRows, checked
@@ -33,7 +34,6 @@ from submissions.running.own_arrays import is_tensor, numbers
 from submissions.running.own_embeddings import own_vectors
 from submissions.running.own_ids import Names, check_keys, described, given_ids, own_gallery, rows_and_turns
 from submissions.running.own_lists import ranked_by_lists
-from submissions.scoring.score_report import INCOMPLETE
 
 Similarity = Literal["cosine", "dot"] | Callable[[Any, Any], Any]
 """How a query and an image are compared; or a function of a block of queries and all images."""

@@ -23,9 +23,9 @@ from submissions.explaining.explanation import Explanation, Rankings
 from submissions.explaining.places import Places
 from submissions.explaining.readings import FileReading, near_rows, of_suite, readings
 from submissions.formats import is_transcript, parse_file
-from submissions.formats.content import MAX_BYTES
 from submissions.rank_file.benchmarks import MAX_DEPTH, Benchmarks, queries
 from submissions.rank_file.columns import Columns
+from submissions.rank_file.content import MAX_BYTES
 from submissions.rank_file.model import SECTIONS, TRANSCRIPT
 from submissions.rank_file.owners import held_by, known_list, owners_of_images, same_queries, sessions_of
 from submissions.validation import check_rankings, report_of
@@ -33,9 +33,9 @@ from submissions.validation import check_rankings, report_of
 if TYPE_CHECKING:
     from cir_datasets.registry import BenchmarkSpec
     from submissions.formats import Parsed
-    from submissions.formats.content import Source
     from submissions.formats.native import UncheckedFile
     from submissions.rank_file.benchmarks import BenchmarkLike, FileLike
+    from submissions.rank_file.content import Source
     from submissions.rank_file.findings import Findings
 
 _RANGES = ((1, 1), (2, 5), (6, 10), (11, 50), (51, MAX_DEPTH))

@@ -17,13 +17,15 @@ import gc
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cir_datasets.common.paths import regular
 from cir_metrics.errors import CallError
 from submissions.formats import native
-from submissions.formats.content import (
+from submissions.formats.native import ReaderContext, UncheckedFile, parse_json
+from submissions.rank_file.benchmarks import Benchmarks
+from submissions.rank_file.content import (
     FOOTER,
     JSON,
     LOOKED_AT,
@@ -38,10 +40,9 @@ from submissions.formats.content import (
     too_large,
     unpack,
 )
-from submissions.formats.native import ReaderContext, UncheckedFile, parse_json
-from submissions.rank_file.benchmarks import Benchmarks
 from submissions.rank_file.findings import Findings
 from submissions.rank_file.model import BUNDLE, JSON_RUN, LINES, PARQUET, TREC, RankBundle, RankFile
+from submissions.rank_file.texts import label_of
 
 if TYPE_CHECKING:
     from cir_datasets.registry.suites import Suite
@@ -281,14 +282,3 @@ def _ends(file: Source) -> tuple[bytes, bytes]:
             return head, b""
         handle.seek(max(0, path.stat().st_size - FOOTER))
         return head, handle.read()
-
-
-def label_of(name: str) -> str:
-    """A file's name without folder and endings: what a method is called where a format does not say.
-
-    Example:
-        >>> label_of("runs/sum-clip.test1.json.gz")
-        'sum-clip.test1'
-    """
-    path = PurePath(name)
-    return PurePath(path.stem).stem if path.suffix.lower() == ".gz" else path.stem

@@ -16,10 +16,10 @@ import numpy as np
 import orjson
 
 from submissions.formats import odd_files, trec
-from submissions.formats.content import Budget, is_whole, kind_of
 from submissions.formats.native import check_images
 from submissions.rank_file.benchmarks import Spelling, image_family
 from submissions.rank_file.columns import Columns, Gathering
+from submissions.rank_file.content import Budget, is_whole, kind_of
 from submissions.rank_file.findings import Findings, json_type, shown
 from submissions.rank_file.model import JSON_RUN
 

@@ -18,9 +18,9 @@ import orjson
 from cir_metrics.errors import did_you_mean
 from cir_metrics.ids import plain_id
 from submissions.formats import native
-from submissions.formats.content import Budget, is_whole, strings_in
 from submissions.formats.native import ReaderContext, gathered, parse_json
 from submissions.rank_file.columns import Columns
+from submissions.rank_file.content import Budget, is_whole, strings_in
 from submissions.rank_file.findings import Findings, json_type, shown
 from submissions.rank_file.model import LINES, LINES_FILE, RANK_FILE, SECTIONS
 

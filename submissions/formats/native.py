@@ -17,9 +17,9 @@ import orjson
 from cir_datasets.errors import OverlayError
 from cir_datasets.rows import id_array, int32_array, numbers
 from cir_metrics.errors import UnknownNameError, did_you_mean
-from submissions.formats.content import Budget, is_whole, strings_in
 from submissions.rank_file.benchmarks import Spelling, image_family
 from submissions.rank_file.columns import Columns, Gathering
+from submissions.rank_file.content import Budget, is_whole, strings_in
 from submissions.rank_file.findings import MAX_EXAMPLES, Findings, json_type, shown
 from submissions.rank_file.model import BUNDLE, FORMAT_VERSION, NATIVE, RANK_FILE, SECTIONS, Method, RankFile
 from submissions.rank_file.texts import LISTED_FIELDS, is_kept_as_other, words_of

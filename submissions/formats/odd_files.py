@@ -19,8 +19,8 @@ import orjson
 
 from cir_metrics.ids import plain_id
 from submissions.errors import MissingFileError
-from submissions.formats.content import LOOKED_AT, MAX_NESTING, inside, is_whole, strings_in
 from submissions.rank_file.columns import Columns
+from submissions.rank_file.content import LOOKED_AT, MAX_NESTING, inside, is_whole, strings_in
 from submissions.rank_file.findings import MAX_EXAMPLES, Findings, json_type, ordinal, shown
 
 if TYPE_CHECKING:

@@ -23,10 +23,10 @@ from cir_datasets.common.parquet import (
 from cir_datasets.rows import list_lengths, numbers
 from submissions.errors import SubmissionError
 from submissions.formats import native
-from submissions.formats.content import Budget
 from submissions.formats.lines import QUERY, RANKING, SUBSET, TURNS, header_of, is_by_turn
 from submissions.formats.native import ReaderContext, parse_json
 from submissions.rank_file.columns import Columns
+from submissions.rank_file.content import Budget
 from submissions.rank_file.findings import MAX_EXAMPLES, Findings, json_type, shown
 from submissions.rank_file.model import PARQUET, RANK_FILE, SECTIONS
 

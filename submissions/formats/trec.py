@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from cir_datasets.rows import id_array
 from submissions.errors import ConversionError
-from submissions.formats.content import Budget
 from submissions.formats.native import ReaderContext, UncheckedFile, read_rankings
 from submissions.rank_file.benchmarks import Spelling, image_family
 from submissions.rank_file.columns import Codes, Columns
+from submissions.rank_file.content import Budget
 from submissions.rank_file.findings import MAX_EXAMPLES, Findings, shown
 from submissions.rank_file.model import TREC, TURN, turn_key
 

@@ -18,13 +18,13 @@ from cir_metrics.resampling import ALPHA, DRAWS, SEED, check_share
 from submissions.comparison.comparing import letter
 from submissions.comparison.keys import shared_text
 from submissions.formats import parse_file
-from submissions.formats.content import MAX_BYTES
 from submissions.papers.columns import PaperColumn, columns_of
 from submissions.papers.layout import TableLayout, layout, layout_names, layout_of
 from submissions.papers.marks import Tests, is_tested, significantly_worse, standing_out
 from submissions.papers.methods import scored_methods
 from submissions.papers.published_rows import rows_below, slots_of, target_of
 from submissions.rank_file.benchmarks import Benchmarks
+from submissions.rank_file.content import MAX_BYTES
 from submissions.scoring.reference_use import block_notes, reference_blocks
 from submissions.scoring.score_report import ScoreReport, shown_value
 

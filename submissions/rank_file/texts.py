@@ -11,6 +11,7 @@ import functools
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
+from pathlib import PurePath
 from typing import Any, Literal
 
 _NAME_EXTRA = frozenset(" -_.,:;+*/()[]&@#'!?=~^%·")
@@ -318,3 +319,14 @@ def _spellings(field: str) -> dict[str, str]:
 def _plain(text: str) -> str:
     """A spelling without case, blanks, hyphens and underscores."""
     return re.sub(r"[\s_-]+", "", unicodedata.normalize("NFKC", text).casefold()).rstrip(".")
+
+
+def label_of(name: str) -> str:
+    """A file's name without folder and endings: what a method is called where a format does not say.
+
+    Example:
+        >>> label_of("runs/sum-clip.test1.json.gz")
+        'sum-clip.test1'
+    """
+    path = PurePath(name)
+    return PurePath(path.stem).stem if path.suffix.lower() == ".gz" else path.stem

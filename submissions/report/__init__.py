@@ -31,13 +31,13 @@ from submissions.report.grouping import (
 from submissions.scoring.score_report import ScoreReport, main_value, signature_notes, value_cells
 
 if TYPE_CHECKING:
+    from cir_datasets.registry.suites import SuiteSignature
     from cir_datasets.rows.benchmark import Benchmark
     from cir_metrics.catalogue import Signature
     from cir_metrics.sums import IntArray
     from submissions.scoring.evidence import Evidence
     from submissions.scoring.intervals import Intervals
     from submissions.scoring.rounds import Rounds
-    from submissions.scoring.suite_signature import SuiteSignature
 
 
 @dataclass(frozen=True)

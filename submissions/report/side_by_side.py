@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from cir_datasets.common.tables import render_or_json
 from cir_datasets.common.terminal import Cell, Table
 from submissions.scoring.reference_use import block_notes, reference_blocks
-from submissions.scoring.rounds import MAP
 from submissions.scoring.score_report import rounds_of, value_cells
 
 if TYPE_CHECKING:
@@ -106,7 +105,7 @@ class SideBySide:
             for number in rounds
             for head in (f"round {number}", *((f"low {number}", f"high {number}") if with_intervals else ()))
         ]
-        title = f"mAP@{MAP}" if name.startswith("map@") else name.replace("_", " ").capitalize()
+        title = f"mAP{name[3:]}" if name.startswith("map@") else name.replace("_", " ").capitalize()
         rules = tuple(accumulate(map(len, self._blocks.values())))[:-1]
         return Table(f"{title} by round", ("transcript", *heads), tuple(rows), rules=rules)
 

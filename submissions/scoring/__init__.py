@@ -36,9 +36,9 @@ from cir_metrics.evaluation import (
     parse_wanted,
 )
 from cir_metrics.sums import UNLISTED
-from submissions.formats.content import MAX_BYTES
 from submissions.rank_file.benchmarks import Benchmarks, board_depth
 from submissions.rank_file.columns import Codes, Columns
+from submissions.rank_file.content import MAX_BYTES
 from submissions.rank_file.findings import REPAIRED, RefusedError, ValidationReport, evident_gallery
 from submissions.rank_file.model import CIRR_SERVER, RankFile, as_columns
 from submissions.rank_file.texts import is_oracle

@@ -7,9 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cir_metrics.resampling import DRAWS, LEVEL, SEED, bootstrap_medians, percentile_interval
+from cir_metrics.resampling import (
+    DRAWS,
+    LEVEL,
+    SEED,
+    bootstrap_medians,
+    bootstrapped_means,
+    percentile_interval,
+)
 from cir_metrics.sums import FloatArray
-from submissions.scoring.samples import Sample, bootstrapped_means, resampled_metrics
+from submissions.scoring.samples import Sample, resampled_metrics
 from submissions.scoring.score_report import shown_value
 
 if TYPE_CHECKING:

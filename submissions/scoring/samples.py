@@ -8,7 +8,6 @@ several metrics, as main metrics have it, is one more such number. Members are d
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,7 +17,7 @@ from cir_datasets.registry.schema import main_metric_terms, member_metric
 from cir_datasets.registry.suites import member_shares
 from cir_metrics.catalogue import NO_MEANS
 from cir_metrics.errors import CallError
-from cir_metrics.resampling import DRAWS, SEED, bootstrap_means, check_draws
+from cir_metrics.resampling import share_factors
 from cir_metrics.significance import NEAR
 from cir_metrics.sums import FloatArray, exact_means
 from submissions.scoring.score_report import is_rank
@@ -92,7 +91,7 @@ class Sample:
         sizes = [len(part.query_ids) for part in self.parts]
         by_term = []
         for term in main_metric_terms(metric):
-            factors = _factors(term, sizes)
+            factors = share_factors(member_shares(term, sizes), sizes)
             by_term.append(
                 np.concatenate([each * part for each, part in zip(factors, self.values(term), strict=True)])
             )
@@ -105,53 +104,6 @@ class Sample:
             Shape (parts,), adding up to 1.
         """
         return np.array(member_shares(metric, [len(part.query_ids) for part in self.parts]))
-
-
-def bootstrapped_means(
-    benchmarks: Sequence[str],
-    columns: Sequence[FloatArray],
-    weights: FloatArray,
-    *,
-    draws: int = DRAWS,
-    seed: int = SEED,
-) -> FloatArray:
-    """Weighted means over bootstrap draws; queries of each benchmark are drawn apart, its id is their key.
-
-    Args:
-        benchmarks: ids of the parts.
-        columns: values per query, an array a part, of shape (n, columns).
-        weights: shares of the parts, shape (parts, columns).
-        draws: number of draws.
-        seed: 0 or more.
-
-    Returns:
-        Shape (draws, columns).
-
-    Raises:
-        InputError: draws or seed are out of range.
-    """
-    total = np.zeros((check_draws(draws), weights.shape[1]))
-    for benchmark, values, share in zip(benchmarks, columns, weights, strict=True):
-        total += share * bootstrap_means(values, draws=draws, seed=seed, key=benchmark)
-    return total
-
-
-def parted_values(metric: str, joined: FloatArray, sizes: Sequence[int]) -> list[FloatArray]:
-    """The parts' values behind those that `Sample.joined` gives.
-
-    Args:
-        metric: printed name of the number.
-        joined: what each query adds to the number.
-        sizes: queries or sessions of each part.
-    """
-    parts = np.split(joined, np.cumsum(sizes)[:-1])
-    return [part / factor for part, factor in zip(parts, _factors(metric, sizes), strict=True)]
-
-
-def _factors(metric: str, sizes: Sequence[int]) -> list[float]:
-    """w_j * N / n_j."""
-    shares = member_shares(metric, sizes)
-    return [share * sum(sizes) / size for share, size in zip(shares, sizes, strict=True)]
 
 
 def resampled_metrics(report: ScoreReport) -> list[str]:

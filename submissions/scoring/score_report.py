@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from cir_datasets.registry.schema import is_micro, main_metric_terms
-from cir_metrics.catalogue import NO_MEANS, Signature
+from cir_metrics.catalogue import INCOMPLETE, NO_MEANS, SKIPPED_IMAGES, Signature
 from cir_metrics.errors import CallError
 from cir_metrics.sums import exact_mean
 from submissions.rank_file.findings import Finding
@@ -17,16 +17,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from cir_datasets.common.terminal import Cell
+    from cir_datasets.registry.suites import SuiteSignature
     from cir_datasets.rows.benchmark import Benchmark
     from submissions.rank_file.model import Method
     from submissions.scoring.evidence import Evidence
     from submissions.scoring.rounds import Rounds
-    from submissions.scoring.suite_signature import SuiteSignature
-
-INCOMPLETE = "complete"
-"""The check that --allow-missing skips; in the signature it sets such a number apart."""
-SKIPPED_IMAGES = "images"
-"""The check that --skip-missing skips while a method ranks; likewise."""
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 from cir_datasets.registry.schema import member_metric
-from cir_datasets.registry.suites import suite
+from cir_datasets.registry.suites import signature_over, suite
 from submissions.scoring.score_report import ScoreReport, main_value
-from submissions.scoring.suite_signature import signature_over
 
 if TYPE_CHECKING:
     from cir_metrics.catalogue import Signature

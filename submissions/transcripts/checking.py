@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from cir_datasets.rows import id_array
 from cir_metrics.errors import CirError
 from submissions.errors import MethodError
-from submissions.formats.content import MAX_BYTES
 from submissions.formats.native import UncheckedFile
 from submissions.rank_file.benchmarks import (
     AskedLists,
@@ -25,6 +24,7 @@ from submissions.rank_file.benchmarks import (
     image_family,
 )
 from submissions.rank_file.columns import Columns
+from submissions.rank_file.content import MAX_BYTES
 from submissions.rank_file.findings import Findings, ValidationReport, shown
 from submissions.rank_file.model import RankFile
 from submissions.transcripts.openings import (
@@ -45,8 +45,8 @@ from submissions.validation import check_rankings, check_words
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
-    from submissions.formats.content import Source
     from submissions.rank_file.benchmarks import BenchmarkLike
+    from submissions.rank_file.content import Source
 
 
 def check_transcript(

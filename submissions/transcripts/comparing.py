@@ -20,8 +20,8 @@ from submissions.scoring.score_report import ScoreReport, rounds_of, value_cells
 from submissions.transcripts.checking import check_transcript
 
 if TYPE_CHECKING:
-    from submissions.formats.content import Source
     from submissions.rank_file.benchmarks import BenchmarkLike
+    from submissions.rank_file.content import Source
 
 
 _AGREE = ("both", "first", "second", "neither")

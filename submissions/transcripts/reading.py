@@ -13,7 +13,10 @@ from pydantic import BaseModel, ValidationError
 
 from cir_metrics.errors import CirError
 from submissions.formats import unpacked
-from submissions.formats.content import (
+from submissions.formats.lines import QUERY
+from submissions.formats.native import parse_json
+from submissions.formats.parquet import is_text, read_table
+from submissions.rank_file.content import (
     FOOTER,
     JSON,
     LOOKED_AT,
@@ -24,9 +27,6 @@ from submissions.formats.content import (
     kind_of,
     means_transcript,
 )
-from submissions.formats.lines import QUERY
-from submissions.formats.native import parse_json
-from submissions.formats.parquet import is_text, read_table
 from submissions.rank_file.findings import Findings, json_type, shown
 from submissions.rank_file.model import BUNDLE, PARQUET, RANK_FILE
 from submissions.transcripts.transcript import (

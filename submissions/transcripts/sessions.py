@@ -1,4 +1,9 @@
-"""A dialogue as what boards of sessions read: a ranking a turn, and ranks; rounds, ends, user beside them."""
+"""A dialogue as what boards of sessions read: a ranking a turn, and ranks; rounds, ends, user beside them.
+
+Round l of a dialogue is turn l of the metrics of sessions (FISD, section 4.1 and supplement D). A session
+that has ended keeps its last rank and list in the rounds that it does not play, so that every round is over
+all sessions.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +16,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import orjson
 
-from cir_metrics.evaluation import CodedSessions
+from cir_metrics.evaluation import CodedSessions, Results, evaluate_coded, mark_ids
+from cir_metrics.measures import map_at_k, mean_rank, recall_at_k
+from cir_metrics.sums import FloatArray, exact_mean
 from submissions.rank_file.findings import RefusedError
 from submissions.scoring import Coding, report_of
-from submissions.scoring.rounds import Rounds, evaluate_rounds
-from submissions.transcripts.settings import USER, RoundSettings
+from submissions.scoring.rounds import Rounds
+from submissions.transcripts.settings import MAP, USER, RoundSettings, cutoffs_of, round_metrics
 from submissions.transcripts.transcript import SILENT, Round, Transcript
 
 if TYPE_CHECKING:
@@ -86,7 +93,7 @@ class CheckedTranscript:
         played = np.arange(rounds) < np.array([len(session) for session in sessions])[:, None]
         silences = {end: n for end, n in ends(transcript).items() if end.startswith(SILENT)}
         return report_of(
-            evaluate_rounds(settings.k, coded, lists, [each.targets for each in openings]),
+            _evaluate_rounds(settings.k, coded, lists, [each.targets for each in openings]),
             Coding(coded, len(self.openings) - len(openings), len(openings), _references_held(sessions)),
             benchmark,
             transcript.method,
@@ -157,3 +164,36 @@ def _leaves(value: Any) -> list[str]:
     said = str(value)
     # Of a hash its beginning is enough.
     return [said[:12] if len(said) == 64 and said.isalnum() else said]
+
+
+def _evaluate_rounds(
+    k: int,
+    coded: CodedSessions,
+    lists: Sequence[Sequence[Sequence[str]]],
+    targets: Sequence[Sequence[str]],
+) -> Results:
+    """Numbers of dialogues, by the functions that every metric of the suite has.
+
+    Args:
+        k: cutoff within which a session is solved.
+        coded: ranks in every round, of sessions that have ended, too.
+        lists: the images of each session's rounds.
+        targets: of each session.
+    """
+    rounds = coded.ranks.shape[1]
+    wanted: list[tuple[str, int | None]] = [("hits_at_k", cutoff) for cutoff in cutoffs_of(k)]
+    results = evaluate_coded([*wanted, ("hits_auc", k)], coded)
+    values: dict[str, FloatArray] = dict(results.per_query)
+    several = any(len(each) > 1 for each in targets)
+    counts = np.array([len(each) for each in targets], dtype=np.int64)
+    for number in range(rounds):
+        ranks, turn = coded.ranks[:, number], f"@turn{number + 1}"
+        for cutoff in cutoffs_of(k):
+            values[f"recall@{cutoff}{turn}"] = recall_at_k.per_query(ranks, cutoff)
+        values[f"mean_rank{turn}"] = mean_rank.per_query(ranks)
+        if several:
+            [positive] = mark_ids([session[number] for session in lists], [targets], MAP)
+            values[f"map@{MAP}{turn}"] = map_at_k.per_query(positive, counts, MAP)
+    columns = {name: values[name] for name in round_metrics(k, rounds, several_targets=several)}
+    means = {name: exact_mean(column) for name, column in columns.items()}
+    return replace(results, values=means, per_query=columns)

@@ -15,6 +15,10 @@ USER = " user:"
 DEPTH = 50
 """Images of a ranking that a transcript keeps."""
 MOST_ROUNDS = 50
+CUTOFFS = (1, 5, 10, 50)
+"""Cutoffs of Hits and Recall; that of the dialogue comes beside them."""
+MAP = 5
+"""Cutoff of mAP, where queries have several targets (CIRCO's)."""
 _RANDOM = re.compile(r"random-top([1-9][0-9]?)")
 _WEIGHT = 0.8
 """What an earlier round counts for one that is a round later, with `weighted` (CIRCLED, appendix B)."""
@@ -164,3 +168,29 @@ class RoundSettings:
             if value is not None and not isinstance(value, str | int):
                 raise MethodError(f"{name} is neither a text nor a number. Fix: write it as one.")
         return cls(**said)
+
+
+def round_metrics(k: int, rounds: int, *, several_targets: bool) -> list[str]:
+    """Names of the numbers of dialogues.
+
+    Args:
+        k: cutoff within which a session is solved.
+        rounds: rounds of a session at most.
+        several_targets: whether some session has more than one target.
+
+    Example:
+        >>> names = round_metrics(1, 2, several_targets=False)
+        >>> names[:3], names[-1]
+        (['hits@1@turn1', 'hits@1@turn2', 'hits@5@turn1'], 'mean_rank@turn2')
+    """
+    numbers = range(1, rounds + 1)
+    names = [f"hits@{cutoff}@turn{number}" for cutoff in cutoffs_of(k) for number in numbers]
+    names.append(f"hits_auc@{k}")
+    names += [f"recall@{cutoff}@turn{number}" for cutoff in cutoffs_of(k) for number in numbers]
+    names += [f"map@{MAP}@turn{number}" for number in numbers if several_targets]
+    return [*names, *(f"mean_rank@turn{number}" for number in numbers)]
+
+
+def cutoffs_of(k: int) -> list[int]:
+    """The cutoffs of Hits and Recall in a dialogue; k is its own."""
+    return sorted({*CUTOFFS, k})

@@ -21,8 +21,8 @@ from cir_datasets.registry.suites import find_suite
 from cir_metrics.errors import CallError, UnknownNameError, did_you_mean
 from submissions.errors import ConversionError
 from submissions.formats import json_run, lines, parquet, servers, trec
-from submissions.formats.content import ENDINGS, MAX_BYTES, limit_of_kind
 from submissions.rank_file.columns import Columns
+from submissions.rank_file.content import ENDINGS, MAX_BYTES, limit_of_kind
 from submissions.rank_file.findings import Findings, RefusedError, ValidationReport, shown
 from submissions.rank_file.model import (
     CIRCO_SERVER,

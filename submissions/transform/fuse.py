@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from cir_metrics.errors import CallError, UnknownNameError, did_you_mean
 from cir_metrics.ranking import best_of
 from submissions.errors import FusionError
-from submissions.formats.content import MAX_BYTES
 from submissions.rank_file.benchmarks import MAX_DEPTH, Benchmarks, board_depth
+from submissions.rank_file.content import MAX_BYTES
 from submissions.rank_file.findings import RefusedError, shown
 from submissions.rank_file.model import Method, RankBundle, RankFile, turn_key
 from submissions.rank_file.texts import LONGEST_WORD, is_oracle, of_several

@@ -26,10 +26,10 @@ from numpy.typing import NDArray
 
 from cir_datasets.rows import id_array, list_lengths
 from submissions.formats import Parsed, parse_file
-from submissions.formats.content import MAX_BYTES
 from submissions.formats.native import UncheckedFile
 from submissions.rank_file.benchmarks import MAX_DEPTH, Benchmarks, image_family, queries, well_formed
 from submissions.rank_file.columns import Columns
+from submissions.rank_file.content import MAX_BYTES
 from submissions.rank_file.findings import Findings, RefusedError, ValidationReport, shown
 from submissions.rank_file.model import CIRR_SERVER, LISTS
 from submissions.rank_file.texts import is_oracle, words_of

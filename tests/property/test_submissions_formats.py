@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import submissions
 from cir_metrics.ranking import top_k
-from submissions.formats.content import kind_of, unpack
+from submissions.rank_file.content import kind_of, unpack
 from submissions.rank_file.findings import Findings
 from submissions.rank_file.model import RankFile
 

@@ -20,7 +20,7 @@ from cir_datasets.construction.folder_check import check_folder
 from cir_datasets.construction.own_rows import own_benchmark
 from cir_metrics.errors import CirError
 from leaderboard.cli import build
-from submissions.formats.content import LIMITS
+from submissions.rank_file.content import LIMITS
 
 IMAGES = [f"photo{number:02d}" for number in range(60)]
 ROWS: list[dict[str, Any]] = [

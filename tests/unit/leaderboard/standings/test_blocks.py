@@ -11,6 +11,7 @@ import pytest
 from full_boards import METRIC, add_entry
 from read_pages import column, read, words
 
+from cir_datasets.registry.suites import SuiteSignature
 from cir_metrics.catalogue import FORMAT, Signature
 from leaderboard import boards
 from leaderboard.commands.show import board_text
@@ -21,7 +22,6 @@ from leaderboard.standings.blocks import UNVERIFIED, block_words
 from leaderboard.standings.views import compared_rows
 from leaderboard.web import formats
 from submissions.errors import ComparisonError
-from submissions.scoring.suite_signature import SuiteSignature
 
 BOARD = boards.board("fashioniq/dress_val")
 PATH = f"b/{BOARD.id}"

@@ -12,9 +12,9 @@ import pytest
 import submissions_worlds as worlds
 
 import submissions
-from submissions.formats.content import LIMITS, MAX_BYTES, Budget, OverBudgetError
 from submissions.formats.native import parse_json
 from submissions.rank_file.columns import Columns
+from submissions.rank_file.content import LIMITS, MAX_BYTES, Budget, OverBudgetError
 from submissions.rank_file.findings import Findings
 
 CIRR = worlds.cirr()

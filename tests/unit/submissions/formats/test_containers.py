@@ -11,8 +11,8 @@ import submissions_worlds as worlds
 from says import says
 
 import submissions
-from submissions.formats import label_of
-from submissions.formats.content import kind_of
+from submissions.rank_file.content import kind_of
+from submissions.rank_file.texts import label_of
 
 CIRR = worlds.cirr()
 DOCUMENT = worlds.cirr_document(CIRR)

@@ -11,7 +11,7 @@ from says import says
 
 import submissions
 from submissions import RankFile
-from submissions.formats.content import LIMITS
+from submissions.rank_file.content import LIMITS
 
 HEADER: dict[str, Any] = {
     "format": "cir-rank-file-lines",

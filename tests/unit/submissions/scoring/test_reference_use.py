@@ -11,10 +11,10 @@ from submissions_worlds import score
 
 import submissions
 from cir_datasets.common import tables
+from cir_datasets.registry.suites import SuiteSignature
 from cir_datasets.rows.benchmark import Benchmark
 from submissions.errors import ComparisonError
 from submissions.report import full_report
-from submissions.scoring.suite_signature import SuiteSignature
 
 Document = dict[str, Any]
 QUERIES = 120

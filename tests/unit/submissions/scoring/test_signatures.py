@@ -7,9 +7,9 @@ import json
 import submissions_worlds as worlds
 from submissions_worlds import score
 
+from cir_datasets.registry.suites import SuiteSignature
 from cir_datasets.rows.benchmark import Benchmark
 from submissions.comparison.keys import key_differences
-from submissions.scoring.suite_signature import SuiteSignature
 
 CIRR = worlds.cirr()
 CIRCLED = worlds.circled()

@@ -14,11 +14,10 @@ from submissions.rank_file.model import Method
 from submissions.report import full_report
 from submissions.report.side_by_side import SideBySide
 from submissions.scoring.intervals import intervals
-from submissions.scoring.rounds import round_metrics
 from submissions.scoring.score_report import ScoreReport
 from submissions.transcripts.checking import check_transcript
 from submissions.transcripts.sessions import ends, user_text
-from submissions.transcripts.settings import RoundSettings
+from submissions.transcripts.settings import RoundSettings, round_metrics
 from submissions.transcripts.transcript import Transcript, write_transcript
 
 

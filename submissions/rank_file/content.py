@@ -163,7 +163,7 @@ class Budget:
         (4718592, 1048576)
         >>> budget.spend("lists", 200_001)
         Traceback (most recent call last):
-        submissions.formats.content.OverBudgetError: it holds more than 200,000 lists, objects and \
+        submissions.rank_file.content.OverBudgetError: it holds more than 200,000 lists, objects and \
 queries, which is the most for a file of 1,000 bytes; no more are read.
     """
 
