@@ -8,29 +8,15 @@ from __future__ import annotations
 from importlib import resources
 
 from leaderboard.pages.markdown import html_of
-from leaderboard.pages.site import Page, Site
+from leaderboard.pages.site import Page
 
 
-def page(site: Site) -> Page:
-    """The page.
-
-    Args:
-        site: of the server.
-    """
+def page() -> Page:
+    """The page."""
     return Page(
         "about.html",
         "About these boards",
-        "What a rank file is, what happens to a file that is sent, what the numbers mean, and the limits.",
-        {"text": html_of(about_text(site.server.settings.max_upload_bytes))},
+        "What a rank file is, what happens to a file that is sent, and what the numbers mean.",
+        {"text": html_of((resources.files("leaderboard.pages") / "about.md").read_text("utf-8"))},
         section="about",
     )
-
-
-def about_text(max_upload_bytes: int) -> str:
-    """The page's Markdown with this server's limit filled in.
-
-    Args:
-        max_upload_bytes: that the server takes of a file.
-    """
-    written = (resources.files("leaderboard.pages") / "about.md").read_text(encoding="utf-8")
-    return written.replace("{limit}", f"{max_upload_bytes / 2**20:.0f} MB")

@@ -93,10 +93,10 @@ def _status(site: Site, _query: Query) -> Page:
     return status_page.page(site)
 
 
-def _about(site: Site, _query: Query) -> Page:
+def _about(_site: Site, _query: Query) -> Page:
     from leaderboard.pages import about_page
 
-    return about_page.page(site)
+    return about_page.page()
 
 
 _PAGES: dict[str, Callable[..., Page]] = {

@@ -17,8 +17,8 @@ from leaderboard.standings.tables import KeptTable
 from leaderboard.standings.views import compared_rows, method_name, state_words
 
 _TRACKS = {
-    "open": "Open: the ground truth is public",
-    "sealed": "Sealed: the organisers keep the ground truth",
+    "open": "Open ground truth",
+    "sealed": "Sealed",
 }
 
 

@@ -51,14 +51,6 @@ class SeveralNumbers:
         words = f"{self.method} {self.benchmark}".casefold()
         return "several-" + "".join(letter if letter.isalnum() else "-" for letter in words)
 
-    def words(self, row: Reported) -> str:
-        """What other sources print for the method of a row that takes part, and why, where known."""
-        own = next(number for one, number in self.numbers if one is row)
-        others = ", ".join(
-            f"{number.text} ({one.where})" for one, number in self.numbers if number.value != own.value
-        )
-        return f"{row.method} has other numbers elsewhere: {others}. {self.why}"
-
 
 @functools.cache
 def differences() -> tuple[SeveralNumbers, ...]:

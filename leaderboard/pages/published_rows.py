@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from cir_datasets.registry.published import Number, Reported, published
 from cir_datasets.registry.schema import main_metric_terms
 from leaderboard import boards
 from leaderboard.boards import Board
-from leaderboard.pages.published_differences import SeveralNumbers, differences
 
 _FIRST_ROUND = "@turn1"
 """Ends the metrics of a dialogue's first round, which is the published query itself."""
@@ -25,7 +24,6 @@ class PublishedLine:
         numbers: by the board's metric (`board.primary`, `column.metric`) what the source prints.
         remarks: sentences on what is odd: the row's note, means that are not printed, first rounds.
         other_split: words where the numbers are of another split than the board's; empty where not.
-        differs: where sources give its method other numbers under one name; of what ranks first.
     """
 
     row: Reported
@@ -33,7 +31,6 @@ class PublishedLine:
     numbers: Mapping[str, Number]
     remarks: tuple[str, ...] = ()
     other_split: str = ""
-    differs: tuple[SeveralNumbers, ...] = field(default=(), compare=False)
 
     @property
     def where(self) -> str:
@@ -51,11 +48,6 @@ class PublishedLine:
     def anchor(self) -> str:
         """Id of the row's place on that page."""
         return row_anchor(self.listed_under, self.row)
-
-    @property
-    def difference(self) -> str:
-        """In words, where the method has other numbers under the same name; empty where not."""
-        return self.differs[0].words(self.row) if self.differs else ""
 
 
 def row_anchor(benchmark: str, row: Reported) -> str:
@@ -177,13 +169,7 @@ def _line(board: Board, row: Reported, benchmark: str, other_split: str) -> Publ
         return None
     if any(number.is_derived for number in found.values()):
         remarks.append("A raised m marks a mean that its source does not print")
-    differs = tuple(
-        one
-        for metric in found
-        for one in differences()
-        if (one.benchmark, one.metric) == keys[metric] and any(other is row for other, _ in one.numbers)
-    )
-    return PublishedLine(row, benchmark, found, tuple(map(as_sentence, remarks)), other_split, differs)
+    return PublishedLine(row, benchmark, found, tuple(map(as_sentence, remarks)), other_split)
 
 
 def as_sentence(words: str) -> str:

@@ -11,8 +11,6 @@ ALL = "all"
 """As a page: every row."""
 KINDS = {"baseline": "baselines", "oracle": "oracles", "published": "published rows"}
 """Kinds of rows that stand outside the groups and can be hidden, and how a page calls them."""
-OTHER_SPLITS = "other"
-"""As a split: published rows of another one stand there, too."""
 NOT_STATED = "not stated"
 """Of a method's training, where its file is silent."""
 _TRAINING = ("zero-shot", "trained", NOT_STATED)
@@ -35,7 +33,6 @@ class Choices:
         caption_rule: how several captions become one text.
         verified: `yes` or `no`, by the organisers.
         hide: kinds of rows that are left out, separated by commas.
-        split: `other` where published rows of another split are shown, too.
         page: from 1; 0 for all rows, None for the page of `entry` or the first.
         entry: the entry that is marked.
     """
@@ -49,7 +46,6 @@ class Choices:
     caption_rule: str = ""
     verified: str = ""
     hide: str = ""
-    split: str = ""
     page: int | None = None
     entry: str = ""
 
@@ -61,7 +57,7 @@ class Choices:
     @property
     def narrows(self) -> bool:
         """Whether it leaves rows out."""
-        return replace(self, sort="main", order="", split="", page=None, entry="") != Choices()
+        return replace(self, sort="main", order="", page=None, entry="") != Choices()
 
     def query(self, **changes: object) -> dict[str, object]:
         """The query of an address that chooses the same, but for some changes.
@@ -101,7 +97,6 @@ def read_choices(board: Board, query: Mapping[str, str]) -> tuple[Choices, tuple
         "order": ("asc", "desc"),
         "training": _TRAINING,
         "verified": _VERIFIED,
-        "split": (OTHER_SPLITS,),
     }
     remarks = []
     for name, words in allowed.items():
@@ -120,7 +115,7 @@ def read_choices(board: Board, query: Mapping[str, str]) -> tuple[Choices, tuple
         page = int(asked)
     elif asked:
         remarks.append(f"page={asked} is not a page.")
-    said["sort"] = said["sort"] or "main"
+    said["sort"] = "main" if said["sort"] in ("", board.primary) else said["sort"]
     return Choices(**said, page=page), tuple(remarks)
 
 
@@ -143,7 +138,6 @@ def choice_words(board: Board, choices: Choices) -> list[str]:
     words += [f"caption rule {choices.caption_rule}"] if choices.caption_rule else []
     words += [{"yes": "verified", "no": "not verified"}[choices.verified]] if choices.verified else []
     words += [f"without {KINDS[kind]}" for kind in choices.hidden]
-    words += ["with rows of another split"] if choices.split else []
     if choices.sort != "main" or choices.order:
         order = {"asc": ", ascending", "desc": ", descending"}.get(choices.order, "")
         words.append(f"sorted by {labels.get(choices.sort, choices.sort)}{order}")

@@ -234,7 +234,7 @@ def _gallery(board: Board, view: Mapping[str, Any], lines: Sequence[Line]) -> Fa
         size = "" if board.gallery is None else f" ({board.gallery:,} by the card)"
         return Fact("Gallery", f"not checked{size}", "", "the publisher's list of its images is not here")
     if board.takes_bundles:
-        return Fact("Galleries", f"{len(board.benchmarks)}, of {images:,} images in all")
+        return Fact("Galleries", f"{len(board.benchmarks)}, {images:,} images")
     digits = _gallery_hash(board, lines)
     if board.spec.per_query:
         known = f"the lists together have the hash {digits}" if digits else ""
@@ -263,7 +263,7 @@ def _gallery_hash(board: Board, lines: Sequence[Line]) -> str:
 def _reference(board: Board) -> str:
     if board.spec.config.reference == "removed":
         return "removed"
-    return "ranked too"
+    return "kept"
 
 
 def _chance(board: Board) -> Fact:
@@ -296,9 +296,7 @@ def _entries(view: Mapping[str, Any], lines: Sequence[Line]) -> str:
 
 def _limits(board: Board, view: Mapping[str, Any]) -> Fact:
     size = f"up to {view['max_upload_bytes'] / 2**20:.0f} MB"
-    if not board.phases:
-        return Fact("File", f"{file_word(board)}, {size}")
-    return Fact("Phases", "; ".join(map(phase_words, board.in_force)), "", f"a {file_word(board)} of {size}")
+    return Fact("File", f"{file_word(board)}, {size}")
 
 
 def phase_words(phase: Phase) -> str:

@@ -44,9 +44,7 @@ def page(site: Site, board: Board, query: Mapping[str, str]) -> Page:
     table = site.server.tables.of(board)
     view = table.view
     choices, remarks = read_choices(board, query)
-    published = published_lines(board)
-    others = [line for line in published if line.other_split]
-    lines = kept_lines(board, table) + [line for line in published if choices.split or not line.other_split]
+    lines = kept_lines(board, table) + published_lines(board)
     found = shown(board, lines, choices, remarks)
     embed = query.get("embed") == "1"
     tabs = tabs_here(site, board)
@@ -62,7 +60,7 @@ def page(site: Site, board: Board, query: Mapping[str, str]) -> Page:
         "example": example_of(board),
         "head": _head(site, board, view, lines),
         **head.in_short(board, view, lines),
-        "table": table_values(board, view, lines, found, others),
+        "table": table_values(board, view, lines, found),
         "notices": [*_unknown_tab(asked_tab(query, tabs), tabs), *_notices(view)],
         "missing_entry": _missing_entry(view, choices.entry),
         "missing_known": _is_known(site, choices.entry),

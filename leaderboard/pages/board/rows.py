@@ -9,12 +9,14 @@ from typing import Any, Literal
 
 from leaderboard.boards import Board
 from leaderboard.pages.board.choices import NOT_STATED, Choices
-from leaderboard.pages.published_rows import as_sentence, rows_for
+from leaderboard.pages.published_rows import rows_for
 from leaderboard.standings.blocks import BLOCKS, Block, block_mark
 from leaderboard.standings.tables import KeptTable
 from submissions.rank_file.texts import OTHER
 
 PAGE_ROWS = 50
+BEST_PUBLISHED = 5
+"""Published rows of a table that is not searched; the page of published results has all."""
 
 Kind = Literal["method", "baseline", "oracle", "published", "apart"]
 
@@ -49,8 +51,6 @@ class Line:
         key: of a published row source and table in a few letters.
         benchmark: of a published row the one on whose page of published results it stands.
         anchor: of a published row the id of its place there.
-        other_split: of a published row words where its numbers are of another split.
-        remarks: of a published row sentences on what is odd.
         row: the table's row; None of a published one.
     """
 
@@ -80,15 +80,13 @@ class Line:
     key: str = ""
     benchmark: str = ""
     anchor: str = ""
-    other_split: str = ""
-    remarks: tuple[str, ...] = ()
     row: Any = field(default=None, compare=False, repr=False)
 
     @property
-    def section(self) -> tuple[bool, int, int, bool]:
+    def section(self) -> tuple[bool, int, int]:
         """What it stands in, in order: blocks, each with baselines and then oracles last; published rows."""
         outside = ("baseline", "oracle").index(self.kind) + 1 if self.kind in ("baseline", "oracle") else 0
-        return self.kind == "published", BLOCKS.index(self.block), outside, bool(self.other_split)
+        return self.kind == "published", BLOCKS.index(self.block), outside
 
     @property
     def found_by(self) -> str:
@@ -128,7 +126,10 @@ def shown(board: Board, lines: Sequence[Line], choices: Choices, remarks: Sequen
         choices: what is asked for.
         remarks: from `read_choices`.
     """
-    left = _sorted(board, [line for line in lines if _is_wanted(line, choices)], choices)
+    wanted = [line for line in lines if _is_wanted(line, choices)]
+    if not choices.q:
+        wanted = _with_best_published(wanted)
+    left = _sorted(board, wanted, choices)
     pages = max(1, -(-len(left) // PAGE_ROWS))
     place = next((at for at, line in enumerate(left) if line.id and line.id == choices.entry), None)
     own_page = None if place is None else place // PAGE_ROWS + 1
@@ -180,7 +181,7 @@ def kept_lines(board: Board, table: KeptTable) -> list[Line]:
 
 
 def published_lines(board: Board) -> list[Line]:
-    """Published results as rows of a board: as reported, and never in a group.
+    """Published results on a board's own split as its rows: as reported, and never in a group.
 
     Args:
         board: the board.
@@ -194,6 +195,8 @@ def published_lines(board: Board) -> list[Line]:
     units = board.units
     found = []
     for each in rows_for(board):
+        if each.other_split:
+            continue
         values = {
             metric: float(number.value) / (100 if units[metric] == "percent" else 1)
             for metric, number in each.numbers.items()
@@ -214,10 +217,6 @@ def published_lines(board: Board) -> list[Line]:
                 key=each.row.key,
                 benchmark=each.listed_under,
                 anchor=each.anchor,
-                other_split=each.other_split,
-                remarks=tuple(
-                    filter(None, (as_sentence(each.row.table.protocol), *each.remarks, each.difference))
-                ),
             )
         )
     return found
@@ -299,6 +298,11 @@ def _line(board: Board, row: Mapping[str, Any], *, grouped: bool) -> Line:
         unverified=row["reference_evidence"]["unverified"],
         row=row,
     )
+
+
+def _with_best_published(lines: Sequence[Line]) -> list[Line]:
+    entered = [line for line in lines if line.kind != "published"]
+    return [*entered, *lines[len(entered) : len(entered) + BEST_PUBLISHED]]
 
 
 def _is_wanted(line: Line, choices: Choices) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 from cir_datasets.common.terminal import counted
 from leaderboard.boards import Board, Column
-from leaderboard.pages.board.choices import KINDS, OTHER_SPLITS, Choices
+from leaderboard.pages.board.choices import KINDS, Choices
 from leaderboard.pages.board.rows import PAGE_ROWS, Line, Shown, best_first, filter_words, has_groups
 from leaderboard.pages.figures import Unit, number
 from leaderboard.standings.blocks import UNVERIFIED
@@ -18,12 +18,13 @@ _WIDTH, _MARGIN = 140, 5
 """Of the picture of an interval, in pixels."""
 _STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50)
 _GROUPS = "Methods of one colour: paired tests on the queries find no difference to the first of them."
+_RANKS = "Ranks are not tested: values of single queries are sealed, and a small lead may be chance."
 _COLOURS = 6
 """Of groups in the style sheet; they begin again behind the last."""
 _OUTSIDE = {
-    "baseline": "Baselines, outside the groups.",
-    "oracle": "Oracles, which are told what no user's query says, outside the groups.",
-    "published": "Published, as reported: not scored here.",
+    "baseline": "Baselines",
+    "oracle": "Oracles",
+    "published": "Published, as reported",
 }
 """What stands above rows of a kind."""
 _CHIPS = {"zero-shot": "Zero-shot", "trained": "Trained"}
@@ -33,7 +34,7 @@ _FILTERS = (("encoder", "Encoder"), ("trained_on", "Trained on"), ("caption_rule
 
 
 def table_values(
-    board: Board, view: Mapping[str, Any], lines: Sequence[Line], shown: Shown, others: Sequence[Line] = ()
+    board: Board, view: Mapping[str, Any], lines: Sequence[Line], shown: Shown
 ) -> dict[str, Any]:
     """What the template of the table asks for.
 
@@ -42,7 +43,6 @@ def table_values(
         view: its table.
         lines: all its rows.
         shown: those that are asked for.
-        others: published rows of another split, which the table shows where the address asks for them.
     """
     scale = _scale(shown.lines)
     columns = _columns(board, shown)
@@ -54,14 +54,12 @@ def table_values(
         "heads": heads,
         "has": {head["key"] for head in heads},
         "all_published": _all_published(lines),
-        "has_published": any(line.kind == "published" for line in lines),
         "with_interval": scale is not None,
         "scale": "" if scale is None else f"{_end(board, scale[0])} to {_end(board, scale[1])}",
         "rows": _rows(board, columns, shown, scale, view["blocks"], grouped=grouped),
-        "odd": [line for line in shown.lines if len(line.remarks) > 1 or line.other_split],
         "chips": _chips(lines, shown.choices),
-        "toggles": _toggles(lines, others, shown.choices),
-        "others": len(others),
+        "toggles": _toggles(lines, shown.choices),
+        "published": sum(line.kind == "published" for line in lines),
         "sorts": {
             "main": board.primary_label,
             "name": "Method",
@@ -87,7 +85,11 @@ def _columns(board: Board, shown: Shown) -> list[Column]:
         return any(metric in line.texts or line.values.get(metric) is not None for line in lines)
 
     entered = [line for line in shown.left if line.kind != "published"]
-    there = [c for c in board.columns if shown.choices.sort == c.metric or has(c.metric, shown.left)]
+    there = [
+        c
+        for c in board.columns
+        if c.metric != board.primary and (shown.choices.sort == c.metric or has(c.metric, shown.left))
+    ]
     return sorted(there, key=lambda column: not has(column.metric, entered))
 
 
@@ -165,8 +167,6 @@ def _above(line: Line, before: Line | None, blocks: Mapping[str, str]) -> str:
     """What stands above a row where another section begins than that of the row before."""
     if before is not None and line.section == before.section:
         return ""
-    if line.other_split:
-        return f"Published, {line.other_split}."
     if line.kind in _OUTSIDE and (
         before is None or line.section[1] == before.section[1] or line.block == "current"
     ):
@@ -176,7 +176,8 @@ def _above(line: Line, before: Line | None, blocks: Mapping[str, str]) -> str:
 
 def _printed(line: Line, metric: str, value: float | None, unit: Unit) -> dict[str, Any]:
     """A number as its source prints it or as tables show it, and whether it is a mean that is not printed."""
-    text = line.texts.get(metric) or number(value, unit)
+    # What a source does not print is left blank.
+    text = line.texts.get(metric, "") if line.kind == "published" else number(value, unit)
     return {"text": text, "is_derived": metric in line.derived}
 
 
@@ -246,19 +247,13 @@ def _chips(lines: Sequence[Line], choices: Choices) -> list[dict[str, Any]]:
     ]
 
 
-def _toggles(lines: Sequence[Line], others: Sequence[Line], choices: Choices) -> list[dict[str, Any]]:
-    """The ways to hide rows of a kind, and to show published ones of another split."""
-    found = [
+def _toggles(lines: Sequence[Line], choices: Choices) -> list[dict[str, Any]]:
+    """The ways to hide rows of a kind."""
+    return [
         {"words": f"Hide {words}", "query": choices.toggled(kind), "on": kind in choices.hidden}
         for kind, words in KINDS.items()
         if any(line.kind == kind for line in lines)
     ]
-    if others:
-        split = others[0].other_split.partition(" (")[0]
-        query = choices.query(split="" if choices.split else OTHER_SPLITS, page=None)
-        words = f"Published, {split} ({len(others)})"
-        found.append({"words": words, "query": query, "on": bool(choices.split)})
-    return found
 
 
 def _filters(lines: Sequence[Line], choices: Choices) -> list[dict[str, Any]]:
@@ -327,7 +322,7 @@ def _note(board: Board, view: Mapping[str, Any], lines: Sequence[Line]) -> str:
     said = []
     if not _all_published(lines):
         if board.sealed:
-            said.append("Equal values share a rank.")
+            said.append(_RANKS)
         elif view["groups_pending"]:
             said.append("Ranks stand here until rank groups and intervals are computed.")
         else:

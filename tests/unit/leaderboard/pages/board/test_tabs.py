@@ -150,13 +150,11 @@ def test_the_trend_has_entries_and_published_rows_of_the_same_split(server: Serv
     by_method = {tuple(row[1:3]) for row in rows}
     assert by_method >= {("SPRC (retrained)", "62.135 m"), ("CaLa", "57.925 m"), ("CASE", "59.655 m")}
     told = {row[1:3] for row in map(tuple, rows)}
-    board = read(server, "b/fashioniq/val", page="all")
+    board = read(server, "b/fashioniq/val")
     main = [re.sub(r"\s*m$", " m", text) for text in column(board, "main")]
     shown = zip(column(board, "name"), main, strict=True)
-    assert told <= set(shown), "as the board shows them"
-    marks = "marks a mean that the source does not print."
-    assert f"An m behind a number {marks}" in words(page.select_one("main"))
-    assert f"A raised m {marks}" in words(board.select_one("main"))
+    assert told >= set(shown), "as the board shows them"
+    assert "An m behind a number marks a mean" in words(page.select_one("main"))
     assert "SPRC (retrained), 2025: 62.135 (" in str(page.select_one("svg.plot"))
     assert words(page.select_one("svg.plot title")) == "Mean of Avg R@10 and Avg R@50 over the years"
     assert page.select_one(".picked") is None
