@@ -55,31 +55,34 @@ class Pages:
     def _build(self) -> None:
         quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
         named = [(f"{one.title} ({one.id})", one.id) for one in boards.boards()]
+        wide: dict[str, Any] = {"min_width": 280}
         head, timer = _html(elem_id="head"), gr.Timer(3, active=False)
+        board = gr.Dropdown(
+            [("All boards", ""), *named], value="", container=False, label="Board", elem_id="board"
+        )
         with gr.Tabs() as tabs:
             with gr.Tab("Boards", id="boards"):
-                board = gr.Dropdown(
-                    [("All boards", ""), *named], value="", container=False, label="Board", elem_id="board"
-                )
-                table = _html(elem_id="table")
+                table = _html(shown.said("Loading…"), elem_id="table")
             with gr.Tab("Queries", id="queries"):
                 with gr.Row():
-                    query = gr.Textbox(label="Query", elem_id="query", submit_btn=True)
-                    first = gr.Dropdown([], label="Method", elem_id="of")
+                    query = gr.Textbox(label="Query", elem_id="query", submit_btn=True, **wide)
+                    first = gr.Dropdown([], label="Method", elem_id="of", **wide)
                 with gr.Row():
                     before = gr.Button("Previous", scale=0, min_width=120, size="sm")
                     behind = gr.Button("Next", scale=0, min_width=120, size="sm", elem_id="next")
-                answer, previous, following = _html(elem_id="answer"), gr.State(""), gr.State("")
+                answer = _html(shown.said("Loading…"), elem_id="answer")
+                previous, following = gr.State(""), gr.State("")
             with gr.Tab("Compare", id="compare"):
                 with gr.Row():
-                    one = gr.Dropdown([], label="First entry", elem_id="one")
-                    other = gr.Dropdown([], label="Second entry", elem_id="other")
+                    one = gr.Dropdown([], label="First entry", elem_id="one", **wide)
+                    other = gr.Dropdown([], label="Second entry", elem_id="other", **wide)
                 compared = _html(elem_id="compared")
             with gr.Tab("Submit", id="submit"):
                 file = gr.File(label="Rank file, bundle or transcript", height=130, elem_id="file")
                 with gr.Row():
-                    to = gr.Dropdown([("as it says", ""), *named], value="", label="Board", elem_id="to")
-                    name = gr.Textbox(label="Method, where the file names none", elem_id="method")
+                    says = [("The one that the file names", ""), *named]
+                    to = gr.Dropdown(says, value="", label="Board of the file", elem_id="to", **wide)
+                    name = gr.Textbox(label="Method, where the file names none", elem_id="method", **wide)
                 token = gr.Textbox(visible=not self._oauth, elem_id="token", **_TOKEN)
                 found = _html(elem_id="found")
                 publish = gr.Checkbox(label="Publish it as soon as it is scored", elem_id="publish")
@@ -92,9 +95,9 @@ class Pages:
             with gr.Tab("About", id="about"):
                 _html(shown.about())
 
-        of_board = [table, query, first, one, other]
+        of_board = [table, timer, query, first, one, other]
         of_query = {"inputs": [board, query, first], "outputs": [answer, previous, following], **quiet}
-        asked = self.demo.load(self._opened, outputs=[head, timer, tabs, board, *of_board], **quiet)
+        asked = self.demo.load(self._opened, outputs=[head, tabs, board, *of_board], **quiet)
         chosen = board.input(self._of_board, board, of_board, **quiet)
         for button, place in ((before, previous), (behind, following)):
             went = button.click(lambda found, now: found or now, [place, query], query, **quiet)
@@ -104,7 +107,7 @@ class Pages:
             event.then(self._query, **of_query)
             event.then(self._compared, **of_two)
         gr.on([query.submit, first.input], self._query, **of_query)
-        timer.tick(self._preparing, board, [head, timer, table], **quiet)
+        timer.tick(self._again, board, [head, table, timer], **quiet)
         # Not `change`: a tab that nobody has opened yet may tell of it in any order, or never.
         gr.on([one.input, other.input], self._compared, **of_two)
         watched: dict[str, Any] = {"concurrency_limit": _AT_ONCE, "concurrency_id": "files", **quiet}
@@ -123,41 +126,44 @@ class Pages:
         view = str(request.query_params.get("view", "boards"))
         board_id = str(request.query_params.get("board", ""))
         board_id = board_id if board_id in boards.ids() else ""
-        html, timer = self._head(request)
-        return [html, timer, gr.Tabs(selected=view), board_id, *self._of_board(board_id)]
+        return [self._head(request), gr.Tabs(selected=view), board_id, *self._of_board(board_id)]
 
-    def _head(self, request: gr.Request) -> tuple[str, Any]:
+    def _head(self, request: gr.Request) -> str:
         login = Logins(self._server.store).of(request) if self._oauth else None
-        html = shown.head(self._server, "" if login is None else login.name)
+        return shown.head(self._server, "" if login is None else login.name)
+
+    def _again(self, board_id: str, request: gr.Request) -> list[Any]:
+        """What changes while somebody waits."""
+        return [self._head(request), *self._table(board_id)]
+
+    def _table(self, board_id: str) -> list[Any]:
+        """The table, and whether it is asked for again by itself: data or groups are being made."""
         preparing = self._server.preparing
         busy = preparing is not None and any(each.state != "ready" for each in preparing.steps)
-        return html, gr.Timer(active=busy)
-
-    def _preparing(self, board_id: str, request: gr.Request) -> tuple[str, Any, str]:
-        return *self._head(request), self._table(board_id)
-
-    def _table(self, board_id: str) -> str:
-        return shown.board(self._site, boards.board(board_id)) if board_id else shown.home(self._site)
+        if not board_id:
+            return [shown.home(self._site), gr.Timer(active=busy)]
+        html, waits = shown.board(self._site, boards.board(board_id))
+        return [html, gr.Timer(active=busy or waits)]
 
     def _of_board(self, board_id: str) -> list[Any]:
         """All that depends on the board that is chosen."""
         if not board_id:
             none = gr.Dropdown(choices=[], value=None)
-            return [self._table(""), "", none, none, none]
+            return [*self._table(""), "", none, none, none]
         chosen = boards.board(board_id)
         listed = shown.choices(self._server, chosen)
         ids = [*(entry for _, entry in listed), None, None]
         first, second = (gr.Dropdown(choices=listed, value=entry) for entry in ids[:2])
-        return [self._table(board_id), shown.first_query(self._site, chosen), first, first, second]
+        return [*self._table(board_id), shown.first_query(self._site, chosen), first, first, second]
 
     def _query(self, board_id: str, query_id: str, entry: str | None) -> tuple[str, str, str]:
         if not board_id:
-            return shown.said("Choose a board first: its queries stand here."), "", ""
+            return shown.said("Choose a board above: its queries stand here."), "", ""
         return shown.query(self._site, boards.board(board_id), query_id, entry)
 
     def _compared(self, one: str | None, other: str | None) -> str:
         if not one or not other:
-            return shown.said("Choose a board first, then two of its entries.")
+            return shown.said("Choose a board above, then two of its entries.")
         return shown.comparison(self._site, [one, other])
 
     def _looked(

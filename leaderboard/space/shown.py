@@ -62,16 +62,20 @@ def head(server: Server, who: str) -> str:
 
 
 def home(site: Site) -> str:
-    """All boards as one table, those that take files first."""
+    """All boards as one table, those with entries first."""
     found = page_at(site, "", {}).values
-    return _filled("home", parts=[("", found["open_lines"]), ("Closed here", found["closed_lines"])])
+    ranked = [row for row in found["open_lines"] if row.entries]
+    others = [row for row in found["open_lines"] if not row.entries]
+    parts = [("", ranked), ("No entry yet", others), ("Closed here", found["closed_lines"])]
+    return _filled("home", parts=parts)
 
 
-def board(site: Site, one: Board) -> str:
-    """A board: a line on its protocol, and its table of entries."""
+def board(site: Site, one: Board) -> tuple[str, bool]:
+    """A board: a line on its protocol, and its table of entries; whether its groups are being made."""
     path, asked = f"b/{quote(one.id)}", {"page": "all", "hide": "published"}
-    state = state_words(site.server.tables.of(one).view)
-    return _filled("board", **page_at(site, path, asked).values, state=state)
+    view = site.server.tables.of(one).view
+    html = _filled("board", **page_at(site, path, asked).values, state=state_words(view))
+    return html, view["groups_pending"] and not one.sealed
 
 
 def choices(server: Server, one: Board) -> list[tuple[str, str]]:
@@ -104,7 +108,7 @@ def comparison(site: Site, entries: Sequence[str]) -> str:
         page = page_at(site, "compare", {"e": ",".join(entries)})
     if "pairs" not in page.values:
         return said(page.values.get("said") or page.description)
-    return _filled("comparison", board=page.values["board"], pair=page.values["pairs"][0], path=path)
+    return _filled("comparison", **page.values, pair=page.values["pairs"][0], path=path)
 
 
 def findings(listed: Sequence[Mapping[str, Any]], words: str, *, good: bool) -> str:

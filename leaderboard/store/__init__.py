@@ -94,15 +94,6 @@ def erase_texts(connection: sa.Connection, submission_id: str | None = None) -> 
             connection.execute(events.update().where(events.c.id == number).values(payload=kept))
 
 
-def name_methods(connection: sa.Connection) -> None:
-    """Write of all submissions how their methods' names are compared."""
-    named = sa.select(submissions.c.id, submissions.c.method)
-    for one, method in connection.execute(named).all():
-        if method:
-            key = name_key(str(method.get("name", "")))
-            connection.execute(submissions.update().where(submissions.c.id == one).values(name_key=key))
-
-
 class Store:
     """The leaderboard's memory.
 

@@ -20,6 +20,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 from cir_datasets.errors import install_lines, upgrade_lines, without_secret_cause
 from leaderboard.errors import SubmissionStoreError
 from leaderboard.store import schema
+from leaderboard.store.submission import name_key
 
 if TYPE_CHECKING:
     from tenacity import Retrying
@@ -32,7 +33,8 @@ _RESTORE = (
     "put a backup in its place (cir leaderboard backup makes them), or move it away and run  "
     "cir leaderboard rebuild."
 )
-_VERSION = "SELECT version_num FROM alembic_version"
+# Called so since 0.1.0, which refuses a database whose version it does not know.
+_VERSION = "alembic_version"
 _BUSY_TIMEOUT_MS = 30_000
 _MIGRATION_LOCK = 7_220_361
 """PostgreSQL's advisory lock of a migration: two servers that start at once take turns."""
@@ -216,14 +218,16 @@ class Database:
                         "with  cir leaderboard rebuild, which keeps all of them private."
                     )
                 schema.metadata.create_all(connection)
-                _stamp(connection, schema.HEAD)
-                connection.execute(schema.about.insert().values(name="schema_version", value=schema.HEAD[1:]))
+                connection.exec_driver_sql(
+                    f"CREATE TABLE {_VERSION} (version_num VARCHAR(32) NOT NULL PRIMARY KEY)"
+                )
+                connection.exec_driver_sql(f"INSERT INTO {_VERSION} VALUES ('{schema.HEAD}')")
                 return
-            if "alembic_version" not in known:
-                _stamp(connection, "v1")
-            found = str(connection.exec_driver_sql(_VERSION).scalar_one())
+            found = "v1"
+            if _VERSION in known:
+                found = str(connection.exec_driver_sql(f"SELECT version_num FROM {_VERSION}").scalar_one())
             if found != schema.HEAD:
-                self._migrate(connection, found)
+                self._bring_up(connection, found)
 
     def _check(self, connection: sa.Connection) -> None:
         if self.dialect != "sqlite":
@@ -234,25 +238,17 @@ class Database:
                 f"{self.shown}: the database is damaged: {_one_line(said)}. Fix: {_RESTORE}"
             )
 
-    def _migrate(self, connection: sa.Connection, found: str) -> None:
-        """Bring an older schema up, in one transaction."""
-        from alembic.runtime.environment import EnvironmentContext
-        from alembic.script import ScriptDirectory
-
-        script = ScriptDirectory(str(Path(__file__).with_name("migrations")))
-        if found not in {each.revision for each in script.walk_revisions()}:
+    def _bring_up(self, connection: sa.Connection, found: str) -> None:
+        """Make what the tables of an earlier version lack."""
+        if found not in schema.EARLIER:
             raise SubmissionStoreError(
-                f"{self.shown}: the store has schema {found[:40]!r}, newer than {schema.HEAD!r} here. "
-                f"Fix: upgrade ({upgrade_lines()}), or name another folder with --home."
+                f"{self.shown}: the store has schema {found[:40]!r}; known here are "
+                f"{', '.join((*schema.EARLIER, schema.HEAD))}. Fix: upgrade ({upgrade_lines()}), or name "
+                "another folder with --home; a store from before 0.1.0 is opened once with 0.1.0."
             )
-
-        def steps(revision: Any, _context: object) -> Any:
-            return script._upgrade_revs(schema.HEAD, revision)
-
-        context = EnvironmentContext(_config(script), script)
-        context.configure(connection=connection, fn=steps, transactional_ddl=True)
-        with context.begin_transaction():
-            context.run_migrations()
+        schema.metadata.create_all(connection)
+        name_methods(connection)
+        connection.exec_driver_sql(f"UPDATE {_VERSION} SET version_num = '{schema.HEAD}'")
 
     def _reason(self, error: DBAPIError) -> str:
         place = self.shown
@@ -312,17 +308,13 @@ def upsert(connection: sa.Connection, table: sa.Table, row: dict[str, Any], **ch
         connection.execute(insert.on_conflict_do_nothing(index_elements=keys))
 
 
-def _stamp(connection: sa.Connection, revision: str) -> None:
-    connection.exec_driver_sql("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL PRIMARY KEY)")
-    connection.execute(sa.text("INSERT INTO alembic_version VALUES (:revision)"), {"revision": revision})
-
-
-def _config(script: Any) -> Any:
-    from alembic.config import Config
-
-    made = Config()
-    made.set_main_option("script_location", str(script.dir))
-    return made
+def name_methods(connection: sa.Connection) -> None:
+    """Write of all submissions how their methods' names are compared."""
+    table = schema.submissions
+    for one, method in connection.execute(sa.select(table.c.id, table.c.method)).all():
+        if method:
+            key = name_key(str(method.get("name", "")))
+            connection.execute(table.update().where(table.c.id == one).values(name_key=key))
 
 
 def _while_busy() -> Retrying:

@@ -32,8 +32,9 @@ from sqlalchemy import (
 from sqlalchemy.engine import Dialect
 
 HEAD = "v6"
-"""The newest migration in `migrations/versions`; a store that names one we do not know is refused."""
-
+"""The version of these tables; a store that names one we do not know is refused."""
+EARLIER = ("v4", "v5")
+"""Versions whose tables are brought up: 0.1.0 has v4, and what v5 and v6 have beside is made again."""
 
 UNREADABLE = datetime(1970, 1, 1, tzinfo=UTC)
 """What stands for a moment that a damaged row holds: it must not take the rows beside it along."""
@@ -79,7 +80,7 @@ Json = JSON(none_as_null=True)
 
 metadata = MetaData()
 
-# Facts about the store itself. `schema_version` makes older versions of this package refuse it.
+# Facts about the store itself.
 about = Table(
     "about",
     metadata,
@@ -251,25 +252,19 @@ _ERASED = (
     + " AND EXISTS (SELECT 1 FROM events WHERE submission_id = OLD.submission_id AND kind = 'erased')"
 )
 """An event's texts may be replaced once its submission is erased; all else of it stays."""
-REFUSE_UPDATE = (
-    "CREATE TRIGGER IF NOT EXISTS events_refuse_update BEFORE UPDATE ON events "
-    f"WHEN NOT ({_ERASED}) {_REFUSE}"
-)
-"""SQLite's."""
 _SQLITE = (
-    REFUSE_UPDATE,
-    f"CREATE TRIGGER IF NOT EXISTS events_refuse_delete BEFORE DELETE ON events {_REFUSE}",
-    f"CREATE TRIGGER IF NOT EXISTS events_refuse_replace BEFORE INSERT ON events WHEN {_TAKEN} {_REFUSE}",
+    f"CREATE TRIGGER events_refuse_update BEFORE UPDATE ON events WHEN NOT ({_ERASED}) {_REFUSE}",
+    f"CREATE TRIGGER events_refuse_delete BEFORE DELETE ON events {_REFUSE}",
+    f"CREATE TRIGGER events_refuse_replace BEFORE INSERT ON events WHEN {_TAKEN} {_REFUSE}",
 )
-FUNCTION = (
+_CALLS = "EXECUTE FUNCTION events_refuse()"
+_FUNCTION = (
     "CREATE OR REPLACE FUNCTION events_refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
     f"IF TG_OP = 'UPDATE' THEN IF {_ERASED} THEN RETURN NEW; END IF; END IF; "
     "RAISE EXCEPTION 'the event log is append-only'; END $$"
 )
-"""PostgreSQL's."""
-_CALLS = "EXECUTE FUNCTION events_refuse()"
 _POSTGRESQL = (
-    FUNCTION,
+    _FUNCTION,
     f"CREATE TRIGGER events_refuse_change BEFORE UPDATE OR DELETE ON events FOR EACH ROW {_CALLS}",
     f"CREATE TRIGGER events_refuse_truncate BEFORE TRUNCATE ON events FOR EACH STATEMENT {_CALLS}",
 )

@@ -20,14 +20,15 @@ import sqlalchemy as sa
 from cir_datasets.common.atomic import sync_folder
 from cir_metrics.catalogue import package_version
 from leaderboard.errors import LostFileError, SubmissionStoreError
-from leaderboard.store import Store, erase_texts, name_methods, schema
+from leaderboard.store import Store, erase_texts, schema
+from leaderboard.store.database import name_methods
 from leaderboard.store.files import FileStore, hash_of
 from leaderboard.store.sweeping import kept_files, removed_at
 
 FORMAT = "cir-leaderboard-export"
 FORMAT_VERSION = 1
 _ABOUT = "export.json"
-_EARLIER = ("v2", "v3", "v4", "v5")
+_EARLIER = ("v2", "v3", *schema.EARLIER)
 """Schemas whose exports are read too: their tables have the columns of today's, and one may be missing."""
 _MADE_ANEW = ("views", "workers", "arrivals", "turns", "logins")
 """Tables that a server fills by itself."""
@@ -144,9 +145,6 @@ def import_store(folder: Path, store: Store, files: FileStore) -> dict[str, int]
             path = folder / f"{table.name}.jsonl"
             missing = about["schema"] in _EARLIER and path.name not in about["sha256"]
             counts[table.name] = 0 if missing else _read_rows(connection, table, path)
-        # As the migrations bring a database of an earlier schema up.
-        version = schema.about.update().where(schema.about.c.name == "schema_version")
-        connection.execute(version.values(value=schema.HEAD[1:]))
         erase_texts(connection)
         name_methods(connection)
         if store.database.dialect == "postgresql":

@@ -8,7 +8,8 @@ from cir_metrics.errors import CallError
 from leaderboard.errors import UploadRefusedError
 from leaderboard.identity.tokens import Tokens
 from leaderboard.intake.life import act
-from leaderboard.store import Store, name_methods
+from leaderboard.store import Store
+from leaderboard.store.database import name_methods
 from leaderboard.store.schema import submissions
 from leaderboard.store.submission import Submission, name_key
 

@@ -77,34 +77,3 @@ def test_the_database_lets_texts_of_erased_submissions_change_and_nothing_else(s
     with pytest.raises(sa.exc.DBAPIError, match="append-only"), store.database.write() as connection:
         connection.execute(events.delete().where(events.c.submission_id == gone.id))
     assert store.submission(gone.id) == gone
-
-
-_REFUSE = "RAISE(ABORT, 'the event log is append-only')"
-_OLD = {
-    "sqlite": f"CREATE TRIGGER events_refuse_update BEFORE UPDATE ON events BEGIN SELECT {_REFUSE}; END",
-    "postgresql": "CREATE OR REPLACE FUNCTION events_refuse() RETURNS trigger LANGUAGE plpgsql AS $$ "
-    "BEGIN RAISE EXCEPTION 'the event log is append-only'; END $$",
-}
-"""As schema 3 had them."""
-
-
-def test_what_was_erased_before_is_erased_in_the_log_too(url: str) -> None:
-    """A store of schema 3, which kept the texts in its log, is brought up."""
-    store = Store(url)
-    one = jane(store)
-    erased = act(store, one, "erase", "organiser")
-    with store.database.write() as connection:
-        for event in one.events:
-            row = events.update().where(events.c.id == event.id)
-            connection.execute(row.values(payload=event.payload))
-        if store.database.dialect == "sqlite":
-            connection.exec_driver_sql("DROP TRIGGER events_refuse_update")
-        connection.exec_driver_sql(_OLD[store.database.dialect])
-        connection.exec_driver_sql("UPDATE alembic_version SET version_num = 'v3'")
-        connection.exec_driver_sql("UPDATE about SET value = '3' WHERE name = 'schema_version'")
-    assert "jane" in in_database(store).lower()
-    store.close()
-    store = Store(url)
-    assert "jane" not in in_database(store).lower()
-    assert store.submission(one.id) == erased
-    store.close()

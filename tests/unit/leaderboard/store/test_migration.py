@@ -1,13 +1,11 @@
-"""A store of the first version is brought up with everything in it; who starts together does it once."""
+"""A store of 0.1.0 is brought up with everything in it; who starts together does it once."""
 
 from __future__ import annotations
 
-import json
-import shutil
-import sqlite3
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import forked
 import pytest
@@ -17,126 +15,64 @@ from leaderboard.errors import SubmissionStoreError
 from leaderboard.queue.jobs import Jobs
 from leaderboard.store import Store
 
-_V1 = """
-CREATE TABLE about (name VARCHAR(64) NOT NULL, value VARCHAR(255) NOT NULL, PRIMARY KEY (name));
-CREATE TABLE submissions (
-    id VARCHAR(32) NOT NULL, board VARCHAR(128) NOT NULL, sha256 VARCHAR(64) NOT NULL,
-    attempt INTEGER NOT NULL,
-    size INTEGER NOT NULL, file_name VARCHAR(255) NOT NULL, received_at DATETIME NOT NULL,
-    submitter VARCHAR(200) NOT NULL, form JSON NOT NULL, method JSON, baseline BOOLEAN NOT NULL,
-    PRIMARY KEY (id), UNIQUE (board, sha256, attempt));
-CREATE INDEX ix_submissions_board ON submissions (board);
-CREATE TABLE events (
-    id INTEGER NOT NULL, submission_id VARCHAR(32) NOT NULL, sequence INTEGER NOT NULL,
-    kind VARCHAR(32) NOT NULL, at DATETIME NOT NULL, payload JSON NOT NULL, PRIMARY KEY (id),
-    UNIQUE (submission_id, sequence), FOREIGN KEY(submission_id) REFERENCES submissions (id));
-CREATE TRIGGER events_refuse_update BEFORE UPDATE ON events
-    BEGIN SELECT RAISE(ABORT, 'the event log is append-only'); END;
-CREATE TRIGGER events_refuse_delete BEFORE DELETE ON events
-    BEGIN SELECT RAISE(ABORT, 'the event log is append-only'); END;
-INSERT INTO about VALUES ('schema_version', '1');
-"""
-"""The tables as version 1 made them, from `.schema` of such a store."""
-
-ROWS = [
-    ("a1", "Ada's method", ["received", "validated", "scored", "published"]),
-    ("b2", None, ["received", "rejected"]),
-    ("c3", None, ["received"]),
-]
-
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    made = tmp_path / "leaderboard.sqlite"
-    with sqlite3.connect(made) as connection:
-        connection.executescript(_V1)
-        for number, (name, method, kinds) in enumerate(ROWS):
-            shown = json.dumps(None if method is None else {"name": method})
-            row = (name, "shapes/val", f"{number:064d}", 1, 10, "run.json", f"2026-01-0{9 - number} 10:00:00")
-            connection.execute(
-                "INSERT INTO submissions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (*row, "Ada", "{}", shown, 0),
-            )
-            for sequence, kind in enumerate(kinds, start=1):
-                payload = json.dumps({"report": {"main": 0.5}} if kind == "scored" else {})
-                connection.execute(
-                    "INSERT INTO events (submission_id, sequence, kind, at, payload) VALUES (?, ?, ?, ?, ?)",
-                    (name, sequence, kind, "2026-01-09 10:00:01", payload),
-                )
-    return made
-
-
-def test_every_submission_and_event_is_there(path: Path) -> None:
-    store = Store(f"sqlite:///{path}")
-    for name, method, kinds in ROWS:
-        found = store.submission(name)
-        assert found is not None
-        assert [event.kind for event in found.events] == kinds
-        assert found.state == kinds[-1]
-        assert found.method == (None if method is None else {"name": method})
-        assert found.submitter == "Ada"
-    first = store.submission("a1")
-    assert first is not None
-    assert first.scores == {"main": 0.5}
-    assert first.scored_at is not None
-    assert [one.id for one in store.named("shapes/val", "ADA'S  method")] == ["a1"]
+def older(url: str) -> str:
+    """The address of a store as 0.1.0 left it: without logins, and with names in small letters alone."""
+    store = Store(url)
+    for number, kinds in enumerate((["published"], ["rejected"], [])):
+        one, _ = store.receive(board="shapes/val", sha256=f"{number:064d}", size=10, file_name="run.json")
+        happened: Any = [("scored", {"report": {"main": 0.5}})] if number == 0 else []
+        store.append(one, [*happened, *((kind, {}) for kind in kinds)], method={"name": f"Ada's {number}"})
+    with store.database.write() as connection:
+        connection.execute(sa.text("DROP TABLE logins"))
+        connection.execute(sa.text("UPDATE submissions SET name_key = 'ada''s 0'"))
+        connection.execute(sa.text("UPDATE alembic_version SET version_num = 'v4'"))
     store.close()
+    return url
 
 
-def test_what_waited_still_waits_in_the_order_of_arrival(path: Path) -> None:
-    store = Store(f"sqlite:///{path}")
+def test_a_store_of_the_first_release_is_brought_up(older: str, tmp_path: Path) -> None:
+    """Everything is there, and its tables are those of a new one."""
+    store = Store(older)
+    first, refused, waiting = store.of_board("shapes/val")
+    assert [one.state for one in (first, refused, waiting)] == ["published", "rejected", "received"]
+    assert (first.scores or {})["main"] == 0.5
+    assert store.named("shapes/val", "ADA'S  O") == [first]
     job = Jobs(store, "w").take()
     assert job is not None
-    assert job.submission.id == "c3"
-    assert [one.number for one in map(store.submission, ("a1", "b2", "c3")) if one] == [1, 5, 7]
-    store.close()
+    assert job.submission.id == waiting.id
+    new = Store(f"sqlite:///{tmp_path / 'new.sqlite'}")
+
+    def layout(of: Store) -> dict[str, list[str]]:
+        look = sa.inspect(of.database.engine)
+        return {name: [each["name"] for each in look.get_columns(name)] for name in look.get_table_names()}
+
+    assert layout(store) == layout(new)
+    for each in (store, new):
+        each.close()
 
 
-def test_a_migrated_store_has_the_tables_of_a_new_one(path: Path, tmp_path: Path) -> None:
-    Store(f"sqlite:///{path}").close()
-    Store(f"sqlite:///{tmp_path / 'new.sqlite'}").close()
-
-    def layout(file: Path) -> dict[tuple[str, str], object]:
-        with sqlite3.connect(file) as connection:
-            names = connection.execute("SELECT type, name, tbl_name FROM sqlite_master").fetchall()
-            columns = {
-                table: connection.execute(f"PRAGMA table_info({table})").fetchall()
-                for kind, table, _ in names
-                if kind == "table"
-            }
-        return {(kind, name): columns.get(name, table) for kind, name, table in names}
-
-    assert layout(path) == layout(tmp_path / "new.sqlite")
-
-
-def test_the_log_stays_append_only(path: Path) -> None:
-    store = Store(f"sqlite:///{path}")
+def test_the_log_stays_append_only(older: str) -> None:
+    store = Store(older)
     with pytest.raises(sa.exc.DBAPIError, match="append-only"), store.database.write() as connection:
         connection.execute(sa.text("DELETE FROM events"))
     store.close()
 
 
-def test_a_second_start_changes_nothing(path: Path) -> None:
-    Store(f"sqlite:///{path}").close()
-    store = Store(f"sqlite:///{path}")
-    assert store.count_published() == {"shapes/val": 1}
-    store.close()
-
-
-def test_a_migration_that_fails_leaves_the_store_as_it_was(path: Path) -> None:
-    with sqlite3.connect(path) as connection:
-        connection.execute("CREATE TABLE jobs (in_the_way INTEGER)")
-        before = connection.execute("SELECT * FROM submissions").fetchall()
-    with pytest.raises(SubmissionStoreError, match="Fix:"):
-        Store(f"sqlite:///{path}")
-    with sqlite3.connect(path) as connection:
-        assert connection.execute("SELECT * FROM submissions").fetchall() == before
-        assert connection.execute("SELECT value FROM about").fetchone() == ("1",)
+def test_a_store_from_before_the_first_release_is_left_as_it_was(older: str) -> None:
+    with sa.create_engine(older).begin() as connection:
+        connection.execute(sa.text("UPDATE alembic_version SET version_num = 'v3'"))
+    with pytest.raises(SubmissionStoreError, match=r"schema 'v3'.*Fix:.*0\.1\.0"):
+        Store(older)
+    with sa.create_engine(older).connect() as connection:
+        assert not sa.inspect(connection).has_table("logins")
 
 
 _PROGRAM = """
 import sys
 from pathlib import Path
+from typing import Any
 from leaderboard.identity.receipts import public_pem
 from leaderboard.server import Server
 from leaderboard.settings import Settings
@@ -209,10 +145,7 @@ def test_new_stores_that_four_processes_open_at_once_are_never_locked(tmp_path: 
 
 
 @pytest.mark.slow
-def test_an_old_store_is_migrated_once(path: Path, tmp_path: Path) -> None:
-    home = tmp_path / "home"
-    home.mkdir()
-    shutil.copy(path, home / "leaderboard.sqlite")
-    found = opened_together(home, f"sqlite:///{home / 'leaderboard.sqlite'}")
+def test_an_older_store_is_brought_up_once(older: str, tmp_path: Path) -> None:
+    found = opened_together(tmp_path / "home", older)
     assert len(set(found)) == 1
     assert found[0].split()[-1] == "1"

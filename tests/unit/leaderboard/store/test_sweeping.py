@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 import subprocess
 import sys
 import threading
@@ -286,16 +285,6 @@ def test_a_file_that_is_removed_during_an_export_is_left_out_of_it(server: Serve
     import_store(tmp_path / "out", target.store, target.files)
     assert now(target, one).file_removed_at is not None
     target.close()
-
-
-def test_a_store_of_the_second_version_gets_the_table(tmp_path: Path) -> None:
-    path = tmp_path / "leaderboard.sqlite"
-    Store(f"sqlite:///{path}").close()
-    with sqlite3.connect(path) as connection:
-        connection.executescript("DROP TABLE swept_files; UPDATE alembic_version SET version_num = 'v2';")
-    store = Store(f"sqlite:///{path}")
-    store.receive(board=BOARD, sha256="a" * 64, size=1, file_name="a")
-    store.close()
 
 
 class Late(Quotas):

@@ -157,8 +157,6 @@ def test_an_export_of_an_earlier_version_is_read(store: Store, target: FileStore
     )
     assert (jane.last("erased") is not None, waiting.state) == (True, "received")
     assert "Jane" not in str(jane.events)
-    with store.database.read() as connection:
-        assert connection.exec_driver_sql("SELECT value FROM about").scalars().all() == [schema.HEAD[1:]]
     export_store(store, target, tmp_path / "again")
     theirs = [line for line in (tmp_path / "again/events.jsonl").read_text().splitlines() if jane.id in line]
     assert len(theirs) == 5
