@@ -11,15 +11,14 @@ from importlib import resources
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import FastAPI, Query, Request
-from fastapi.responses import Response
+from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.middleware import Middleware
 from starlette.middleware.body_limit import RequestBodyLimitMiddleware
 
 from cir_metrics.errors import CirError
 from leaderboard.play.words import best_found, end_words, rank_words, summary_words
-from leaderboard.web.answers import error_answer
-from leaderboard.web.failures import JsonErrors
+from leaderboard.web.failures import RAISED, ErrorAnswers
 from leaderboard.web.headers import SecurityHeaders
 from leaderboard.web.options import JSON_BYTES, WebOptions
 from leaderboard.web.origins import KnownHosts, SameOrigin
@@ -77,11 +76,12 @@ def create_page(dialogue: PersonDialogue) -> FastAPI:
         openapi_url=None,
         middleware=[
             Middleware(SecurityHeaders, framed_by="'none'", policy=_POLICY),
-            Middleware(JsonErrors),
+            Middleware(ErrorAnswers),
             Middleware(RequestBodyLimitMiddleware, max_body_size=JSON_BYTES),
             Middleware(KnownHosts, names=WebOptions().hosts, fix=_HOST_FIX),
             Middleware(SameOrigin),
         ],
+        exception_handlers=RAISED,
     )
     playing = threading.Lock()
 
@@ -104,9 +104,8 @@ def create_page(dialogue: PersonDialogue) -> FastAPI:
         with playing:
             stage = dialogue.current()
             if stage is None or (stage.session, len(stage.rounds) + 1) != (said.session, said.round):
-                return error_answer(
-                    409, "answered", "this round has been played already.", "go on where the page stands now"
-                )
+                words = "this round has been played already. Fix: go on where the page stands now"
+                return _answer(409, "answered", words)
             try:
                 return _state(dialogue, dialogue.say(SKIPPED if said.words is None else said.words))
             except WordsError as error:
@@ -116,7 +115,7 @@ def create_page(dialogue: PersonDialogue) -> FastAPI:
     def picture(image: Annotated[str, Query(max_length=300)]) -> Response:
         opened = dialogue.picture(image)
         if opened is None:
-            return error_answer(404, "not-found", "no such picture.", "use an id that the page shows")
+            return _answer(404, "not-found", "no such picture. Fix: use an id that the page shows")
         opened.thumbnail((_SIDE, _SIDE))
         kind = "PNG" if max(opened.size) <= _DRAWN_SIDE else "JPEG"
         content = io.BytesIO()
@@ -135,9 +134,9 @@ def _file(content: bytes, media_type: str) -> Any:
     return answer
 
 
-def _answer(status: int, code: str, error: CirError) -> Response:
+def _answer(status: int, code: str, error: CirError | str) -> Response:
     message, _, fix = str(error).partition(" Fix: ")
-    return error_answer(status, code, message, fix)
+    return JSONResponse({"error": {"code": code, "message": message, "fix": fix}}, status)
 
 
 def _state(dialogue: PersonDialogue, stage: Stage | None) -> dict[str, Any]:

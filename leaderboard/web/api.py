@@ -7,29 +7,19 @@ asked afterwards.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import PurePath
-from typing import Annotated, Any
+from typing import Any
 
 from fastapi import APIRouter, Depends, FastAPI, Request, Security
 from fastapi.concurrency import run_in_threadpool
-from fastapi.exception_handlers import request_validation_exception_handler
-from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse, Response
 from fastapi.security import APIKeyHeader, HTTPBearer
-from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute, Match, Route
 
-from leaderboard.errors import (
-    ConflictError,
-    FileStoreError,
-    LostFileError,
-    UploadRefusedError,
-    refuse_unknown,
-)
+from leaderboard.errors import LostFileError, UploadRefusedError, refuse_unknown
 from leaderboard.identity.receipts import Receipt, public_pem
 from leaderboard.intake import (
     Cover,
@@ -52,7 +42,9 @@ from leaderboard.web.forms import FormIntoFile
 from leaderboard.web.reading import VERSION
 from leaderboard.web.schemas import (
     FAILURES,
+    ActionBody,
     HealthAnswer,
+    NoBody,
     SubmissionAnswer,
     SubmissionsAnswer,
     UploadAnswer,
@@ -60,8 +52,6 @@ from leaderboard.web.schemas import (
 )
 from submissions.rank_file.content import suffix_of
 from submissions.rank_file.texts import label_of
-
-log = logging.getLogger("leaderboard.api")
 
 _FORM_OVERHEAD = 64 * 1024
 """Bytes that a multipart form may need besides the file."""
@@ -94,38 +84,8 @@ _EDIT_KEY = APIKeyHeader(
 )
 
 
-class NoBody(BaseModel):
-    """The body of a request that needs no words."""
-
-    model_config = ConfigDict(extra="forbid")
-
-
-class ActionBody(BaseModel):
-    """What comes with an action on a submission.
-
-    Args:
-        reason: why, for hide and flag.
-        method: for correct: the fields of the method that change; null removes one.
-        submitter: for correct: who submits; null removes it.
-        seen: how many events the submission had when the sender looked at it; if there are newer ones,
-            nothing is done.
-    """
-
-    model_config = ConfigDict(extra="forbid")
-
-    reason: str | None = None
-    method: dict[str, Any] | None = None
-    submitter: str | None = None
-    seen: Annotated[int, Field(strict=True, ge=1)] | None = None
-
-
 def add_routes(app: FastAPI, server: Server) -> None:
     """Put the API onto the application."""
-    app.add_exception_handler(UploadRefusedError, _refused)
-    app.add_exception_handler(FileStoreError, _no_files)
-    app.add_exception_handler(LostFileError, _no_files)
-    app.add_exception_handler(ConflictError, _conflict)
-    app.add_exception_handler(RequestValidationError, _invalid)
     routers = [reading.router(server), _router(server)]
     for router in (*routers, _others(routers)):
         app.include_router(router)
@@ -476,44 +436,3 @@ def _named_after(file_name: str) -> dict[str, Any]:
 def _edit_link(server: Server, submission: Submission, edit_key: str) -> str | None:
     """The private link of a submission without an account: an address, where the server knows its own."""
     return f"{server.settings.url}{submission_page(submission.id, edit_key)}" if edit_key else None
-
-
-async def _invalid(request: Request, error: Exception) -> Response:
-    """Say of an unknown field of an action's body which fields there are."""
-    if not isinstance(error, RequestValidationError):
-        raise error
-    for fault in error.errors():
-        if fault["type"] == "extra_forbidden":
-            try:
-                refuse_unknown([str(fault["loc"][-1])], ActionBody.model_fields, "field")
-            except UploadRefusedError as refused:
-                return _refused(request, refused)
-    return await request_validation_exception_handler(request, error)
-
-
-def _refused(_request: Request, error: Exception) -> Response:
-    if not isinstance(error, UploadRefusedError):
-        raise error
-    return JSONResponse({"error": error.to_dict()}, status_code=error.status)
-
-
-def _conflict(_request: Request, error: Exception) -> Response:
-    """Say that something else happened to the submission at the same moment."""
-    log.info("%s", error)
-    body = {
-        "code": "conflict",
-        "message": "something else happened to the submission at the same moment.",
-        "fix": "look at it again, then repeat the request",
-    }
-    return JSONResponse({"error": body}, status_code=409)
-
-
-def _no_files(_request: Request, error: Exception) -> Response:
-    """Say that the files cannot be had; why is for the organisers, who find it in the log."""
-    log.error("%s", error)
-    body = {
-        "code": "files-unavailable",
-        "message": "the server cannot read or write rank files now.",
-        "fix": "try again later; if it stays so, tell its organisers",
-    }
-    return JSONResponse({"error": body}, status_code=getattr(error, "status", 503))

@@ -32,7 +32,7 @@ from leaderboard.queue.processes import WorkerProcesses
 from leaderboard.server import Server
 from leaderboard.settings import Settings
 from leaderboard.web import api, site_routes
-from leaderboard.web.failures import FormAnswers, JsonErrors
+from leaderboard.web.failures import RAISED, ErrorAnswers
 from leaderboard.web.headers import SecurityHeaders
 from leaderboard.web.options import JSON_BYTES, WebOptions
 from leaderboard.web.origins import HeadAsGet, KnownHosts, LastForwarded, ReadableFromAnywhere, SameOrigin
@@ -92,6 +92,7 @@ def create_app(
         openapi_url="/api/openapi.json",
         lifespan=lifespan,
         middleware=guards(options, server),
+        exception_handlers=RAISED,
     )
     app.state.server = server  # for who mounts it: the Space
     api.add_routes(app, server)
@@ -141,10 +142,9 @@ def guards(options: WebOptions, server: Server) -> list[Middleware]:
         *(proxy if options.proxies else (Middleware(GZipMiddleware, exclude_content_types=_NOT_PACKED),)),
         Middleware(SecurityHeaders, framed_by=options.framed_by),
         Middleware(HeadAsGet),
-        Middleware(FormAnswers, path=f"/{submit_page.PATH}", page=refused),
-        Middleware(JsonErrors),
-        Middleware(KnownHosts, names=options.hosts),
         Middleware(ReadableFromAnywhere),
+        Middleware(ErrorAnswers, path=f"/{submit_page.PATH}", page=refused),
+        Middleware(KnownHosts, names=options.hosts),
         Middleware(SameOrigin),
         # Innermost: who may not send at all is told so, however much they send. Uploads have more, where
         # their routes say so.

@@ -1,35 +1,40 @@
-"""Every answer of 400 and more that is not a page is JSON, `{"error": {"code", "message", "fix"}}`.
+"""What goes wrong, in one form: JSON, `{"error": {"code", "message", "fix"}}`, or a page.
 
-Browsers that send the plain form of `/submit` get such an answer as a page.
-An unexpected error is logged once, under an id that the answer names; the answer says nothing else of it.
+A page is for browsers that send the plain form of `/submit`. An unexpected error is logged once, under an id
+that the answer names; the answer says nothing else of it.
 """
 
 from __future__ import annotations
 
 import errno
-import json
 import logging
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Any
 
+from fastapi.exceptions import RequestValidationError
 from sqlalchemy.exc import OperationalError
 from starlette.datastructures import Headers
-from starlette.requests import ClientDisconnect
-from starlette.responses import HTMLResponse, JSONResponse
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from leaderboard.errors import SubmissionStoreError, UploadRefusedError
+from leaderboard.errors import (
+    ConflictError,
+    FileStoreError,
+    LostFileError,
+    SubmissionStoreError,
+    UploadRefusedError,
+)
 from leaderboard.pages.site import PAGE_POLICY
-from leaderboard.web.answers import answer_instead, error_answer
 from leaderboard.web.logs import place
 
 log = logging.getLogger("leaderboard.web")
 
-_BODY_BYTES = 64 * 1024
 _TEXT_LENGTH = 300
-_REPLACED = ("content-length", "content-type", "content-encoding")
+_LATER = {"Retry-After": "10"}
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _BUSY = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
@@ -40,110 +45,130 @@ _FIXES = {
     405: "use the method that the route is documented with",
     413: "send less; a rank file: as compact JSON, with no more images a query than the board uses",
 }
+_KNOWN = {
+    "conflict": (
+        409,
+        "something else happened to the submission at the same moment.",
+        "look at it again, then repeat the request",
+    ),
+    "files-unavailable": (
+        503,
+        "the server cannot read or write rank files now.",
+        "try again later; if it stays so, tell its organisers",
+    ),
+    "no-space": (507, "the server's disk is full.", "try again later"),
+    "unavailable": (503, "the server cannot answer now.", "try again later"),
+}
+"""By code the status, the message and the fix."""
 
 
-class JsonErrors:
-    """Gives every error its form.
+async def _for_error_answers(_request: Request, error: Exception) -> Response:
+    raise error
+
+
+RAISED: dict[Any, Any] = {HTTPException: _for_error_answers, RequestValidationError: _for_error_answers}
+"""Handlers of an application behind `ErrorAnswers`: FastAPI would answer these errors itself."""
+
+
+class ErrorAnswers:
+    """Answers what an application raises.
 
     Args:
         app: what handles the request.
+        path: of the form whose errors browsers get as pages.
+        page: such a page, HTML.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
-        """Remember it."""
-        self._app = app
+    def __init__(
+        self, app: ASGIApp, path: str = "", page: Callable[[UploadRefusedError], str] | None = None
+    ) -> None:
+        """Remember them."""
+        self._app, self._path, self._page = app, path, page
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Hold an error's answer back until it is complete, and what is raised with it is known."""
+        """Wait for an error; Starlette's own plain texts are answered anew."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        started = False
-        held: Message | None = None
-        body = bytearray()
+        started = replaced = False
 
         async def sending(message: Message) -> None:
-            nonlocal started, held
+            nonlocal started, replaced
             if message["type"] == "http.response.start":
                 started = True
-                is_error = message["status"] >= HTTPStatus.BAD_REQUEST
-                held = message if is_error and not _is_page(message) else None
-            if held is None:
+                replaced = _is_plain_error(message)
+                if replaced:
+                    said = _of_http(HTTPException(message["status"]))
+                    await self._answer(scope, said, {})(scope, receive, send)
+            if not replaced:
                 await send(message)
-            else:
-                body.extend(message.get("body", b"")[: _BODY_BYTES - len(body)])
 
-        answer: JSONResponse | None = None
         try:
             await self._app(scope, receive, sending)
         except ClientDisconnect:
             log.warning("%s: the client left before its body was complete", place(scope))
         except Exception as error:
-            # The last place that can answer: the client gets JSON, the log gets the reason.
-            answer = _passing(scope, error)
-            if answer is None:
+            # The last place that can answer: the client gets an answer, the log gets the reason.
+            said = _refusal(scope, error)
+            if said is None:
                 number = secrets.token_hex(4)
                 log.exception("%s: error %s", place(scope), number)
                 fix = f"tell its organisers the id of this error: {number}"
-                answer = error_answer(500, "internal-error", "the server failed.", fix)
-        else:
-            if held is not None:
-                answer = _in_form(held, bytes(body))
-        if answer is not None and (held is not None or not started):
-            await answer(scope, receive, send)
+                said = UploadRefusedError("internal-error", "the server failed.", fix=fix, status=500)
+            more = _LATER if said.code == "unavailable" else getattr(error, "headers", None) or {}
+            if not started:
+                await self._answer(scope, said, more)(scope, receive, send)
+
+    def _answer(self, scope: Scope, error: UploadRefusedError, headers: Mapping[str, str]) -> Response:
+        is_form = self._page is not None and (scope["method"], scope["path"]) == ("POST", self._path)
+        if self._page is None or not is_form or "text/html" not in Headers(scope=scope).get("accept", ""):
+            return JSONResponse({"error": error.to_dict()}, error.status, headers)
+        own = {"Content-Security-Policy": PAGE_POLICY, "Cache-Control": "private, no-store"}
+        return HTMLResponse(self._page(error), error.status, {**headers, **own})
 
 
-class FormAnswers:
-    """Writes errors of one route as pages for browsers.
+def _refusal(scope: Scope, error: Exception) -> UploadRefusedError | None:
+    """What is said of an error, or None of an unexpected one; what is for the organisers alone is logged.
 
     Args:
-        app: what handles the request.
-        path: of the route, with `/` in front.
-        page: the page of a refusal, HTML.
+        scope: of the request.
+        error: as it was raised.
     """
-
-    def __init__(self, app: ASGIApp, path: str, page: Callable[[UploadRefusedError], str]) -> None:
-        """Remember them."""
-        self._app = app
-        self._path = path
-        self._page = page
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Hold an error's JSON back, and answer with its words."""
-        is_form = scope["type"] == "http" and (scope["method"], scope["path"]) == ("POST", self._path)
-        if not is_form or "text/html" not in Headers(scope=scope).get("accept", ""):
-            await self._app(scope, receive, send)
-            return
-        await answer_instead(self._app, scope, receive, send, _is_error, self._as_page)
-
-    def _as_page(self, start: Message, body: bytes) -> HTMLResponse:
-        said = json.loads(body)["error"]
-        error = UploadRefusedError(said["code"], said["message"], fix=said["fix"], status=start["status"])
-        headers = {"Content-Security-Policy": PAGE_POLICY, "Cache-Control": "private, no-store"}
-        return HTMLResponse(self._page(error), error.status, headers)
+    if isinstance(error, UploadRefusedError):
+        return error
+    if isinstance(error, RequestValidationError):
+        return _invalid(error.errors())
+    if isinstance(error, HTTPException):
+        return _of_http(error)
+    code = _known(error)
+    if code is None:
+        return None
+    log.error("%s: %s: %s", place(scope), code, error)
+    status, message, fix = _KNOWN[code]
+    return UploadRefusedError(code, message, fix=fix, status=getattr(error, "status", status))
 
 
-def _is_error(start: Message) -> bool:
-    kind = Headers(raw=start["headers"]).get("content-type", "")
-    return start["status"] >= HTTPStatus.BAD_REQUEST and kind.startswith("application/json")
+def _of_http(error: HTTPException) -> UploadRefusedError:
+    code = _CODES.get(error.status_code, "bad-request")
+    fix = _FIXES.get(error.status_code, "correct the request and send it again")
+    return UploadRefusedError(code, error.detail[:_TEXT_LENGTH], fix=fix, status=error.status_code)
 
 
-def _is_page(start: Message) -> bool:
-    """Whether people read the answer: a page says itself what is wrong."""
-    return Headers(raw=start["headers"]).get("content-type", "").startswith("text/html")
-
-
-def _passing(scope: Scope, error: Exception) -> JSONResponse | None:
-    """The answer to an error that may pass: a full disk, a locked database, no descriptors. Logs it."""
+def _known(error: Exception) -> str | None:
+    """The code of an error that may pass, or whose reason is for the organisers alone."""
+    if isinstance(error, ConflictError):
+        return "conflict"
+    if isinstance(error, FileStoreError | LostFileError):
+        return "files-unavailable"
     if _is_full(error):
-        log.error("%s: no space left: %s", place(scope), error)
-        return error_answer(507, "no-space", "the server's disk is full.", "try again later")
+        return "no-space"
     is_busy = isinstance(error, OSError) and error.errno in _BUSY
-    if is_busy or isinstance(error, OperationalError | SubmissionStoreError):
-        log.error("%s: not available: %s", place(scope), error)
-        later = {"Retry-After": "10"}
-        return error_answer(503, "unavailable", "the server cannot answer now.", "try again later", later)
-    return None
+    return "unavailable" if is_busy or isinstance(error, OperationalError | SubmissionStoreError) else None
+
+
+def _is_plain_error(start: Message) -> bool:
+    kind = Headers(raw=start["headers"]).get("content-type", "")
+    return start["status"] >= HTTPStatus.BAD_REQUEST and kind.startswith("text/plain")
 
 
 def _is_full(error: BaseException | None) -> bool:
@@ -156,33 +181,17 @@ def _is_full(error: BaseException | None) -> bool:
     return False
 
 
-def _in_form(start: Message, body: bytes) -> JSONResponse:
-    """An error's answer in our form; one that has it already stays as it is."""
-    status = start["status"]
-    found = _parsed(body)
-    headers = Headers(raw=start["headers"])
-    kept = {name: value for name, value in headers.items() if name not in _REPLACED}
-    if isinstance(found, dict) and {"code", "message", "fix"} <= _keys(found.get("error")):
-        return JSONResponse(found, status, kept)
-    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        return error_answer(status, "unavailable", "the server cannot answer now.", "try again later", kept)
-    detail = found.get("detail") if isinstance(found, dict) else found
-    if isinstance(detail, list) and detail and isinstance(detail[0], dict):
-        where = ".".join(str(part) for part in detail[0].get("loc", ()))
-        detail = f"{where}: {detail[0].get('msg', '')}"
-    if not isinstance(detail, str):
-        detail = body.decode("utf-8", "replace") if found is None else HTTPStatus(status).phrase
-    code = _CODES.get(status, "bad-request")
-    fix = _FIXES.get(status, "correct the request and send it again")
-    return error_answer(status, code, detail[:_TEXT_LENGTH], fix, kept)
+def _invalid(faults: Any) -> UploadRefusedError:
+    """What FastAPI finds of a request; of an unknown field of an action, which fields there are."""
+    from leaderboard.errors import refuse_unknown
+    from leaderboard.web.schemas import ActionBody
 
-
-def _parsed(body: bytes) -> Any:
-    try:
-        return json.loads(body)
-    except ValueError:
-        return None
-
-
-def _keys(found: Any) -> set[str]:
-    return set(found) if isinstance(found, dict) else set()
+    for fault in faults:
+        if fault["type"] == "extra_forbidden":
+            try:
+                refuse_unknown([str(fault["loc"][-1])], ActionBody.model_fields, "field")
+            except UploadRefusedError as refused:
+                return refused
+    where = ".".join(str(part) for part in faults[0]["loc"])
+    message = f"{where}: {faults[0]['msg']}"[:_TEXT_LENGTH]
+    return UploadRefusedError("bad-request", message, fix="correct the request and send it again", status=422)

@@ -13,7 +13,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from leaderboard.web.answers import error_answer
+from leaderboard.errors import UploadRefusedError
 
 _HOST = re.compile(r"(?P<name>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::\d{1,5})?")
 _HOST_FIX = (
@@ -48,13 +48,8 @@ class KnownHosts:
             host = Headers(scope=scope).get("host", "")
             arrived = scope.get("server") or ("",)
             if host_name(host) not in {*self._names, str(arrived[0]).lower()} - {""}:
-                await error_answer(
-                    400,
-                    "unknown-host",
-                    f"this server does not answer to the host {host[:100]!r}.",
-                    self._fix,
-                )(scope, receive, send)
-                return
+                message = f"this server does not answer to the host {host[:100]!r}."
+                raise UploadRefusedError("unknown-host", message, fix=self._fix)
         await self._app(scope, receive, send)
 
 
@@ -96,17 +91,15 @@ class SameOrigin:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check `Origin` and `Sec-Fetch-Site` of a write."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        if scope["method"] not in _READING and not _is_from_here(Headers(scope=scope)):
-            await error_answer(
-                403,
+        writes = scope["type"] == "http" and scope["method"] not in _READING
+        if writes and not _is_from_here(Headers(scope=scope)):
+            raise UploadRefusedError(
                 "cross-origin",
                 "a page of another site may not send this.",
-                "open this server's own page, or send it by a program; a proxy must hand on the header Host",
-            )(scope, receive, send)
-            return
+                fix="open this server's own page, or send it by a program; a proxy must hand on the "
+                "header Host",
+                status=403,
+            )
         await self._app(scope, receive, send)
 
 

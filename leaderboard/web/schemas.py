@@ -25,11 +25,11 @@ _Durability = Annotated[
 ]
 
 
-class _StrictAnswer(BaseModel):
+class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class ErrorAnswer(_StrictAnswer):
+class ErrorAnswer(_Strict):
     """What is wrong, and what the client can do."""
 
     code: Annotated[str, Field(description="a word that programs may rely on")]
@@ -43,13 +43,13 @@ class ErrorAnswer(_StrictAnswer):
     ] = None
 
 
-class FailureAnswer(_StrictAnswer):
+class FailureAnswer(_Strict):
     """Every answer of 400 and more."""
 
     error: ErrorAnswer
 
 
-class WorkerAnswer(_StrictAnswer):
+class WorkerAnswer(_Strict):
     """A process that judges."""
 
     version: str
@@ -57,7 +57,7 @@ class WorkerAnswer(_StrictAnswer):
     alive: Annotated[bool, Field(description="whether that is less than a lease ago; else it is gone")]
 
 
-class StepAnswer(_StrictAnswer):
+class StepAnswer(_Strict):
     """A benchmark that the server prepares when it starts, or a repository that it reads."""
 
     name: str
@@ -65,7 +65,7 @@ class StepAnswer(_StrictAnswer):
     message: Annotated[str, Field(description="why it failed; it is tried again")]
 
 
-class HealthAnswer(_StrictAnswer):
+class HealthAnswer(_Strict):
     """Whether the server lives and its store answers."""
 
     status: Literal["ok"]
@@ -86,7 +86,7 @@ class HealthAnswer(_StrictAnswer):
     free_bytes: Annotated[int, Field(description="free space where the server keeps its state")]
 
 
-class ProtocolAnswer(_StrictAnswer):
+class ProtocolAnswer(_Strict):
     """What a board's benchmark asks; of a suite, what its members ask together."""
 
     queries: int | None
@@ -101,7 +101,7 @@ class CheckedProtocolAnswer(ProtocolAnswer):
     gallery_images: Annotated[int | None, Field(description="images that ids were checked against")]
 
 
-class BoardAnswer(_StrictAnswer):
+class BoardAnswer(_Strict):
     """A board without its rows."""
 
     id: str
@@ -131,13 +131,13 @@ class BoardAnswer(_StrictAnswer):
     entries: int
 
 
-class BoardsAnswer(_StrictAnswer):
+class BoardsAnswer(_Strict):
     """All boards."""
 
     boards: list[BoardAnswer]
 
 
-class RowAnswer(_StrictAnswer):
+class RowAnswer(_Strict):
     """An entry on a board."""
 
     rank: Annotated[
@@ -187,7 +187,7 @@ class TableAnswer(BoardAnswer):
     rows: list[RowAnswer]
 
 
-class PageAnswer(_StrictAnswer):
+class PageAnswer(_Strict):
     """Some of a board's entries, in the order in which they came onto it."""
 
     board: str
@@ -195,14 +195,14 @@ class PageAnswer(_StrictAnswer):
     next: Annotated[int | None, Field(description="`after` of the next page, or null where this is the last")]
 
 
-class ChangeAnswer(_StrictAnswer):
+class ChangeAnswer(_Strict):
     """A field of the method, or the submitter, before and after a correction; null where it was not there."""
 
     old: Any
     new: Any
 
 
-class EventAnswer(_StrictAnswer):
+class EventAnswer(_Strict):
     """One thing that happened to a submission."""
 
     kind: EventKind
@@ -217,7 +217,7 @@ class EventAnswer(_StrictAnswer):
     ]
 
 
-class _SubmissionFields(_StrictAnswer):
+class _SubmissionFields(_Strict):
     id: str
     board: str
     state: State
@@ -252,7 +252,7 @@ class _SubmissionFields(_StrictAnswer):
     file: str | None
 
 
-class SubmissionsAnswer(_StrictAnswer):
+class SubmissionsAnswer(_Strict):
     """All submissions to a board, for its organisers."""
 
     submissions: list[_SubmissionFields]
@@ -265,7 +265,7 @@ class SubmissionAnswer(_SubmissionFields):
     durability: _Durability
 
 
-class QuotaAnswer(_StrictAnswer):
+class QuotaAnswer(_Strict):
     """What the sender may still send to the board; null where there is no limit."""
 
     a_day: int | None
@@ -290,6 +290,27 @@ class UploadAnswer(_SubmissionFields):
         str | None, Field(description="the private link: its own page with that key; shown once")
     ]
     quota: QuotaAnswer
+
+
+class NoBody(_Strict):
+    """The body of a request that needs no words."""
+
+
+class ActionBody(_Strict):
+    """What comes with an action on a submission.
+
+    Args:
+        reason: why, for hide and flag.
+        method: for correct: the fields of the method that change; null removes one.
+        submitter: for correct: who submits; null removes it.
+        seen: how many events the submission had when the sender looked at it; if there are newer ones,
+            nothing is done.
+    """
+
+    reason: str | None = None
+    method: dict[str, Any] | None = None
+    submitter: str | None = None
+    seen: Annotated[int, Field(strict=True, ge=1)] | None = None
 
 
 FAILURES: dict[int | str, dict[str, Any]] = {

@@ -77,7 +77,7 @@ def router(server: Server) -> APIRouter:
 
     @routes.post(f"/{submit_page.PATH}", max_body_size=upload_bytes(server))
     async def take(request: Request) -> Response:
-        """Take the file in, and go on to the submission's page; `FormAnswers` writes refusals as pages."""
+        """Take the file in, and go on to the submission's page; `ErrorAnswers` writes refusals as pages."""
         by_script = request.headers.get("x-requested-with") == "XMLHttpRequest"
         sender_here = sender_of if by_script else submit_page.sender_without_scripts
         sender = await run_in_threadpool(sender_here, request, server)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.util
 import os
@@ -84,9 +85,35 @@ def page(browser: Any) -> Iterator[Any]:
 @pytest.fixture(scope="session")
 def site(world: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A served leaderboard with something on every page; tests do not change what stands on its boards."""
+    with _filled_site(world, tmp_path_factory.mktemp("site")) as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def site_on_postgres(
+    world: ModuleType, postgres: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Any]:
+    """The same on PostgreSQL."""
+    database = postgres_server.new_database(postgres)
+    with _filled_site(world, tmp_path_factory.mktemp("site"), database) as found:
+        yield found
+
+
+@pytest.fixture(params=["site", pytest.param("site_on_postgres", marks=pytest.mark.slow)])
+def each_site(request: pytest.FixtureRequest) -> Any:
+    """One after the other, for tests of what a page reads from the database."""
+    return request.getfixturevalue(request.param)
+
+
+@contextlib.contextmanager
+def _filled_site(world: ModuleType, folder: Path, database: str = "") -> Iterator[Any]:
     site_world = importlib.import_module("site_world")
-    folder = tmp_path_factory.mktemp("site")
-    alone = {"CIR_DATA_HOME": "", "CIR_CACHE_HOME": str(folder / "cache")}
-    site_world.fill(folder / "home", folder, **alone)
-    with world.serving(folder / "home", **alone) as running:
+    home, database = folder / "home", database or f"sqlite:///{folder / 'home.sqlite'}"
+    alone = {
+        "CIR_DATA_HOME": "",
+        "CIR_CACHE_HOME": str(folder / "cache"),
+        "CIR_LEADERBOARD_DATABASE": database,
+    }
+    site_world.fill(home, folder, database, **alone)
+    with world.serving(home, **alone) as running:
         yield site_world.world_of(running)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -23,10 +23,16 @@ HOSTILE = (
 
 
 @pytest.fixture(scope="module")
-def server(world: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def server(
+    world: ModuleType, new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Any]:
     # Caches of its own: what other tests have prepared would open boards that are closed here.
     folder = tmp_path_factory.mktemp("pages")
-    alone = {"CIR_DATA_HOME": "", "CIR_CACHE_HOME": str(folder / "cache")}
+    alone = {
+        "CIR_DATA_HOME": "",
+        "CIR_CACHE_HOME": str(folder / "cache"),
+        "CIR_LEADERBOARD_DATABASE": new_database(),
+    }
     with world.serving_here(folder / "home", **alone) as running:
         yield running
 
@@ -89,30 +95,6 @@ def test_rank_groups_have_a_column_that_says_what_they_are(page: Any, server: An
     assert "paired tests on the queries find no difference" in page.inner_text("main")
 
 
-@pytest.mark.parametrize(
-    "board",
-    [
-        "shapes/val",
-        *(
-            pytest.param(board, marks=pytest.mark.slow)
-            for board in ("cirr/val", "circo/val", "fashioniq/val", "multiturn_fashioniq/dress_val")
-        ),
-    ],
-)
-def test_the_table_comes_first(page: Any, server: Any, board: str) -> None:
-    terms = boards.board(board).primary_terms
-    with contextlib.closing(Store(f"sqlite:///{server.home / 'leaderboard.sqlite'}")) as store:
-        for seed in (901, 902):
-            method = {"name": f"A method with a name of many words, {seed}", "backbone": "CLIP ViT-L/14"}
-            add_entry(store, seed, board=board, alike=terms, zero_shot=True, **method)
-    for width, height, most in ((1280, 800, 420), (390, 844, 700)):
-        page.set_viewport_size({"width": width, "height": height})
-        page.goto(f"{server.url}/b/{board}")
-        first = page.locator(".standings tbody tr").first
-        assert first.bounding_box()["y"] <= most, width
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
-
-
 def test_the_status_page_says_what_health_says(page: Any, server: Any) -> None:
     page.goto(server.url)
     page.click(".foot a:text('Status')")
@@ -128,6 +110,31 @@ def test_the_status_page_says_what_health_says(page: Any, server: Any) -> None:
     page.wait_for_selector(".status")
     page.click(".status a:text('as JSON')")
     assert page.url.endswith("/health")
+
+
+@pytest.mark.parametrize(
+    "board",
+    [
+        "shapes/val",
+        *(
+            pytest.param(board, marks=pytest.mark.slow)
+            for board in ("cirr/val", "circo/val", "fashioniq/val", "multiturn_fashioniq/dress_val")
+        ),
+    ],
+)
+def test_the_table_comes_first(page: Any, server: Any, board: str) -> None:
+    terms = boards.board(board).primary_terms
+    database = server.database or f"sqlite:///{server.home / 'leaderboard.sqlite'}"
+    with contextlib.closing(Store(database)) as store:
+        for seed in (901, 902):
+            method = {"name": f"A method with a name of many words, {seed}", "backbone": "CLIP ViT-L/14"}
+            add_entry(store, seed, board=board, alike=terms, zero_shot=True, **method)
+    for width, height, most in ((1280, 800, 420), (390, 844, 700)):
+        page.set_viewport_size({"width": width, "height": height})
+        page.goto(f"{server.url}/b/{board}")
+        first = page.locator(".standings tbody tr").first
+        assert first.bounding_box()["y"] <= most, width
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_pages_load_nothing_from_elsewhere(page: Any, server: Any) -> None:

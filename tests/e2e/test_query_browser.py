@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -28,9 +28,12 @@ class Shown:
 
 
 @pytest.fixture(scope="module")
-def shown(world: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shown]:
+def shown(
+    world: ModuleType, new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Shown]:
     """The first of the two hits the first 120 of 300 queries, the second the first 60."""
-    with world.serving_here(tmp_path_factory.mktemp("queries") / "home") as server:
+    home = tmp_path_factory.mktemp("queries") / "home"
+    with world.serving_here(home, CIR_LEADERBOARD_DATABASE=new_database()) as server:
         sent = [
             server.submitted(world.as_bytes(world.rank_file(number, name, hits=hits)))["id"]
             for number, (name, hits) in enumerate([("More", 0.4), ("Fewer", 0.2)])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -24,8 +24,14 @@ def provider() -> Iterator[Provider]:
 
 
 @pytest.fixture(scope="module")
-def server(world: ModuleType, provider: Provider, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    with world.serving(tmp_path_factory.mktemp("space") / "home", bare=True, **space_of(provider)) as running:
+def server(
+    world: ModuleType,
+    provider: Provider,
+    new_database: Callable[[], str],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Any]:
+    space = {**space_of(provider), "CIR_LEADERBOARD_DATABASE": new_database()}
+    with world.serving(tmp_path_factory.mktemp("space") / "home", bare=True, **space) as running:
         yield running
 
 

@@ -68,8 +68,8 @@ def without_scripts(browser: Any) -> Iterator[Any]:
     context.close()
 
 
-def test_choices_of_rows_stand_in_the_address_and_hold_for_who_opens_it(page: Any, site: Any) -> None:
-    page.goto(f"{site.url}/b/{LONG_BOARD}")
+def test_choices_of_rows_stand_in_the_address_and_hold_for_who_opens_it(page: Any, each_site: Any) -> None:
+    page.goto(f"{each_site.url}/b/{LONG_BOARD}")
     page.get_by_role("link", name="Zero-shot", exact=True).click()
     page.wait_for_url("**training=zero-shot*")
     assert page.locator(".standings tbody tr").count() == LONG // 2
@@ -89,8 +89,8 @@ def test_choices_of_rows_stand_in_the_address_and_hold_for_who_opens_it(page: An
     assert rows(other) == rows(page)
 
 
-def test_fifty_rows_a_page_and_a_linked_row_is_in_view(page: Any, site: Any) -> None:
-    page.goto(f"{site.url}/b/{LONG_BOARD}?hide=published")
+def test_fifty_rows_a_page_and_a_linked_row_is_in_view(page: Any, each_site: Any) -> None:
+    page.goto(f"{each_site.url}/b/{LONG_BOARD}?hide=published")
     first = rows(page)
     page.get_by_role("navigation", name="Pages of the table").get_by_role(
         "link", name="2", exact=True
@@ -99,8 +99,8 @@ def test_fifty_rows_a_page_and_a_linked_row_is_in_view(page: Any, site: Any) -> 
     second = rows(page)
     assert (len(first), len(first) + len(second)) == (50, LONG)
     assert not {*first} & {*second}
-    entry = site.by_name[second[-1]]
-    page.goto(f"{site.url}/b/{LONG_BOARD}?entry={entry}#entry-{entry}")
+    entry = each_site.by_name[second[-1]]
+    page.goto(f"{each_site.url}/b/{LONG_BOARD}?entry={entry}#entry-{entry}")
     row = page.locator(f"#entry-{entry}")
     assert second[-1] in row.inner_text()
     assert "marked" in row.get_attribute("class")
@@ -122,9 +122,11 @@ def test_the_head_of_a_long_table_stays_when_rows_are_scrolled(page: Any, site: 
     assert 0 <= box["y"] < 800
 
 
-def test_ticked_entries_are_compared_without_a_script_too(page: Any, without_scripts: Any, site: Any) -> None:
+def test_ticked_entries_are_compared_without_a_script_too(
+    page: Any, without_scripts: Any, each_site: Any
+) -> None:
     for opened in (page, without_scripts):
-        opened.goto(f"{site.url}/b/shapes/val")
+        opened.goto(f"{each_site.url}/b/shapes/val")
         boxes = opened.locator(".standings input[name=e]")
         names = [rows(opened)[place] for place in (0, 1)]
         for place in (0, 1):
@@ -136,18 +138,21 @@ def test_ticked_entries_are_compared_without_a_script_too(page: Any, without_scr
             assert name in words(opened)
 
 
-def test_hostile_texts_are_texts_on_every_page(page: Any, site: Any) -> None:
-    hostile = site.by_name[HOSTILE[0]]
+def test_hostile_texts_are_texts_on_every_page(page: Any, each_site: Any) -> None:
+    hostile = each_site.by_name[HOSTILE[0]]
     places = [f"/b/{LONG_BOARD}", f"/b/{LONG_BOARD}?q={'%3Cscript%3E'}", f"/e/{hostile}", "/"]
-    places += [f"/compare?e={hostile},{site.by_name[HOSTILE[1]]}", "/b/%3Cscript%3Ealert(1)%3C/script%3E"]
-    places += [f"/e/{site.by_name[name]}" for name in HOSTILE[1:]]
+    places += [
+        f"/compare?e={hostile},{each_site.by_name[HOSTILE[1]]}",
+        "/b/%3Cscript%3Ealert(1)%3C/script%3E",
+    ]
+    places += [f"/e/{each_site.by_name[name]}" for name in HOSTILE[1:]]
     places += ["/m/%3Cimg%20src=x%20onerror=alert(1)%3E", "/b/shapes/val/q/%22%3E%3Cb%3Ex", "/s/%3Cb%3E"]
     for place in places:
-        page.goto(site.url + place)
+        page.goto(each_site.url + place)
         assert page.evaluate(_FOREIGN) == [], place
-    page.goto(f"{site.url}/b/{LONG_BOARD}")
+    page.goto(f"{each_site.url}/b/{LONG_BOARD}")
     assert {*HOSTILE} <= {*rows(page)}
-    page.goto(f"{site.url}/e/{hostile}")
+    page.goto(f"{each_site.url}/e/{hostile}")
     assert words(page).count("<script>alert(1)</script>") >= 2
 
 
@@ -173,7 +178,7 @@ def test_the_keyboard_reaches_the_content_first_and_focus_is_seen(page: Any, sit
         assert page.evaluate("document.activeElement.id") == "main"
 
 
-def test_every_page_is_quiet_steady_and_fits_at_200_percent(browser: Any, site: Any) -> None:
+def test_every_page_is_quiet_steady_and_fits_at_200_percent(browser: Any, each_site: Any) -> None:
     """640 pixels of two device pixels each are what a screen of 1280 shows at 200 % zoom."""
     context = browser.new_context(viewport={"width": 640, "height": 400}, device_scale_factor=2)
     context.add_init_script(f"({_SHIFTS})()")
@@ -181,8 +186,8 @@ def test_every_page_is_quiet_steady_and_fits_at_200_percent(browser: Any, site: 
     away: list[str] = []
     opened.on("request", lambda request: away.append(request.url))
     found, titles, descriptions = [], {}, {}
-    for name, address in site.pages().items():
-        opened.goto(site.url + address, wait_until="load")
+    for name, address in each_site.pages().items():
+        opened.goto(each_site.url + address, wait_until="load")
         if opened.evaluate("document.documentElement.scrollWidth > innerWidth"):
             found.append(f"{name}: wider than the window")
         shifts = opened.evaluate("window.shifts")
@@ -194,7 +199,9 @@ def test_every_page_is_quiet_steady_and_fits_at_200_percent(browser: Any, site: 
             if not opened.get_attribute(f"meta[property='og:{og}']", "content"):
                 found.append(f"{name}: no og:{og}")
     context.close()
-    found += [f"asks {one}" for one in away if not one.startswith(site.url) and not one.startswith("data:")]
+    found += [
+        f"asks {one}" for one in away if not one.startswith(each_site.url) and not one.startswith("data:")
+    ]
     for kind in (titles, descriptions):
         found += [
             f"{name} says what {other} says: {text}"
@@ -205,11 +212,11 @@ def test_every_page_is_quiet_steady_and_fits_at_200_percent(browser: Any, site: 
     assert found == []
 
 
-def test_titles_are_all_different_for_choices_too(site: Any) -> None:
-    addresses = site.pages() | site.choices()
+def test_titles_are_all_different_for_choices_too(each_site: Any) -> None:
+    addresses = each_site.pages() | each_site.choices()
     titles: dict[str, str] = {}
     for name, address in addresses.items():
-        found = re.search("<title>([^<]+)</title>", plain_http.get(site.url + address, timeout=60).text)
+        found = re.search("<title>([^<]+)</title>", plain_http.get(each_site.url + address, timeout=60).text)
         assert found is not None, name
         assert found[1] not in titles, f"{name} has the title of {titles[found[1]]}: {found[1]}"
         titles[found[1]] = name
@@ -250,10 +257,10 @@ def test_dark_pages_are_dark_and_light_ones_light(browser: Any, site: Any) -> No
         context.close()
 
 
-def test_every_reading_page_is_packed_and_is_not_sent_twice(site: Any) -> None:
+def test_every_reading_page_is_packed_and_is_not_sent_twice(each_site: Any) -> None:
     wrong = []
-    with httpx.Client(base_url=site.url, timeout=300) as client:
-        for name, address in site.pages().items():
+    with httpx.Client(base_url=each_site.url, timeout=300) as client:
+        for name, address in each_site.pages().items():
             if name == "submit":
                 continue
             first = client.get(address, headers={"Accept-Encoding": "gzip"})

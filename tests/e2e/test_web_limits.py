@@ -269,7 +269,7 @@ def test_any_site_may_read_the_api_without_credentials_and_nothing_else(server: 
     asking["access-control-request-method"] = "POST"
     refused = httpx.options(server.url + "/api/submissions", headers=asking, timeout=300)
     assert refused.status_code == 400
-    assert error_of(refused)
+    assert "POST" not in refused.headers["access-control-allow-methods"]
     for path in ("/", "/theme.css", "/submit"):
         for method in ("GET", "OPTIONS"):
             answer = plain_http.request(method, server.url + path, headers=asking, timeout=300)
@@ -315,7 +315,7 @@ def test_a_failing_database_is_503_and_says_when_to_return(world: ModuleType, tm
         assert error_of(answer)["code"] == "unavailable"
         assert answer.headers["retry-after"]
         assert "table" not in answer.text
-        assert "GET /api/boards: not available" in running.log.read_text()
+        assert "GET /api/boards: unavailable" in running.log.read_text()
 
 
 @pytest.mark.slow
