@@ -305,7 +305,7 @@ class Intake:
         of_quotas: dict[str, Any] = {}
         if quotas is not None:
             of_quotas["arrive"] = lambda connection: quotas.arrive(connection, cover.address, kept.size)
-            of_quotas["admit"] = lambda connection: quotas.admit(connection, owner, board.id)
+            of_quotas["admit"] = lambda connection: quotas.admit(connection, owner, board)
         try:
             submission, new = self._store.receive(
                 board=board.id,
@@ -338,7 +338,7 @@ class Intake:
             raise empty_file(board)
         if self._quotas is not None:
             try:
-                self._quotas.check(cover.owner, board.id)
+                self._quotas.check(cover.owner, board)
             except UploadRefusedError:
                 # What was sent before may need no judging; whether it does is found where it is recorded.
                 if not self._store.has_sent(board.id, incoming.sha256, cover.owner):

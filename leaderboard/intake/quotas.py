@@ -20,8 +20,6 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
-from cir_metrics.errors import UnknownNameError
-from leaderboard import boards
 from leaderboard.boards import Board, Phase
 from leaderboard.errors import UploadRefusedError
 from leaderboard.identity import LINK
@@ -130,12 +128,12 @@ class Quotas:
         self._limits = limits
         self._key: bytes | None = None
 
-    def of(self, owner: str, board: str) -> Quota:
+    def of(self, owner: str, board: Board) -> Quota:
         """What is left of an owner's quota on a board; what waits to be judged counts until it is judged."""
         with self._database.read() as connection:
             return self._of(connection, owner, board)
 
-    def check(self, owner: str, board: str) -> None:
+    def check(self, owner: str, board: Board) -> None:
         """Refuse a sender who has nothing left, before the file is kept; `admit` has the last word.
 
         Raises:
@@ -145,7 +143,7 @@ class Quotas:
             with self._database.read() as connection:
                 self.admit(connection, owner, board)
 
-    def admit(self, connection: sa.Connection, owner: str, board: str) -> None:
+    def admit(self, connection: sa.Connection, owner: str, board: Board) -> None:
         """Refuse one more submission where nothing is left.
 
         Args:
@@ -163,7 +161,7 @@ class Quotas:
             # Each private link is an owner of its own, whose limits nobody would ever reach.
             raise UploadRefusedError(
                 "needs-token",
-                f"the board {board} takes files from those who have a token.",
+                f"the board {board.id} takes files from those who have a token.",
                 fix="ask its organisers for one, and send it as  Authorization: Bearer TOKEN "
                 "(cir submit takes it from CIR_LEADERBOARD_TOKEN)",
                 status=401,
@@ -171,42 +169,41 @@ class Quotas:
         if found.left == 0:
             raise UploadRefusedError(
                 "quota",
-                f"all {found.in_all} submissions that one owner may have on {board} were scored or wait.",
+                f"all {found.in_all} submissions that one owner may have on {board.id} were scored or wait.",
                 fix=_fix(found.waiting, "ask the organisers of this leaderboard"),
                 status=429,
             )
         if found.left_today == 0:
             raise UploadRefusedError(
                 "quota",
-                f"the {found.a_day} submissions a day that an owner may have on {board} were scored or wait.",
+                f"the {found.a_day} submissions a day that an owner may have on {board.id} were scored or "
+                "wait.",
                 fix=_fix(found.waiting, f"send it after {found.resets_at:%Y-%m-%d %H:%M} UTC"),
                 status=429,
                 resets_at=found.resets_at,
             )
 
-    def _unlimited(self, board: str) -> bool:
+    def _unlimited(self, board: Board) -> bool:
         """Whether no owner has a quota on a board now."""
         a_day, in_all, _, price = self._rules(board, datetime.now(UTC))
         return a_day is None and in_all is None and price is None
 
     def _rules(
-        self, board: str, now: datetime
+        self, board: Board, now: datetime
     ) -> tuple[int | None, int | None, Phase | None, BoardPrice | None]:
         """What an owner may have a day and in all, the open phase of the board, and its price."""
-        found = _board(board)
-        phase = None if found is None else found.phase(now)
-        price = None if found is None else found.price
+        phase = board.phase(now)
         a_day, in_all = self._limits.a_day, self._limits.in_all
         if phase is not None:
             a_day, in_all = phase.a_day or a_day, phase.in_all or in_all
-        return a_day, in_all, phase, price
+        return a_day, in_all, phase, board.price
 
-    def _of(self, connection: sa.Connection, owner: str, board: str) -> Quota:
+    def _of(self, connection: sa.Connection, owner: str, board: Board) -> Quota:
         now = datetime.now(UTC)
         a_day, in_all, phase, price = self._rules(board, now)
         midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
         since = _EVER if phase is None else phase.opens
-        asked = {"of_owner": owner, "of_board": board, "midnight": midnight, "opens": since}
+        asked = {"of_owner": owner, "of_board": board.id, "midnight": midnight, "opens": since}
         row = connection.execute(_COUNTS, asked).one()
         waiting, of_today, of_all, of_ever = map(int, row)
         if price is not None:
@@ -281,10 +278,3 @@ def _fix(waiting: int, otherwise: str) -> str:
         return otherwise
     files, one = ("1 file waits", "it") if waiting == 1 else (f"{waiting} files wait", "one of them")
     return f"{files} to be judged: a place is free again if {one} is refused; else {otherwise}"
-
-
-def _board(name: str) -> Board | None:
-    try:
-        return boards.board(name)
-    except UnknownNameError:
-        return None

@@ -98,7 +98,7 @@ def named_html(server: Server, request: Request, board_id: str, head: bytes, nam
     try:
         board = server.intake.board(board_id, head, name)
         if server.settings.accounts != "local":
-            server.quotas.check(sender_of(request, server).owner, board.id)
+            server.quotas.check(sender_of(request, server).owner, board)
     except UploadRefusedError as refused:
         board, error = None, refused
     named = named_board(head)

@@ -216,7 +216,9 @@ def submission_view(
             sealed board, and results before their phase has closed.
     """
     judged = submission.last("validated", "rejected")
-    sealed, hidden_until = _is_sealed(submission), results_from(submission)
+    board = _board_of(submission)
+    # Of a board that is not here, nobody knows what it holds back.
+    sealed, hidden_until = board is None or board.sealed, _results_from(board, submission)
     public, removed = submission.state == "published", submission.file_removed_at
     private, same = submission.last("private"), submission.last("superseded")
     is_rejected = submission.state == "rejected"
@@ -242,7 +244,7 @@ def submission_view(
         "same_as": None if same is None or not same.payload.get("same_rankings") else same.payload["by"],
         "verified": submission.verified,
         "flag": submission.flag,
-        "scores": submission.scores if organiser else _told(submission),
+        "scores": submission.scores if organiser else _told(board, submission),
         "scores_from": None if hidden_until is None else hidden_until.isoformat(),
         "events": [_event_view(event, whole=organiser or owner) for event in submission.events],
         "page": entry_page(submission.board, submission.id),
@@ -270,15 +272,8 @@ def _board_of(submission: Submission) -> Board | None:
         return None
 
 
-def _is_sealed(submission: Submission) -> bool:
-    """Whether files are not given out: of a board that is not here, nobody knows what it holds back."""
-    board = _board_of(submission)
-    return board is None or board.sealed
-
-
-def _told(submission: Submission) -> dict[str, Any] | None:
-    board = _board_of(submission)
-    if board is None or submission.scores is None or not results_are_shown(submission):
+def _told(board: Board | None, submission: Submission) -> dict[str, Any] | None:
+    if board is None or submission.scores is None or _results_from(board, submission) is not None:
         return None
     return board.told(submission.scores)
 
@@ -294,7 +289,10 @@ def results_are_shown(submission: Submission) -> bool:
 
 def results_from(submission: Submission) -> datetime | None:
     """When a submission's result is shown, while it is not yet; None where it is shown now."""
-    board = _board_of(submission)
+    return _results_from(_board_of(submission), submission)
+
+
+def _results_from(board: Board | None, submission: Submission) -> datetime | None:
     if board is None or submission.baseline:
         return None
     moment = board.shown_from(submission.received_at)
@@ -304,8 +302,10 @@ def results_from(submission: Submission) -> datetime | None:
 def why_not_listed(submission: Submission) -> str | None:
     """A sentence on why a judged submission stands on no board; None where it does, waits or is refused."""
     last = submission.events[-1].payload if submission.events else {}
-    until = results_from(submission)
-    if until is not None and submission.state == "published":
+    if submission.state == "published":
+        until = results_from(submission)
+        if until is None:
+            return None
         return f"It is scored; results are shown when its phase has closed, on {until:%Y-%m-%d at %H:%M} UTC."
     if submission.state == "failed":
         return str(last["message"])

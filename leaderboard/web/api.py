@@ -7,7 +7,7 @@ asked afterwards.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import PurePath
 from typing import Any
@@ -19,6 +19,7 @@ from fastapi.security import APIKeyHeader, HTTPBearer
 from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute, Match, Route
 
+from leaderboard.boards import Board
 from leaderboard.errors import LostFileError, UploadRefusedError, refuse_unknown
 from leaderboard.identity.receipts import Receipt, public_pem
 from leaderboard.intake import (
@@ -36,6 +37,7 @@ from leaderboard.intake.life import Action, act
 from leaderboard.server import Server
 from leaderboard.server.callers import EDIT_KEY, Sender, as_whom, caller_of, changeable, readable, sender_of
 from leaderboard.standings.views import already_here, submission_page, submission_view
+from leaderboard.store.files import IncomingFile
 from leaderboard.store.submission import Submission
 from leaderboard.web import reading
 from leaderboard.web.forms import FormIntoFile
@@ -114,12 +116,9 @@ def _router(server: Server) -> APIRouter:
 
     @router.post(V1_UPLOAD_PATH, **taking, max_body_size=upload_bytes(server))
     @router.post(UPLOAD_PATH, **taking, max_body_size=upload_bytes(server))
-    async def upload(request: Request) -> JSONResponse:
+    async def upload(request: Request) -> Response:
         """Take a rank file in: multipart with the field `file`, or the file alone as the request's body."""
-        sender = await run_in_threadpool(sender_of, request, server)
-        taken_in = from_form if is_form(request) else _from_body
-        submission, new = await taken_in(request, server, sender)
-        return await run_in_threadpool(_taken, server, submission, sender, new=new)
+        return await taken_in(request, server, sender_of, _taken)
 
     @router.post(V1_UPLOAD_PATH + "/{submission_id}/send-on", **passing_on)
     @router.post(UPLOAD_PATH + "/{submission_id}/send-on", include_in_schema=False)
@@ -128,7 +127,7 @@ def _router(server: Server) -> APIRouter:
         refused, _ = changeable(server, caller_of(request, server), submission_id)
         sender = Sender(refused.owner, request.client.host if request.client else "")
         submission, new = _sent_on(server, refused, sender.address)
-        return _taken(server, submission, sender, new=new)
+        return _taken(server, submission, sender, new)
 
     @router.post(V1_UPLOAD_PATH + "/{submission_id}/bundle", **passing_on)
     @router.post(UPLOAD_PATH + "/{submission_id}/bundle", include_in_schema=False)
@@ -139,7 +138,7 @@ def _router(server: Server) -> APIRouter:
         part, _ = changeable(server, caller_of(request, server), submission_id)
         sender = Sender(part.owner, request.client.host if request.client else "")
         submission, new = suite_bundles.join(server, part, sender.address)
-        return _taken(server, submission, sender, new=new)
+        return _taken(server, submission, sender, new)
 
     @router.get(
         f"{VERSION}/key",
@@ -255,7 +254,7 @@ def _router(server: Server) -> APIRouter:
     return router
 
 
-def _taken(server: Server, submission: Submission, sender: Sender, *, new: bool) -> JSONResponse:
+def _taken(server: Server, submission: Submission, sender: Sender, new: bool) -> JSONResponse:
     """The answer to a file that was taken in."""
     view = {
         **submission_view(submission, owner=True),
@@ -265,7 +264,7 @@ def _taken(server: Server, submission: Submission, sender: Sender, *, new: bool)
         "durability": server.durability(submission, wait=True),
         "edit_key": (sender.edit_key or None) if new else None,
         "edit_link": _edit_link(server, submission, sender.edit_key) if new else None,
-        "quota": server.quotas.of(sender.owner, submission.board).to_dict(),
+        "quota": server.quotas.of(sender.owner, known_board(submission.board)).to_dict(),
     }
     headers = {"Location": f"{UPLOAD_PATH}/{submission.id}"}
     return JSONResponse(view, status_code=202 if new else 200, headers=headers)
@@ -340,77 +339,81 @@ def is_form(request: Request) -> bool:
     return request.headers.get("content-type", "").lower().startswith("multipart/form-data")
 
 
-async def from_form(
-    request: Request, server: Server, sender: Sender, *, name_after_file: bool = False
-) -> tuple[Submission, bool]:
-    """Take in the file of a form while it comes.
+async def taken_in(
+    request: Request,
+    server: Server,
+    as_sender: Callable[[Request, Server], Sender],
+    answer: Callable[[Server, Submission, Sender, bool], Response],
+    *,
+    name_after_file: bool = False,
+) -> Response:
+    """Take in the file of a request while it comes: of a form, or the body itself.
+
+    A thread is asked twice: before the file is kept, and when it is whole, for all the rest.
 
     Args:
         request: whose body it is.
         server: the leaderboard.
-        sender: who sends it.
+        as_sender: says who sends it.
+        answer: makes the answer from the submission, who sent it, and whether it is new.
         name_after_file: whether a method that has no name is called as its file until its owner says another.
-
-    Returns:
-        The submission, and whether it is new.
 
     Raises:
         UploadRefusedError: the form is malformed, holds no file or other fields, or the file is not taken in.
         FileStoreError: files cannot be written now.
     """
-    named = request.query_params.get("board")
-    incoming, head = server.intake.incoming(known_board(named) if named else None), bytearray()
+    query, head = request.query_params, bytearray()
+    named, in_form = query.get("board"), is_form(request)
+    stream = request.stream()
+    if not in_form:
+        async for chunk in stream:
+            head += chunk
+            if len(head) >= HEAD_BYTES:
+                break
+
+    def begun() -> tuple[Sender, Board | None, IncomingFile]:
+        sender, looked_at = as_sender(request, server), bytes(head[:HEAD_BYTES])
+        if in_form:
+            board = known_board(named) if named else None
+        else:
+            at_its_end = not named and with_end(looked_at, bytes) != looked_at
+            board = None if at_its_end else server.intake.board(named, looked_at)
+        return sender, board, server.intake.incoming(board)
+
+    sender, board, incoming = await run_in_threadpool(begun)
 
     def take(piece: bytes) -> None:
-        head.extend(piece[: HEAD_BYTES - len(head)])
+        head.extend(piece[: max(0, HEAD_BYTES - len(head))])
         incoming.write(piece)
 
-    form = FormIntoFile(request, take)
-    try:
-        texts = await form.read()
-        refuse_unknown(texts, _FORM_FIELDS, "form field")
-        if form.file_name is None:
-            raise UploadRefusedError(
-                "missing-file",
-                "the form holds no file.",
-                fix="put the rank file into the field `file`",
-                status=422,
-            )
-        texts = {**request.query_params, **texts}
-        asked = named or texts.get("board")
-        looked_at = with_end(bytes(head), incoming.end)
-        board = await run_in_threadpool(server.intake.board, asked, looked_at, form.file_name)
-        server.intake.check_size(incoming.size, board)
+    def whole(texts: Mapping[str, str], file_name: str | None) -> Response:
+        found = board
+        if in_form or found is None:
+            looked_at = with_end(bytes(head[:HEAD_BYTES]), incoming.end)
+            found = server.intake.board(named or texts.get("board"), looked_at, file_name or "")
+            server.intake.check_size(incoming.size, found)
         if name_after_file:
-            texts = {**_named_after(form.file_name), **texts}
-        cover = _cover(texts, form.file_name, sender)
-        return await run_in_threadpool(server.intake.accept, board, incoming, cover)
-    finally:
-        incoming.discard()
+            texts = {**_named_after(file_name or ""), **texts}
+        submission, new = server.intake.accept(found, incoming, _cover(texts, file_name, sender))
+        return answer(server, submission, sender, new)
 
-
-async def _from_body(request: Request, server: Server, sender: Sender) -> tuple[Submission, bool]:
-    query, stream, head = request.query_params, request.stream(), bytearray()
-    async for chunk in stream:
-        head += chunk
-        if len(head) >= HEAD_BYTES:
-            break
-    looked_at = bytes(head[:HEAD_BYTES])
-    at_its_end = not query.get("board") and with_end(looked_at, bytes) != looked_at
-    board = (
-        None if at_its_end else await run_in_threadpool(server.intake.board, query.get("board"), looked_at)
-    )
-    incoming = server.intake.incoming(board)
     try:
+        if in_form:
+            form = FormIntoFile(request, take)
+            texts = await form.read()
+            refuse_unknown(texts, _FORM_FIELDS, "form field")
+            if form.file_name is None:
+                raise UploadRefusedError(
+                    "missing-file",
+                    "the form holds no file.",
+                    fix="put the rank file into the field `file`",
+                    status=422,
+                )
+            return await run_in_threadpool(whole, {**query, **texts}, form.file_name)
         incoming.write(bytes(head))
         async for chunk in stream:
             incoming.write(chunk)
-        if board is None:
-            looked_at = with_end(looked_at, incoming.end)
-            board = await run_in_threadpool(server.intake.board, None, looked_at)
-            server.intake.check_size(incoming.size, board)
-        cover = _cover(query, query.get("file_name"), sender)
-        return await run_in_threadpool(server.intake.accept, board, incoming, cover)
+        return await run_in_threadpool(whole, query, query.get("file_name"))
     finally:
         incoming.discard()
 

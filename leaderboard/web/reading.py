@@ -56,7 +56,7 @@ Format = Annotated[
 BoardId = Annotated[str, Query(description="the board's id, such as `cirr/val`")]
 
 
-def known_query(request: Request) -> None:
+async def known_query(request: Request) -> None:
     """Refuse a query parameter that a route does not have; the page of all routes takes any, as pages do.
 
     Raises:

@@ -17,11 +17,12 @@ from leaderboard.pages import site, submit_page
 from leaderboard.pages.addresses import FIRST_PARTS, page_at
 from leaderboard.pages.site import PAGE_POLICY, Links, Page, Site, missing_page
 from leaderboard.server import Server
-from leaderboard.server.callers import as_whom, caller_of, readable, sender_of
+from leaderboard.server.callers import Sender, as_whom, caller_of, readable, sender_of
 from leaderboard.standings.views import entry_page
 from leaderboard.standings.views import submission_page as address_of
+from leaderboard.store.submission import Submission
 from leaderboard.web.answers import whole_answer
-from leaderboard.web.api import from_form, is_form, upload_bytes
+from leaderboard.web.api import is_form, taken_in, upload_bytes
 
 _FOR_EVER = {"Cache-Control": "public, max-age=31536000, immutable"}
 _OWN = {"Cache-Control": "private, no-store", "Vary": "Accept-Encoding, Authorization, Cookie, X-Edit-Key"}
@@ -79,16 +80,18 @@ def router(server: Server) -> APIRouter:
     async def take(request: Request) -> Response:
         """Take the file in, and go on to the submission's page; `ErrorAnswers` writes refusals as pages."""
         by_script = request.headers.get("x-requested-with") == "XMLHttpRequest"
-        sender_here = sender_of if by_script else submit_page.sender_without_scripts
-        sender = await run_in_threadpool(sender_here, request, server)
         if not is_form(request):
             raise submit_page.NO_FILE
-        one, new = await from_form(request, server, sender, name_after_file=True)
-        await run_in_threadpool(server.durability, one, wait=True)
-        address = f".{address_of(one.id, sender.edit_key)}" if new else f".{address_of(one.id)}?again"
-        if by_script:
-            return JSONResponse({"page": address}, 201, _OWN)
-        return RedirectResponse(address, 303)
+
+        def taken(server: Server, one: Submission, sender: Sender, new: bool) -> Response:
+            server.durability(one, wait=True)
+            address = f".{address_of(one.id, sender.edit_key)}" if new else f".{address_of(one.id)}?again"
+            if by_script:
+                return JSONResponse({"page": address}, 201, _OWN)
+            return RedirectResponse(address, 303)
+
+        as_sender = sender_of if by_script else submit_page.sender_without_scripts
+        return await taken_in(request, server, as_sender, taken, name_after_file=True)
 
     @routes.get("/site/{name}")
     def file(request: Request, name: str) -> Response:

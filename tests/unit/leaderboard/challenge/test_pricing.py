@@ -115,18 +115,18 @@ def test_check_names_what_sells_the_test_and_the_server_holds_to_the_price(
 def test_answers_of_all_phases_count(places: world.Places, material: Material) -> None:
     made(places, material, phase("dev", -2, -1), phase("test", 0, 1))
     phases = [phase("dev", -2, -1, in_all=3), phase("test", 0, 1, in_all=3)]
-    rewritten(places, phases=[each.model_dump(mode="json") for each in phases])
+    board = rewritten(places, phases=[each.model_dump(mode="json") for each in phases])
     store = Store(f"sqlite:///{places.home / 'board.sqlite'}")
     quotas = Quotas(store, Allowance(in_all=50))
-    assert quotas.of("", world.ID).left == 3
+    assert quotas.of("", board).left == 3
     for number in range(2):
         add_entry(store, number, board=world.ID)
     with store.database.write() as connection:
         connection.execute(sa.update(submissions).values(received_at=NOW - timedelta(days=1.5)))
-    assert quotas.of("", world.ID).left == 1
+    assert quotas.of("", board).left == 1
     add_entry(store, 2, board=world.ID)
     with store.database.write() as connection, pytest.raises(UploadRefusedError) as raised:
-        quotas.admit(connection, "", world.ID)
+        quotas.admit(connection, "", board)
     store.close()
     assert raised.value.code == "quota"
 

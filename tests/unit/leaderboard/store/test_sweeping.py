@@ -13,6 +13,7 @@ from pathlib import Path
 import forked
 import pytest
 
+from leaderboard.boards import Board
 from leaderboard.errors import FileStoreError, UploadRefusedError
 from leaderboard.intake import Cover, Intake
 from leaderboard.intake.life import act
@@ -290,9 +291,11 @@ def test_a_file_that_is_removed_during_an_export_is_left_out_of_it(server: Serve
 class Late(Quotas):
     """Quotas whose last place is taken by another file after an upload was checked."""
 
-    def check(self, owner: str, board: str) -> None:
+    def check(self, owner: str, board: Board) -> None:
         super().check(owner, board)
-        one, _ = self.store.receive(board=board, sha256="f" * 64, size=1, file_name="first.json", owner=owner)
+        one, _ = self.store.receive(
+            board=board.id, sha256="f" * 64, size=1, file_name="first.json", owner=owner
+        )
         assert one.state == "received"
 
     def __init__(self, store: Store) -> None:
