@@ -7,22 +7,22 @@ a receipt is laid out in a file does not matter; every value in it does.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from contextlib import suppress
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Annotated, Any, Literal
 
+import orjson
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
-from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives import serialization as pem
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from pydantic import BaseModel, ConfigDict, Field
 
 from cir_datasets.common.atomic import sync_folder
+from cir_datasets.common.paths import sha256_of
 from leaderboard.errors import ReceiptError, ServeError
 
-_PEM = serialization.Encoding.PEM
 _Hash = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
 
@@ -55,15 +55,11 @@ class Receipt(BaseModel):
 
     def signed_bytes(self) -> bytes:
         """What the signature covers: all other fields."""
-        return _canonical(self.model_dump(exclude={"signature"}))
+        return orjson.dumps(self.model_dump(exclude={"signature"}), option=orjson.OPT_SORT_KEYS)
 
     def to_bytes(self) -> bytes:
         """The receipt as it is kept in a file: canonical JSON and a line feed."""
-        return _canonical(self.model_dump()) + b"\n"
-
-
-def _canonical(values: dict[str, Any]) -> bytes:
-    return json.dumps(values, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+        return orjson.dumps(self.model_dump(), option=orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE)
 
 
 def signing_key(given: Path | None, home: Path) -> Ed25519PrivateKey:
@@ -76,13 +72,12 @@ def signing_key(given: Path | None, home: Path) -> Ed25519PrivateKey:
     try:
         if given is None and not path.exists():
             _make(path)
-        exposed = given is None and path.stat().st_mode & 0o077
-        private = serialization.load_pem_private_key(path.read_bytes(), password=None)
+        private = pem.load_pem_private_key(path.read_bytes(), password=None)
     except OSError as error:
         raise ServeError(f"{path}: {error.strerror}. Fix: make it readable: it signs receipts.") from error
     except (ValueError, TypeError, UnsupportedAlgorithm):
         private = None  # nothing of its content is shown
-    if exposed:
+    if given is None and path.stat().st_mode & 0o077:
         raise ServeError(f"{path}: others can use the server's signing key. Fix: chmod 600 {path}")
     if not isinstance(private, Ed25519PrivateKey):
         raise ServeError(f"{path}: not an Ed25519 key. Fix: openssl genpkey -algorithm ed25519 -out FILE")
@@ -91,30 +86,28 @@ def signing_key(given: Path | None, home: Path) -> Ed25519PrivateKey:
 
 def _make(path: Path) -> None:
     """Write a new key, whole or not at all; where another process is faster, its key stays."""
-    form = _PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    content = Ed25519PrivateKey.generate().private_bytes(*form)
-    with NamedTemporaryFile(dir=path.parent) as file, suppress(FileExistsError):
-        file.write(content)
-        file.flush()
+    form = pem.Encoding.PEM, pem.PrivateFormat.PKCS8, pem.NoEncryption()
+    with NamedTemporaryFile(dir=path.parent, buffering=0) as file, suppress(FileExistsError):
+        file.write(Ed25519PrivateKey.generate().private_bytes(*form))
         os.fsync(file.fileno())
         os.link(file.name, path)
         sync_folder(path.parent)
 
 
-def public_pem(key: Ed25519PrivateKey) -> str:
-    """The public half of a key in PEM."""
-    return key.public_key().public_bytes(_PEM, serialization.PublicFormat.SubjectPublicKeyInfo).decode()
+def public_pem(public: Ed25519PublicKey) -> str:
+    """A public key in PEM."""
+    return public.public_bytes(pem.Encoding.PEM, pem.PublicFormat.SubjectPublicKeyInfo).decode()
 
 
-def _key_id(public: Ed25519PublicKey) -> str:
-    return hashlib.sha256(public.public_bytes_raw()).hexdigest()[:16]
+def _names(public: Ed25519PublicKey) -> dict[str, str]:
+    """The fields that name a key."""
+    raw = public.public_bytes_raw()
+    return {"key_id": hashlib.sha256(raw).hexdigest()[:16], "public_key": raw.hex()}
 
 
 def sign(key: Ed25519PrivateKey, **claim: Any) -> Receipt:
     """A signed receipt; `claim` holds the fields that say what was taken in."""
-    public = key.public_key()
-    names: dict[str, Any] = {"key_id": _key_id(public), "public_key": public.public_bytes_raw().hex()}
-    unsigned = Receipt(**claim, **names, signature="0" * 128)
+    unsigned = Receipt(**claim, **_names(key.public_key()), signature="0" * 128)
     return unsigned.model_copy(update={"signature": key.sign(unsigned.signed_bytes()).hex()})
 
 
@@ -133,24 +126,17 @@ def verify(content: bytes, name: str, file: Path | None = None, key: Path | None
         OSError: a file cannot be read.
     """
     try:
-        receipt = Receipt.model_validate(json.loads(content))
+        receipt = Receipt.model_validate_json(content)
         public = Ed25519PublicKey.from_public_bytes(bytes.fromhex(receipt.public_key))
         public.verify(bytes.fromhex(receipt.signature), receipt.signed_bytes())
-        if receipt.key_id != _key_id(public):
+        if receipt.key_id != _names(public)["key_id"]:
             raise InvalidSignature
-    except (ValueError, RecursionError, InvalidSignature) as error:
+    except (ValueError, InvalidSignature) as error:
         why = "its signature does not fit" if isinstance(error, InvalidSignature) else "no whole receipt"
         raise ReceiptError(f"{name}: {why}. Fix: take the receipt as the server gave it.") from None
-    try:
-        wanted = public if key is None else serialization.load_pem_public_key(key.read_bytes())
-    except (ValueError, UnsupportedAlgorithm):
-        wanted = None
-    if wanted != public:
+    if key is not None and key.read_bytes().split() != public_pem(public).encode().split():
         raise ReceiptError(f"{name}: {key} is not the key that made it. Fix: save what its /api/key answers.")
-    if file is not None:
-        with file.open("rb") as handle:
-            sent = hashlib.file_digest(handle, "sha256").hexdigest(), handle.tell()
-        if sent != (receipt.sha256, receipt.size):
-            why = f"not the file of receipt {receipt.id}: {sent[1]} bytes, not these {receipt.size} bytes"
-            raise ReceiptError(f"{file}: {why}. Fix: name the file as it was sent, byte for byte.")
+    if file is not None and sha256_of(file) != receipt.sha256:
+        why = f"not the file of receipt {receipt.id}: {file.stat().st_size} bytes, not {receipt.size} bytes"
+        raise ReceiptError(f"{file}: {why}. Fix: name the file as it was sent, byte for byte.")
     return receipt

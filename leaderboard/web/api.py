@@ -148,7 +148,7 @@ def _router(server: Server) -> APIRouter:
     @router.get("/api/key", include_in_schema=False)
     def key() -> Response:
         """The Ed25519 public key that receipts are checked with, in PEM."""
-        return Response(public_pem(server.key), media_type="application/x-pem-file")
+        return Response(public_pem(server.key.public_key()), media_type="application/x-pem-file")
 
     @router.get(
         f"{VERSION}/submissions/{{submission_id}}",

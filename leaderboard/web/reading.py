@@ -179,7 +179,7 @@ def router(server: Server) -> APIRouter:
             name=server.settings.name,
             address=server.settings.url or str(request.base_url).rstrip("/"),
             own=f"{VERSION}/feed.atom{query}",
-            key=public_pem(server.key),
+            key=public_pem(server.key.public_key()),
         )
         return whole_answer(request, body, "application/atom+xml; charset=utf-8")
 

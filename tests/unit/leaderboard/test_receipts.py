@@ -45,7 +45,7 @@ def key() -> Ed25519PrivateKey:
 @pytest.fixture
 def pem(key: Ed25519PrivateKey, tmp_path: Path) -> Path:
     path = tmp_path / "key.pem"
-    path.write_text(public_pem(key))
+    path.write_text(public_pem(key.public_key()))
     return path
 
 
@@ -170,7 +170,7 @@ def test_a_server_makes_its_key_once_and_for_itself_alone(tmp_path: Path) -> Non
     finally:
         os.umask(before)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert public_pem(signing_key(None, tmp_path)) == public_pem(made)
+    assert public_pem(signing_key(None, tmp_path).public_key()) == public_pem(made.public_key())
     assert [path.name for path in tmp_path.iterdir()] == ["signing_key.pem"]
     path.chmod(0o640)
     with pytest.raises(ServeError) as caught:
@@ -181,7 +181,7 @@ def test_a_server_makes_its_key_once_and_for_itself_alone(tmp_path: Path) -> Non
 
 MAKES = """
 import sys; from pathlib import Path; from leaderboard.identity.receipts import public_pem, signing_key
-sys.stdin.readline(); print(public_pem(signing_key(None, Path(sys.argv[1]))))
+sys.stdin.readline(); print(public_pem(signing_key(None, Path(sys.argv[1])).public_key()))
 """
 
 
@@ -204,7 +204,7 @@ def test_what_is_not_a_signing_key_is_named_and_not_shown(
     key: Ed25519PrivateKey, tmp_path: Path, content: str
 ) -> None:
     path = tmp_path / "given.pem"
-    path.write_text(public_pem(key) if content == "public" else content)
+    path.write_text(public_pem(key.public_key()) if content == "public" else content)
     with pytest.raises(ServeError) as caught:
         signing_key(path, tmp_path)
     says(caught, "given.pem: not an Ed25519 key", "Fix: ", "openssl genpkey -algorithm ed25519")
@@ -219,7 +219,7 @@ def test_a_key_made_by_openssl_is_taken(tmp_path: Path) -> None:
     subprocess.run(["openssl", "genpkey", "-algorithm", "ed25519", "-out", str(path)], check=True)
     public = subprocess.run(["openssl", "pkey", "-in", str(path), "-pubout"], capture_output=True, check=True)
     opened = signing_key(path, tmp_path)
-    assert public_pem(opened) == public.stdout.decode()
+    assert public_pem(opened.public_key()) == public.stdout.decode()
 
 
 def test_the_command_checks_receipt_file_and_key(

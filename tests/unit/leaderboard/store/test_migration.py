@@ -81,7 +81,7 @@ print("ready", flush=True)
 sys.stdin.readline()
 server = Server.open(settings)
 submissions = sum(server.store.count_published().values())
-print(public_pem(server.key).replace("\\n", ""), submissions, flush=True)
+print(public_pem(server.key.public_key()).replace("\\n", ""), submissions, flush=True)
 server.close()
 """
 _SERVERS = 3
