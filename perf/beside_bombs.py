@@ -32,7 +32,7 @@ from bombs import BOMBS
 from leaderboard_world import as_bytes, rank_file
 
 from leaderboard.boards import ids as board_ids
-from leaderboard.identity.tokens import Tokens
+from leaderboard.identity import Tokens
 from leaderboard.settings import Settings
 from leaderboard.store import Store
 

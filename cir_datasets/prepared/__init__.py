@@ -35,12 +35,11 @@ from cir_datasets.errors import (
     UnpinnedDataWarning,
 )
 from cir_datasets.registry import BenchmarkSpec
-from cir_datasets.rows import Ids, StoredRows
-from cir_datasets.rows.benchmark import Benchmark
 from cir_metrics.errors import CallError
 
 if TYPE_CHECKING:
     from cir_datasets.registry.overlays import Overlay
+    from cir_datasets.rows.benchmark import Benchmark
     from cir_datasets.sources import SourceFile
 
 FORMAT = 4
@@ -256,6 +255,9 @@ def load(
         >>> benchmark.id, benchmark.multi_turn
         ('shapes/val', False)
     """
+    from cir_datasets.rows import Ids, StoredRows  # who asks what is prepared reads no rows
+    from cir_datasets.rows.benchmark import Benchmark
+
     spec = registry.spec(benchmark_id)
     if overlay is not None:
         spec = _with_overlay(spec, overlay)

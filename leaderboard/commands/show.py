@@ -103,8 +103,7 @@ def board_text(
         held_back: a sentence on entries that are not shown yet.
         intervals: low and high end of the main value's interval by submission; shown where one has any.
     """
-    from leaderboard.standings import checked_gallery
-    from leaderboard.standings.blocks import UNVERIFIED, block_words
+    from leaderboard.standings import UNVERIFIED, block_words, checked_gallery
 
     checked = checked_gallery(board, entries)
     gallery = ("not checked" if checked is None else f"{checked:,}") + board.spec.gallery_note

@@ -13,7 +13,7 @@ from cir_datasets.common.terminal import echo, fitted
 from leaderboard.options import Home
 
 if TYPE_CHECKING:
-    from leaderboard.identity.tokens import Tokens
+    from leaderboard.identity import Tokens
 
 Name = Annotated[str, typer.Argument(help="Whose token it is: letters, digits, '.', '_' and '-'.")]
 
@@ -95,7 +95,7 @@ def team(
 @contextmanager
 def _tokens(home: Path | None) -> Iterator[Tokens]:
     from leaderboard import settings
-    from leaderboard.identity.tokens import Tokens
+    from leaderboard.identity import Tokens
     from leaderboard.store import Store
 
     chosen = settings.read(home)

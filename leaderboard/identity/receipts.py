@@ -99,7 +99,7 @@ def public_pem(public: Ed25519PublicKey) -> str:
     return public.public_bytes(pem.Encoding.PEM, pem.PublicFormat.SubjectPublicKeyInfo).decode()
 
 
-def _names(public: Ed25519PublicKey) -> dict[str, str]:
+def _names(public: Ed25519PublicKey) -> dict[str, Any]:
     """The fields that name a key."""
     raw = public.public_bytes_raw()
     return {"key_id": hashlib.sha256(raw).hexdigest()[:16], "public_key": raw.hex()}

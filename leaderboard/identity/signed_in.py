@@ -13,8 +13,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from leaderboard.identity import Caller
-from leaderboard.identity.tokens import digest
+from leaderboard.identity import Caller, digest
 from leaderboard.store import Store
 from leaderboard.store.schema import logins
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from leaderboard.boards import Board
 from leaderboard.inspection.lists import KeptLists
-from leaderboard.standings.blocks import UNVERIFIED, Reference
+from leaderboard.standings import UNVERIFIED, Reference
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from cir_datasets.prepared import last_prepared
 from cir_datasets.registry.suites import read_signature
 from leaderboard.boards import Board
 from leaderboard.inspection.lists import KeptLists, MemberLists
-from leaderboard.standings.intervals import member_values, opened
+from leaderboard.standings.tested import member_values, opened
 from leaderboard.store.submission import Submission
 from submissions.rank_file.texts import is_oracle
 from submissions.scoring.evidence import RANKED, Evidence

@@ -12,8 +12,7 @@ import sqlalchemy as sa
 
 from leaderboard import boards
 from leaderboard.errors import UploadRefusedError
-from leaderboard.identity import Caller
-from leaderboard.identity.tokens import matches
+from leaderboard.identity import Caller, matches
 from leaderboard.store import Happened, Store
 from leaderboard.store.submission import ERASED, By, EventKind, State, Submission
 from submissions.rank_file.findings import Findings

@@ -27,7 +27,7 @@ from leaderboard.pages.queries import first_query
 from leaderboard.pages.signature import signature_of
 from leaderboard.pages.site import UNREAD, Page, Site
 from leaderboard.server.callers import readable
-from leaderboard.standings.blocks import UNVERIFIED, Reference, reference_words
+from leaderboard.standings import UNVERIFIED, Reference, reference_words
 from leaderboard.standings.views import method_name, results_from, submission_view, why_not_listed
 from leaderboard.store.submission import Event, Submission
 from submissions.report.grouping import Grouping

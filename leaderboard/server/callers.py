@@ -11,8 +11,7 @@ from secrets import token_hex
 from fastapi import Request
 
 from leaderboard.errors import UploadRefusedError
-from leaderboard.identity import LINK, NOBODY, ORGANISER, Caller
-from leaderboard.identity.tokens import Tokens, digest, new_edit_key
+from leaderboard.identity import LINK, NOBODY, ORGANISER, Caller, Tokens, digest, new_edit_key
 from leaderboard.intake.life import may
 from leaderboard.server import Server
 from leaderboard.store.submission import By, Submission

@@ -13,8 +13,8 @@ from starlette.requests import Request
 from leaderboard import boards
 from leaderboard.boards import Board
 from leaderboard.errors import ChildCrashedError, FileStoreError, PassingError, UploadRefusedError
+from leaderboard.identity import Tokens
 from leaderboard.identity.signed_in import Logins
-from leaderboard.identity.tokens import Tokens
 from leaderboard.intake import Cover, checked_method, chunks_of
 from leaderboard.intake.destination import HEAD_BYTES
 from leaderboard.pages.site import Site

@@ -26,8 +26,7 @@ import sqlalchemy as sa
 
 from leaderboard.boards import Board, data
 from leaderboard.settings import DEFAULT_MAX_UPLOAD_MB
-from leaderboard.standings import Entry, held_back, shown, standings
-from leaderboard.standings.blocks import RANKED, Comparability
+from leaderboard.standings import RANKED, Comparability, Entry, held_back, shown, standings
 from leaderboard.standings.views import Tested, table_view
 from leaderboard.store import Store
 from leaderboard.store.schema import board_states, views
@@ -175,8 +174,7 @@ class Tables:
         basis = self._basis(board)
         if board.sealed or self._grouped.get(board.id) == basis:
             return
-        from leaderboard.standings.groups import board_groups
-        from leaderboard.standings.intervals import main_intervals, opened
+        from leaderboard.standings.tested import board_groups, main_intervals, opened
 
         changed = self._store.changed(board.id)
         entries = self._entries(board, self._store.published(board.id))

@@ -12,8 +12,7 @@ from cir_metrics.errors import UnknownNameError
 from leaderboard import boards
 from leaderboard.boards import Board
 from leaderboard.intake.destination import board_offered
-from leaderboard.standings import Entry, checked_gallery
-from leaderboard.standings.blocks import RANKED, block_words
+from leaderboard.standings import RANKED, Entry, block_words, checked_gallery
 from leaderboard.store.submission import Event, Submission
 
 

@@ -18,7 +18,7 @@ from cir_datasets.common.terminal import Cell, Table
 from leaderboard.boards import Board
 from leaderboard.pages.figures import number
 from leaderboard.pages.published_rows import rows_for
-from leaderboard.standings.blocks import UNVERIFIED, block_mark
+from leaderboard.standings import UNVERIFIED, block_mark
 from leaderboard.standings.views import compared_rows, method_name
 from submissions.comparison.keys import shared_text
 from submissions.rank_file.model import declared_fields

@@ -11,7 +11,7 @@ from leaderboard.boards import Column, Phase
 from leaderboard.dialogues import BoardDialogue
 from leaderboard.identity.receipts import Receipt
 from leaderboard.settings import Durability
-from leaderboard.standings.blocks import Block, Reference
+from leaderboard.standings import Block, Reference
 from leaderboard.store.submission import EventKind, State
 from submissions.rank_file.model import declared_fields
 from submissions.rank_file.texts import LISTED_FIELDS

@@ -16,7 +16,7 @@ import plain_http
 import pytest
 
 from cir_metrics.errors import CallError
-from leaderboard.identity.tokens import Tokens
+from leaderboard.identity import Tokens
 from leaderboard.intake.life import ACTS_A_DAY
 from leaderboard.settings import Settings
 from leaderboard.store import Store

@@ -13,7 +13,7 @@ import httpx
 import plain_http
 import pytest
 
-from leaderboard.identity.tokens import Tokens
+from leaderboard.identity import Tokens
 from leaderboard.store import Store
 
 AT_ONCE, A_DAY, AN_HOUR = 12, 5, 20

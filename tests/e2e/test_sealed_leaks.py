@@ -29,7 +29,7 @@ from read_pages import html_of
 from written_pages import submission_html
 
 from leaderboard import boards
-from leaderboard.identity.tokens import Tokens
+from leaderboard.identity import Tokens
 from leaderboard.server import Server
 from leaderboard.settings import Settings
 from leaderboard.store import Store

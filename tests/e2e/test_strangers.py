@@ -12,7 +12,7 @@ from typing import Any
 import plain_http
 import pytest
 
-from leaderboard.identity.tokens import Tokens
+from leaderboard.identity import Tokens
 from leaderboard.server.callers import EDIT_KEY
 from leaderboard.settings import Settings
 from leaderboard.store import Store

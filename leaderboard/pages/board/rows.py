@@ -10,7 +10,7 @@ from typing import Any, Literal
 from leaderboard.boards import Board
 from leaderboard.pages.board.choices import NOT_STATED, Choices
 from leaderboard.pages.published_rows import rows_for
-from leaderboard.standings.blocks import BLOCKS, Block, block_mark
+from leaderboard.standings import BLOCKS, Block, block_mark
 from leaderboard.standings.tables import KeptTable
 from submissions.rank_file.texts import OTHER
 

@@ -12,7 +12,7 @@ from leaderboard.boards import Board, Column
 from leaderboard.pages.board.choices import KINDS, Choices
 from leaderboard.pages.board.rows import PAGE_ROWS, Line, Shown, best_first, filter_words, has_groups
 from leaderboard.pages.figures import Unit, number
-from leaderboard.standings.blocks import UNVERIFIED
+from leaderboard.standings import UNVERIFIED
 
 _WIDTH, _MARGIN = 140, 5
 """Of the picture of an interval, in pixels."""

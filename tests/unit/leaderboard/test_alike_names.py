@@ -6,7 +6,7 @@ import pytest
 
 from cir_metrics.errors import CallError
 from leaderboard.errors import UploadRefusedError
-from leaderboard.identity.tokens import Tokens
+from leaderboard.identity import Tokens
 from leaderboard.intake.life import act
 from leaderboard.store import Store
 from leaderboard.store.database import name_methods

@@ -16,7 +16,7 @@ from read_pages import read, words
 from leaderboard import boards
 from leaderboard.commands.show import board_text
 from leaderboard.errors import UploadRefusedError
-from leaderboard.identity.tokens import digest
+from leaderboard.identity import digest
 from leaderboard.intake import Cover, checked_method
 from leaderboard.intake.life import act
 from leaderboard.server import Server

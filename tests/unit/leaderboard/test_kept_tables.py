@@ -143,16 +143,16 @@ def test_only_new_pairs_are_tested(store: Store, tables: Tables, monkeypatch: py
 
 
 def test_only_new_intervals_are_drawn(store: Store, tables: Tables, monkeypatch: pytest.MonkeyPatch) -> None:
-    from submissions.scoring import samples
+    from cir_metrics import resampling
 
     for seed in (1, 2):
         add_entry(store, seed)
     add_entry(store, 3, baseline=True)
     before = {row["submission"]: row["interval"] for row in tables.refresh(boards.board(BOARD)).view["rows"]}
     drawn = []
-    bootstrap = samples.bootstrap_means
+    bootstrap = resampling.bootstrap_means
     monkeypatch.setattr(
-        samples, "bootstrap_means", lambda values, **how: drawn.append(values) or bootstrap(values, **how)
+        resampling, "bootstrap_means", lambda values, **how: drawn.append(values) or bootstrap(values, **how)
     )
     new = add_entry(store, 4)
     rows = Tables(store).refresh(boards.board(BOARD)).view["rows"]

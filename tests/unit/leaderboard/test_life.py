@@ -14,7 +14,7 @@ from written_pages import submission_html
 from cir_metrics.catalogue import Signature
 from leaderboard import boards
 from leaderboard.errors import UploadRefusedError
-from leaderboard.identity.tokens import Tokens, digest
+from leaderboard.identity import Tokens, digest
 from leaderboard.intake.life import act
 from leaderboard.server import Server
 from leaderboard.server.callers import EDIT_KEY

@@ -13,8 +13,7 @@ from leaderboard import boards
 from leaderboard.commands.show import board_text
 from leaderboard.pages.board.head import facts
 from leaderboard.pages.board.rows import lines_of
-from leaderboard.standings import Entry, checked_gallery, standings
-from leaderboard.standings.blocks import block_words
+from leaderboard.standings import Entry, block_words, checked_gallery, standings
 from leaderboard.standings.views import table_view
 from leaderboard.store.submission import Event, Submission
 

@@ -24,8 +24,7 @@ from leaderboard.challenge.making import Rules, make
 from leaderboard.challenge.material import Material
 from leaderboard.errors import UploadRefusedError
 from leaderboard.export.html import write_mirror
-from leaderboard.identity import Role
-from leaderboard.identity.tokens import Tokens
+from leaderboard.identity import Role, Tokens
 from leaderboard.intake.quotas import Allowance, Quotas
 from leaderboard.store import Store
 from leaderboard.store.schema import submissions

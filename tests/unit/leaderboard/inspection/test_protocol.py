@@ -18,7 +18,7 @@ from leaderboard.inspection.protocol import ProtocolCheck, protocol_check
 from leaderboard.queue.beginnings import _known_codes, _subset_codes, _subset_facts
 from leaderboard.server import Server
 from leaderboard.settings import Settings
-from leaderboard.standings.blocks import Reference
+from leaderboard.standings import Reference
 from leaderboard.store.submission import Submission
 from submissions.validation import read
 

@@ -16,8 +16,8 @@ from full_boards import START, a_submission, add_entry
 from written_pages import submission_html
 
 from leaderboard.errors import UploadRefusedError
+from leaderboard.identity import digest, new_edit_key
 from leaderboard.identity.receipts import Receipt
-from leaderboard.identity.tokens import digest, new_edit_key
 from leaderboard.pages.findings import grouped, refusal
 from leaderboard.pages.owner_form import fields
 from leaderboard.server import Server

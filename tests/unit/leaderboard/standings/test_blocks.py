@@ -18,7 +18,7 @@ from leaderboard.commands.show import board_text
 from leaderboard.inspection.differences import Compared
 from leaderboard.server import Server
 from leaderboard.settings import Settings
-from leaderboard.standings.blocks import UNVERIFIED, block_words
+from leaderboard.standings import UNVERIFIED, block_words
 from leaderboard.standings.views import compared_rows
 from leaderboard.web import formats
 from submissions.errors import ComparisonError

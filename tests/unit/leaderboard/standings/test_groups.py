@@ -9,9 +9,8 @@ from full_boards import a_submission
 
 from cir_metrics.sums import FloatArray
 from leaderboard import boards
-from leaderboard.standings import Entry
-from leaderboard.standings.blocks import Reference
-from leaderboard.standings.groups import board_groups
+from leaderboard.standings import Entry, Reference
+from leaderboard.standings.tested import board_groups
 from submissions.comparison.groups import leader_groups
 
 CIRR = boards.board("cirr/val")

@@ -17,7 +17,7 @@ from leaderboard import boards
 from leaderboard.boards import Board
 from leaderboard.queue.judging import Validated, judge_file, score_file, write_values
 from leaderboard.standings import Entry, standings
-from leaderboard.standings.intervals import Ends, main_intervals, opened
+from leaderboard.standings.tested import Ends, main_intervals, opened
 from leaderboard.store.submission import Event
 from submissions.rank_file.benchmarks import Benchmarks
 from submissions.scoring.intervals import intervals

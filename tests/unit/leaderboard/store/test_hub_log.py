@@ -19,7 +19,7 @@ from web_worlds import opened_app
 
 from cir_metrics.errors import CallError
 from leaderboard.errors import FileStoreError, SubmissionStoreError, UploadRefusedError
-from leaderboard.identity.tokens import Tokens
+from leaderboard.identity import Tokens
 from leaderboard.intake.life import act
 from leaderboard.server import Server
 from leaderboard.settings import Settings

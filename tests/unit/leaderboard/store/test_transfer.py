@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from leaderboard.errors import SubmissionStoreError
-from leaderboard.identity.tokens import Tokens
+from leaderboard.identity import Tokens
 from leaderboard.queue.jobs import Jobs
 from leaderboard.store import Store, schema
 from leaderboard.store.files import FileStore, open_files

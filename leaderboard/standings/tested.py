@@ -1,16 +1,18 @@
-"""Confidence intervals of a board's main values: those that `cir score --intervals` prints for the files.
+"""What tests and draws say of a board's entries: rank groups, and confidence intervals of the main values.
 
-They are computed from the values per query that the store keeps. Each entry's interval depends on its own
-values alone, so a new entry needs only one new interval.
+Both are computed from the values per query that the store keeps. Intervals are those that `cir score
+--intervals` prints for the files. Each depends on its entry's own values alone: a new entry needs only one
+new interval, and tests with its group's leader.
 """
 
 from __future__ import annotations
 
 import hashlib
 import io
+import logging
 import math
 import zipfile
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,14 +23,14 @@ from cir_datasets.registry.schema import member_metric
 from cir_datasets.registry.suites import member_shares
 from cir_metrics.catalogue import NO_MEANS
 from cir_metrics.resampling import DRAWS, LEVEL, SEED, bootstrapped_means, percentile_interval, share_factors
-from cir_metrics.significance import NEAR
 from cir_metrics.sums import FloatArray, exact_mean, exact_means, exact_sums
 from leaderboard.boards import Board
 from leaderboard.queue import LISTS
 from leaderboard.standings import Entry
+from submissions.comparison.groups import EQUAL, leader_groups
 
-_EQUAL = 2 * NEAR
-"""As for groups: boards round to twelve digits."""
+log = logging.getLogger("leaderboard.standings")
+
 _VERSION = 1
 """Goes up whenever the interval of the same values can move, so that those kept from before are not used."""
 _TOGETHER = 64
@@ -36,6 +38,52 @@ _TOGETHER = 64
 
 Ends = tuple[float, float]
 """Low and high end of an interval, in the unit of the metric."""
+
+
+def board_groups(
+    board: Board,
+    entries: Sequence[Entry],
+    kept: Mapping[str, Mapping[str, FloatArray]],
+    known: Mapping[str, float],
+) -> tuple[dict[str, int], Mapping[str, float]]:
+    """The rank groups of a board's entries: `leader_groups` over the values per query of what ranks.
+
+    Where the mean of several metrics ranks, a query's value is the mean of its values by these. Baselines and
+    entries without a rank (oracles, published rows, numbers that do not compare) stand outside: they get no
+    group, and nobody's group depends on them. So does an entry without values of every term, with values of
+    another number of queries than most, or whose values have another mean than its line shows. A board that
+    a median or a count ranks, which is not a mean over queries, has no groups.
+
+    Args:
+        board: says what ranks.
+        entries: from `standings`, of one block.
+        kept: by submission id the values by metric, each of shape (n,), in the benchmark's order of queries.
+        known: the tests of an earlier call, so that only new pairs are tested.
+
+    Returns:
+        The groups by submission id, and the tests behind them.
+    """
+    values: dict[str, FloatArray] = {}
+    for entry in entries:
+        if entry.rank is None:
+            continue
+        name = entry.submission.id
+        by_metric = kept.get(name, {})
+        terms = [by_metric[term] for term in board.primary_terms if term in by_metric]
+        if len(terms) < len(board.primary_terms) or len(set(map(len, terms))) > 1:
+            log.info("board %s: no values per query of %s", board.id, name)
+            continue
+        means = exact_means(terms)
+        if math.isclose(exact_mean(means), entry.value, rel_tol=EQUAL, abs_tol=EQUAL):
+            values[name] = means
+    if not values:
+        return {}, {}
+    sizes = Counter(map(len, values.values()))
+    most = max(sizes, key=lambda size: (sizes[size], size))
+    values = {name: each for name, each in values.items() if len(each) == most}
+    higher = board.primary_direction == "higher"
+    groups = leader_groups(list(values.values()), higher=higher, key=board.benchmark, known=known)
+    return dict(zip(values, groups.group, strict=True)), groups.tests
 
 
 @dataclass(frozen=True)
@@ -165,7 +213,7 @@ def _main_values(board: Board, entry: Entry, kept: Mapping[str, FloatArray]) -> 
     parts = tuple(exact_means(list(each)) for each in by_benchmark)
     shares = member_shares(board.primary, list(map(len, parts)))
     means = [share * exact_mean(part) for share, part in zip(shares, parts, strict=True)]
-    if not math.isclose(exact_sums(means).item(), entry.value, rel_tol=_EQUAL, abs_tol=_EQUAL):
+    if not math.isclose(exact_sums(means).item(), entry.value, rel_tol=EQUAL, abs_tol=EQUAL):
         return None
     return _Values(board.benchmarks, parts)
 
