@@ -10,8 +10,8 @@ from leaderboard.commands.organise import change, pause, rescore
 from leaderboard.commands.serve import serve, work
 from leaderboard.commands.show import show, submissions
 from leaderboard.commands.submit import pull
+from leaderboard.commands.tokens import token_commands
 from leaderboard.export.commands import export_html, export_hub
-from leaderboard.identity.commands import token_commands
 from leaderboard.space.commands import space
 
 
