@@ -264,7 +264,7 @@ class Mirror:
             # What a host shows of a publisher's pictures is not passed on.
             return not (query or path.startswith("site/pictures/of/"))
         first, _, rest = path.partition("/")
-        if path in _WHOLE or first == "suite" or (first == "m" and rest):
+        if path in _WHOLE or (first == "m" and rest):
             return not query or (path == "published" and query.get("benchmark") in published_benchmarks())
         if first == "e":
             return not query and unquote(rest) in self._entries

@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Mapping
 from urllib.parse import quote, unquote
 
-from cir_datasets.registry.suites import suite_ids
 from cir_metrics.catalogue import METRICS
 from cir_metrics.errors import UnknownNameError
 from leaderboard import boards
@@ -22,10 +21,10 @@ Query = Mapping[str, str]
 """The query parameters of an address; values of a name that stands there twice are joined by a comma."""
 
 
-def _home(site: Site, query: Query) -> Page:
+def _home(site: Site, _query: Query) -> Page:
     from leaderboard.pages import home_page
 
-    return home_page.page(site, query.get("track", ""))
+    return home_page.page(site)
 
 
 def _board(site: Site, query: Query, board_id: str) -> Page:
@@ -61,12 +60,6 @@ def _published(site: Site, query: Query) -> Page:
     from leaderboard.pages import published_page
 
     return published_page.page(site, query)
-
-
-def _suite(site: Site, _query: Query, suite_id: str) -> Page:
-    from leaderboard.pages import suite_page
-
-    return suite_page.page(site, suite_id)
 
 
 def _metrics(_site: Site, _query: Query) -> Page:
@@ -105,7 +98,6 @@ _PAGES: dict[str, Callable[..., Page]] = {
     "b/(.+)": _board,
     "e/([^/]+)": _entry,
     "published": _published,
-    "suite/(.+)": _suite,
     "m": _metrics,
     "m/([^/]+)": _metric,
     "compare": _compare,
@@ -125,23 +117,18 @@ _LONGEST = 60
 
 
 def _unknown(path: str, error: UnknownNameError) -> Page:
-    """The page in the place of an unknown board, metric or suite, with links to the ones of a like name."""
+    """The page in the place of an unknown board or metric, with links to the ones of a like name."""
     first, _, rest = path.partition("/")
     kind, known, fix = {
         "b": (
             "board",
             {name: name for name in boards.ids()},
-            "The home page has a card for every board, with and without entries.",
+            "The home page lists every board, with and without entries.",
         ),
         "m": (
             "metric",
             {entry.printed: name for name, entry in METRICS.items()} | {name: name for name in METRICS},
             "The page of all metrics lists them, and every board links to its own.",
-        ),
-        "suite": (
-            "suite",
-            {name: name for name in suite_ids()},
-            "The home page links to every suite, beside the boards of its members.",
         ),
     }.get(first, ("", {}, ""))
     name = _NOT_SHOWN.sub("\ufffd", unquote(re.sub("/(q/[^/]+|plot)$", "", rest)))

@@ -24,7 +24,7 @@ from leaderboard.inspection.hits import (
     main_cutoff,
     turn_word,
 )
-from leaderboard.pages.board.groups import aspects, turns
+from leaderboard.pages.board.groups import parts_of
 from leaderboard.pages.findings import sentence
 from leaderboard.pages.labels import metric_label, metric_value, ranked_by
 from leaderboard.pages.site import UNREAD, Page, Site
@@ -227,18 +227,8 @@ def signed(board: Board, metric: str, value: float) -> str:
 def _parts(
     site: Site, board: Board, names: Sequence[str], submissions: Sequence[Submission]
 ) -> list[dict[str, Any]]:
-    """Plots and tables by turn and by aspect, benchmark by benchmark, once all entries have their numbers."""
+    """Plots and tables by turn and by aspect, once all entries have their numbers."""
     numbers = site.server.numbers.side_by_side(submissions)
     if len(numbers) < len(names):
         return []
-    parts = []
-    for members in zip(*(numbers[each.id].members for each in submissions), strict=True):
-        beside = list(zip(names, members, strict=True))
-        where = f", {members[0].benchmark}" if board.takes_bundles else ""
-        if all(member.curve for member in members):
-            title = f"Hits@{members[0].k} by {turn_word(board)}{where}"
-            parts.append({"title": title, **turns(board, beside)})
-        if all(member.aspects for member in members):
-            shown = aspects(board, beside)
-            parts.append({"title": f"{metric_label(board, shown['metric'])} by aspect{where}", **shown})
-    return parts
+    return parts_of(board, [(name, numbers[one.id]) for name, one in zip(names, submissions, strict=True)])

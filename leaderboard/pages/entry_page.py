@@ -15,13 +15,13 @@ from leaderboard.inspection.hits import answer_words, turn_word
 from leaderboard.inspection.numbers import MemberNumbers
 from leaderboard.inspection.protocol import protocol_check
 from leaderboard.pages.board.chance_level import chance_level
-from leaderboard.pages.board.groups import leading_metric
+from leaderboard.pages.board.groups import parts_of
 from leaderboard.pages.board.head import file_word
 from leaderboard.pages.citation import citation
 from leaderboard.pages.event_words import event_words
 from leaderboard.pages.figures import chance, number, with_interval
-from leaderboard.pages.labels import metric_label, metric_value, ranked_by_heading
-from leaderboard.pages.plots import histogram_svg, hits_svg
+from leaderboard.pages.labels import metric_value, ranked_by_heading
+from leaderboard.pages.plots import histogram_svg
 from leaderboard.pages.published_rows import as_sentence
 from leaderboard.pages.queries import first_query
 from leaderboard.pages.signature import signature_of
@@ -30,7 +30,6 @@ from leaderboard.server.callers import readable
 from leaderboard.standings import UNVERIFIED, Reference, reference_words
 from leaderboard.standings.views import method_name, results_from, submission_view, why_not_listed
 from leaderboard.store.submission import Event, Submission
-from submissions.report.grouping import Grouping
 from submissions.scoring.score_report import is_rank
 
 _AROUND = 2
@@ -188,24 +187,28 @@ def _looked_at(site: Site, board: Board, submission: Submission, row: Mapping[st
     """What the entry's lists show, where readers may see them: protocol, ranks, turns, aspects."""
     server = site.server
     if not server.lists.shown(submission):
-        return {"checked": [], "members": [], "unread": ""}
+        return {"checked": [], "members": [], "parts": [], "unread": ""}
     lists, numbers = server.lists.of(submission), server.numbers.of(submission)
     checked = []
     if lists is not None:
         reference = Reference(**row["reference_evidence"])
         checked = protocol_check(board, lists, reference, server.equals(submission)).findings()
-    members = [] if numbers is None else [_member(board, method_name(row), each) for each in numbers.members]
-    return {"checked": checked, "members": members, "unread": as_sentence(UNREAD) if lists is None else ""}
+    name = method_name(row)
+    return {
+        "checked": checked,
+        "members": [] if numbers is None else [_member(board, name, each) for each in numbers.members],
+        "parts": [] if numbers is None else parts_of(board, [(name, numbers)]),
+        "unread": as_sentence(UNREAD) if lists is None else "",
+    }
 
 
 def _member(board: Board, name: str, numbers: MemberNumbers) -> dict[str, Any]:
-    """An entry's numbers on one benchmark as templates take them."""
+    """Where an entry's right answers stand on one benchmark, as templates take it."""
     answers, best = _ranked_words(board)
     return {
         "benchmark": numbers.benchmark,
         "answers": answers,
         "best": best,
-        "k": numbers.k,
         "ranks": numbers.ranks,
         "ranks_plot": histogram_svg(
             [(each.label, each.share, f"{each.count:,}") for each in numbers.ranks],
@@ -214,12 +217,7 @@ def _member(board: Board, name: str, numbers: MemberNumbers) -> dict[str, Any]:
             x_label=f"rank of {best}",
             counted="sessions" if numbers.curve else "queries",
         ),
-        "curve": numbers.curve,
-        "turn": turn_word(board),
-        "curve_plot": hits_svg([(name, numbers.curve)], numbers.k, turn_word(board)) if numbers.curve else "",
-        "groupings": [
-            _grouping(board, each) for each in (numbers.aspects, numbers.lengths) if each is not None
-        ],
+        "each": f"session, at its last {turn_word(board)}" if numbers.curve else "query",
     }
 
 
@@ -230,30 +228,6 @@ def _ranked_words(board: Board) -> tuple[str, str]:
         return "targets", right
     noun = right.partition(" ")[2]
     return f"{noun}s", f"the best {noun}"
-
-
-def _grouping(board: Board, grouping: Grouping) -> dict[str, Any]:
-    """A table by group: of the metric that ranks, or the first one of it that is reported by group."""
-    known = grouping.groups[0].values if grouping.groups else {}
-    metric = leading_metric(board, known)
-    not_shown = {name.partition("@")[0] for name in known} - {metric.partition("@")[0]}
-    return {
-        "title": grouping.title,
-        "head": grouping.head.capitalize(),
-        "counted": grouping.counted.capitalize(),
-        "metric": metric,
-        "label": metric_label(board, metric),
-        "rows": [
-            {
-                "name": group.name,
-                "n": group.n,
-                "value": group.values.get(metric),
-                "random": group.random.get(metric),
-            }
-            for group in (*grouping.groups, *grouping.means)
-        ],
-        "notes": [note for note in grouping.notes if note.partition(":")[0] not in not_shown],
-    }
 
 
 def _others(board: Board, rows: list[Mapping[str, Any]], row: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,11 +16,6 @@ from leaderboard.pages.site import Page, Site
 from leaderboard.standings.tables import KeptTable
 from leaderboard.standings.views import compared_rows, method_name, state_words
 
-_TRACKS = {
-    "open": "Open ground truth",
-    "sealed": "Sealed",
-}
-
 
 @dataclass(frozen=True)
 class Leader:
@@ -60,15 +55,13 @@ class BoardLine:
     best: PublishedLine | None
 
 
-def page(site: Site, track: str = "") -> Page:
+def page(site: Site) -> Page:
     """The page.
 
     Args:
         site: of the server.
-        track: `open` or `sealed` shows the boards of that track; anything else shows all.
     """
     lines = [_line_of(board, site.server.tables.of(board)) for board in boards.boards()]
-    shown = [line for line in lines if track not in _TRACKS or line.board.track == track]
     example = task_example()
     return Page(
         "home.html",
@@ -77,29 +70,11 @@ def page(site: Site, track: str = "") -> Page:
         "groups, intervals and published results.",
         {
             "example": example,
-            "open_lines": sorted((line for line in shown if line.is_open), key=lambda line: not line.entries),
-            "closed_lines": [line for line in shown if not line.is_open],
-            "tracks": _tracks(track),
-            "remark": _remark(track),
+            "open_lines": sorted((line for line in lines if line.is_open), key=lambda line: not line.entries),
+            "closed_lines": [line for line in lines if not line.is_open],
         },
         image=example["target"]["path"],
     )
-
-
-def _remark(track: str) -> str:
-    """What is said of a track that there is not."""
-    if track in ("", *_TRACKS):
-        return ""
-    return f"There is no track {track[:40]}; all boards are shown. Tracks: {', '.join(_TRACKS)}."
-
-
-def _tracks(chosen: str) -> list[dict[str, Any]]:
-    """The filter by track; nothing where all boards have one track and none is chosen."""
-    there = {board.track for board in boards.boards()}
-    if len(there) < 2 and chosen not in _TRACKS:
-        return []
-    words = {"": "All boards", **_TRACKS}
-    return [{"track": name, "words": said, "on": name == chosen} for name, said in words.items()]
 
 
 def _line_of(board: Board, table: KeptTable) -> BoardLine:

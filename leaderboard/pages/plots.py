@@ -44,49 +44,6 @@ MOST_SERIES = 7
 
 
 @dataclass(frozen=True)
-class Point:
-    """One number of a curve.
-
-    Args:
-        x: where it stands.
-        y: a fraction.
-        low: lower end of its interval, or None.
-        high: upper end, or None.
-    """
-
-    x: float
-    y: float
-    low: float | None = None
-    high: float | None = None
-
-
-@dataclass(frozen=True)
-class Curve:
-    """The numbers of one method from left to right.
-
-    Args:
-        name: its name.
-        points: in the order of x.
-    """
-
-    name: str
-    points: tuple[Point, ...]
-
-
-@dataclass(frozen=True)
-class Bars:
-    """The numbers of one method by group.
-
-    Args:
-        name: its name.
-        values: fractions in the order of the groups; None where a group holds no query.
-    """
-
-    name: str
-    values: tuple[float | None, ...]
-
-
-@dataclass(frozen=True)
 class Dated:
     """A value of some moment.
 
@@ -103,66 +60,57 @@ class Dated:
     words: str
 
 
-@dataclass(frozen=True)
-class Trend:
-    """Values over time, of which the best so far make a line.
+Bars = tuple[str, Sequence[float | None]]
+"""A method, and its numbers by group."""
+Trend = tuple[str, Sequence[Dated]]
+"""What values over time are, of which the best so far make a line."""
+
+
+def hits_svg(curves: Sequence[tuple[str, Sequence[TurnPoint]]], k: int, turn: str) -> str:
+    """Hits@K by turn of one method or several, with their 95 % intervals as bands.
 
     Args:
-        name: what they are, such as `Entries of this board`.
-        values: in any order.
-    """
-
-    name: str
-    values: tuple[Dated, ...]
-
-
-def curve_svg(curves: Sequence[Curve], *, title: str, description: str, x_label: str, y_label: str) -> str:
-    """Curves over whole numbers, such as Hits@K by turn, with a band where intervals are known.
-
-    Args:
-        curves: one to seven methods.
-        title: what the plot shows.
-        description: what a reader who does not see it is told.
-        x_label: of the axis below.
-        y_label: of the axis on the left, which shows per cent.
+        curves: names of one to seven methods, and the numbers by turn.
+        k: the cutoff.
+        turn: what a step is called, `turn` or `round`.
 
     Returns:
         An `svg` element.
 
     Example:
-        >>> svg = curve_svg([Curve("A < B", (Point(1, 0.25), Point(2, 0.5)))], title="Hits", description="up",
-        ...     x_label="turn", y_label="Hits@10, %")
+        >>> from leaderboard.inspection.numbers import TurnPoint
+        >>> points = TurnPoint(1, 0.25, 0.2, 0.3), TurnPoint(2, 0.5, 0.4, 0.6)
+        >>> svg = hits_svg([("A < B", points)], 10, "turn")
         >>> "A &lt; B" in svg, "style=" in svg
         (True, False)
     """
-    xs = sorted({point.x for curve in curves for point in curve.points})
-    ends = [end for curve in curves for each in curve.points for end in (each.y, each.low, each.high)]
-    frame = _Frame(
-        _legend_height([curve.name for curve in curves]),
-        (xs[0] - 0.25, xs[-1] + 0.25),
-        max((end for end in ends if end is not None), default=0.0),
-    )
-    parts = [*_legend([curve.name for curve in curves]), *frame.grid(y_label)]
-    parts += [text for x in xs for text in frame.tick(x, f"{x:g}")]
-    parts.append(frame.below(x_label))
-    for number, curve in enumerate(curves):
-        band = [each for each in curve.points if each.low is not None and each.high is not None]
-        there = [f"{_n(frame.x(each.x))},{_n(frame.y(each.high or 0.0))}" for each in band]
-        back = [f"{_n(frame.x(each.x))},{_n(frame.y(each.low or 0.0))}" for each in reversed(band)]
-        line = " ".join(f"{_n(frame.x(each.x))},{_n(frame.y(each.y))}" for each in curve.points)
-        inner = []
-        if len(band) > 1:
-            inner.append(
-                f'<polygon points="{" ".join([*there, *back])}" fill="currentColor" opacity="0.13"/>'
-            )
-        inner.append(
-            f'<polyline points="{line}" fill="none" stroke="currentColor" stroke-width="2.2"{_dash(number)}/>'
-        )
-        for each in curve.points:
-            words = f"{curve.name}, {each.x:g}: {_percent(each.y)}{_interval_words(each)}"
-            inner.append(_marker(number, frame.x(each.x), frame.y(each.y), words))
+    names = [name for name, _ in curves]
+    turns = sorted({each.turn for _, points in curves for each in points})
+    most = max(max(each.value, each.high) for _, points in curves for each in points)
+    frame = _Frame(_legend_height(names), (turns[0] - 0.25, turns[-1] + 0.25), most)
+    parts = [*_legend(names), *frame.grid(f"Hits@{k}, %")]
+    parts += [text for each in turns for text in frame.tick(each, f"{each}")]
+    parts.append(frame.below(turn))
+
+    def line(points: Iterable[TurnPoint], end: str) -> list[str]:
+        return [f"{_n(frame.x(each.turn))},{_n(frame.y(getattr(each, end)))}" for each in points]
+
+    for number, (name, points) in enumerate(curves):
+        band = " ".join([*line(points, "high"), *line(reversed(points), "low")])
+        inner = [
+            f'<polygon points="{band}" fill="currentColor" opacity="0.13"/>',
+            (
+                f'<polyline points="{" ".join(line(points, "value"))}" fill="none" stroke="currentColor" '
+                f'stroke-width="2.2"{_dash(number)}/>'
+            ),
+        ]
+        for each in points:
+            ends = f"[{_percent(each.low)}, {_percent(each.high)}]"
+            words = f"{name}, {each.turn}: {_percent(each.value)} {ends}"
+            inner.append(_marker(number, frame.x(each.turn), frame.y(each.value), words))
         parts.append(_series(number, inner))
-    return _svg(parts, frame.height, title, description)
+    about = "Bands are 95 % intervals. The table below has the numbers."
+    return _svg(parts, frame.height, f"Hits@{k} by {turn}", about)
 
 
 def bars_svg(groups: Sequence[str], bars: Sequence[Bars], *, title: str, description: str) -> str:
@@ -170,7 +118,7 @@ def bars_svg(groups: Sequence[str], bars: Sequence[Bars], *, title: str, descrip
 
     Args:
         groups: names of the groups, from above.
-        bars: one to seven methods, each with a value for each group.
+        bars: names of one to seven methods, each with a fraction a group, or None where it holds no query.
         title: what the plot shows, with the metric.
         description: what a reader who does not see it is told.
 
@@ -178,17 +126,17 @@ def bars_svg(groups: Sequence[str], bars: Sequence[Bars], *, title: str, descrip
         An `svg` element.
 
     Example:
-        >>> svg = bars_svg(["Change", "All"], [Bars("Sum", (0.5, None))], title="R@10", description="two")
+        >>> svg = bars_svg(["Change", "All"], [("Sum", (0.5, None))], title="R@10", description="two")
         >>> "Sum, Change: 50.00" in svg, "Sum, All" in svg
         (True, False)
     """
-    names = [each.name for each in bars]
+    names = [name for name, _ in bars]
     top = _legend_height(names)
     left = min(240.0, 20 + max(map(_wide, groups), default=0.0))
     thick, gap = (18, 12) if len(bars) < 3 else (14, 12)
     rows = len(bars) * thick + gap
     height = top + len(groups) * rows + _BOTTOM
-    most = _ceiling(max((value for each in bars for value in each.values if value is not None), default=0.0))
+    most = _ceiling(max((value for _, values in bars for value in values if value is not None), default=0.0))
     # Behind the longest bar there is room for its letter and number.
     wide = _WIDTH - left - 84
     parts = list(_legend(names, letters=True))
@@ -200,9 +148,9 @@ def bars_svg(groups: Sequence[str], bars: Sequence[Bars], *, title: str, descrip
     for place, group in enumerate(groups):
         above = top + place * rows + gap / 2
         parts.append(_words(left - 8, above + len(bars) * thick / 2 + 4.5, _cut(group, left - 12), "end"))
-        for number, each in enumerate(bars):
+        for number, (name, values) in enumerate(bars):
             y = above + number * thick
-            value = each.values[place]
+            value = values[place]
             said = "-" if value is None else _percent(value)
             inner = []
             length = 0.0
@@ -210,7 +158,7 @@ def bars_svg(groups: Sequence[str], bars: Sequence[Bars], *, title: str, descrip
                 length = wide * value / most
                 inner.append(
                     f'<rect x="{_n(left)}" y="{_n(y + 1)}" width="{_n(length)}" height="{thick - 3}" '
-                    f'fill="currentColor"><title>{escape(f"{each.name}, {group}: {said}")}</title></rect>'
+                    f'fill="currentColor"><title>{escape(f"{name}, {group}: {said}")}</title></rect>'
                 )
             parts.append(_series(number, inner))
             letter = f"{_letter(number)} " if len(bars) > 1 else ""
@@ -222,7 +170,7 @@ def trend_svg(trends: Sequence[Trend], *, title: str, description: str, y_label:
     """Values over the years, with a line through the best so far.
 
     Args:
-        trends: such as the entries of a board and the published rows beside it, each with a value or more.
+        trends: names, such as `Entries of this board`, each with one value or more.
         title: what the plot shows.
         description: what a reader who does not see it is told.
         y_label: of the axis on the left, which shows per cent.
@@ -231,20 +179,20 @@ def trend_svg(trends: Sequence[Trend], *, title: str, description: str, y_label:
         An `svg` element.
 
     Example:
-        >>> one = Trend("Published", (Dated("TIRG", 2019, 0.2, "TIRG, 2019: 20.00"),))
+        >>> one = ("Published", (Dated("TIRG", 2019, 0.2, "TIRG, 2019: 20.00"),))
         >>> "TIRG, 2019: 20.00" in trend_svg([one], title="R@10", description="one", y_label="R@10, %")
         True
     """
-    values = [value for trend in trends for value in trend.values]
+    values = [value for _, dated in trends for value in dated]
     first, last = (math.floor(end([each.year for each in values])) for end in (min, max))
-    names = [trend.name for trend in trends]
+    names = [name for name, _ in trends]
     frame = _Frame(_legend_height(names) + 10, (first, last + 1), max(each.value for each in values))
     parts = [*_legend(names), *frame.grid(y_label)]
     every = max(1, math.ceil((last - first + 1) / 12))
     parts += [text for year in range(first, last + 1, every) for text in frame.tick(year + 0.5, str(year))]
     parts.append(frame.below("year"))
-    for number, trend in enumerate(trends):
-        best = _best_so_far(trend.values)
+    for number, (_, dated) in enumerate(trends):
+        best = _best_so_far(dated)
         # Steps: what was best stays so until something is better.
         line = [(frame.x(best[0].year), frame.y(best[0].value))]
         for each in best[1:]:
@@ -254,11 +202,9 @@ def trend_svg(trends: Sequence[Trend], *, title: str, description: str, y_label:
         inner = [
             f'<polyline points="{points}" fill="none" stroke="currentColor" stroke-width="2"{_dash(number)}/>'
         ]
-        inner += [
-            _marker(number, frame.x(each.year), frame.y(each.value), each.words) for each in trend.values
-        ]
+        inner += [_marker(number, frame.x(each.year), frame.y(each.value), each.words) for each in dated]
         parts.append(_series(number, inner))
-    parts += _named(frame, [each for trend in trends for each in _best_so_far(trend.values)])
+    parts += _named(frame, [each for _, dated in trends for each in _best_so_far(dated)])
     return _svg(parts, frame.height, title, description)
 
 
@@ -273,27 +219,6 @@ def _named(frame: _Frame, best: Sequence[Dated]) -> Iterator[str]:
         if all(abs(x - at) >= half + wide or abs(y - height) >= _LINE for at, wide, height in taken):
             taken.append((x, half, y))
             yield _words(x, y, words, "middle", 12, title=each.name)
-
-
-def hits_svg(curves: Sequence[tuple[str, Sequence[TurnPoint]]], k: int, turn: str) -> str:
-    """Hits@K by turn of one method or several, with their intervals as bands.
-
-    Args:
-        curves: names, and the numbers by turn.
-        k: the cutoff.
-        turn: what a step is called, `turn` or `round`.
-    """
-    drawn = [
-        Curve(name, tuple(Point(each.turn, each.value, each.low, each.high) for each in points))
-        for name, points in curves
-    ]
-    return curve_svg(
-        drawn,
-        title=f"Hits@{k} by {turn}",
-        description="Bands are 95 % intervals. The table below has the numbers.",
-        x_label=turn,
-        y_label=f"Hits@{k}, %",
-    )
 
 
 def histogram_svg(
@@ -514,12 +439,6 @@ def _best_so_far(values: Sequence[Dated]) -> list[Dated]:
         if not best or each.value > best[-1].value:
             best.append(each)
     return best
-
-
-def _interval_words(point: Point) -> str:
-    if point.low is None or point.high is None:
-        return ""
-    return f" [{_percent(point.low)}, {_percent(point.high)}]"
 
 
 def _percent(value: float) -> str:

@@ -25,12 +25,11 @@ class Choices:
 
     Args:
         q: words that a row's method, backbone or submitter holds.
-        sort: a column: `main`, `name`, `training`, `encoder`, `received` or a metric.
+        sort: a column: `main`, `name` or a metric.
         order: `asc` or `desc`; empty is the column's own, best first.
         training: one of `zero-shot`, `trained`, `not stated`; empty for all, as in those below.
         encoder: a backbone in short.
         trained_on: something that a method was trained on.
-        caption_rule: how several captions become one text.
         verified: `yes` or `no`, by the organisers.
         hide: kinds of rows that are left out, separated by commas.
         page: from 1; 0 for all rows, None for the page of `entry` or the first.
@@ -43,7 +42,6 @@ class Choices:
     training: str = ""
     encoder: str = ""
     trained_on: str = ""
-    caption_rule: str = ""
     verified: str = ""
     hide: str = ""
     page: int | None = None
@@ -93,7 +91,7 @@ def read_choices(board: Board, query: Mapping[str, str]) -> tuple[Choices, tuple
     """
     said = {each.name: _plain(query.get(each.name, "")) for each in fields(Choices)}
     allowed = {
-        "sort": ("main", "name", "training", "encoder", "received", *(c.metric for c in board.columns)),
+        "sort": ("main", "name", *(c.metric for c in board.columns)),
         "order": ("asc", "desc"),
         "training": _TRAINING,
         "verified": _VERIFIED,
@@ -135,7 +133,6 @@ def choice_words(board: Board, choices: Choices) -> list[str]:
     words = [f"search “{choices.q}”"] if choices.q else []
     words += [word for word in (choices.training, choices.encoder) if word]
     words += [f"trained on {choices.trained_on}"] if choices.trained_on else []
-    words += [f"caption rule {choices.caption_rule}"] if choices.caption_rule else []
     words += [{"yes": "verified", "no": "not verified"}[choices.verified]] if choices.verified else []
     words += [f"without {KINDS[kind]}" for kind in choices.hidden]
     if choices.sort != "main" or choices.order:

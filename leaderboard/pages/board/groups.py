@@ -9,10 +9,10 @@ from cir_datasets.common.terminal import Cell, Table
 from cir_datasets.pages import table_values
 from leaderboard.boards import Board, main_of_member
 from leaderboard.inspection.hits import main_cutoff, turn_word
-from leaderboard.inspection.numbers import MemberNumbers
+from leaderboard.inspection.numbers import EntryNumbers, MemberNumbers
 from leaderboard.pages.figures import chance, with_interval
 from leaderboard.pages.labels import metric_label, ranked_by_heading
-from leaderboard.pages.plots import Bars, Curve, Point, bars_svg, curve_svg
+from leaderboard.pages.plots import Bars, bars_svg, hits_svg
 from leaderboard.standings.views import method_name
 from submissions.scoring.score_report import is_rank, shown_value
 
@@ -30,7 +30,7 @@ def aspects(board: Board, found: Sequence[tuple[str, MemberNumbers]], asked: str
     metrics = list(reported[0] if reported else board.spec.card.report.by_aspect)
     metric = asked if asked in metrics else leading_metric(board, metrics)
     label = metric_label(board, metric)
-    about = f"{label} by aspect: what the sentence of a query is about. A query may have several."
+    about = f"{label} by aspect: what the sentence of a query is about."
     shown: dict[str, Any] = {"about": about, "metric": metric, "plot": "", "tables": []}
     if asked not in ("", *metrics):
         known = ", ".join(metrics)
@@ -39,9 +39,8 @@ def aspects(board: Board, found: Sequence[tuple[str, MemberNumbers]], asked: str
     if not groupings:
         return shown
     groups = groupings[0][1].groups
-    bars = [
-        Bars(name, tuple(group.values.get(metric) for group in grouping.groups))
-        for name, grouping in groupings
+    bars: list[Bars] = [
+        (name, [group.values.get(metric) for group in grouping.groups]) for name, grouping in groupings
     ]
     shown["plot"] = bars_svg(
         [f"{group.name} ({group.n})" for group in groups],
@@ -79,17 +78,7 @@ def turns(board: Board, found: Sequence[tuple[str, MemberNumbers]]) -> dict[str,
     curves = [(name, each) for name, each in found if each.curve]
     if not curves:
         return shown
-    drawn = [
-        Curve(name, tuple(Point(float(each.turn), each.value, each.low, each.high) for each in numbers.curve))
-        for name, numbers in curves
-    ]
-    shown["plot"] = curve_svg(
-        drawn,
-        title=f"Hits@{k} by {each_round}",
-        description=f"{about} The same numbers stand in the table below.",
-        x_label=each_round,
-        y_label=f"Hits@{k}, %",
-    )
+    shown["plot"] = hits_svg([(name, numbers.curve) for name, numbers in curves], k, each_round)
     names = tuple(name for name, _ in curves)
     rows = []
     for place, first in enumerate(curves[0][1].curve):
@@ -139,6 +128,26 @@ def _by_length(curves: Sequence[tuple[str, MemberNumbers]], k: int) -> Table | N
     return Table(f"Recall@{k} at the last turn by number of turns, per cent", heads, rows)
 
 
+def parts_of(board: Board, found: Sequence[tuple[str, EntryNumbers]]) -> list[dict[str, Any]]:
+    """What entries have by turn and by aspect, benchmark by benchmark, each with its title.
+
+    Args:
+        board: the board.
+        found: names of methods, and their numbers.
+    """
+    parts = []
+    for members in zip(*(numbers.members for _, numbers in found), strict=True):
+        beside = [(name, member) for (name, _), member in zip(found, members, strict=True)]
+        where = f", {members[0].benchmark}" if board.takes_bundles else ""
+        if all(member.curve for member in members):
+            title = f"Hits@{members[0].k} by {turn_word(board)}{where}"
+            parts.append({"title": title, **turns(board, beside)})
+        if all(member.aspects for member in members):
+            shown = aspects(board, beside)
+            parts.append({"title": f"{metric_label(board, shown['metric'])} by aspect{where}", **shown})
+    return parts
+
+
 def members_of(board: Board, chosen: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Of a suite what ranks, member by member: the board's own numbers.
 
@@ -151,10 +160,10 @@ def members_of(board: Board, chosen: Sequence[Mapping[str, Any]]) -> dict[str, A
     shown: dict[str, Any] = {"about": about, "plot": "", "tables": []}
     if not chosen:
         return shown
-    bars = []
-    for row in chosen:
-        values = tuple(main_of_member(board.primary, row["metrics"], member) for member in members)
-        bars.append(Bars(method_name(row), values))
+    bars: list[Bars] = [
+        (method_name(row), [main_of_member(board.primary, row["metrics"], member) for member in members])
+        for row in chosen
+    ]
     shown["plot"] = bars_svg(
         list(members),
         bars,
@@ -162,10 +171,10 @@ def members_of(board: Board, chosen: Sequence[Mapping[str, Any]]) -> dict[str, A
         description=f"{about} The same numbers stand in the table below.",
     )
     rows = tuple(
-        (Cell(member), *(_cell(board.primary, each.values[place]) for each in bars))
+        (Cell(member), *(_cell(board.primary, values[place]) for _, values in bars))
         for place, member in enumerate(members)
     )
-    heads = ("benchmark", *(each.name for each in bars))
+    heads = ("benchmark", *(name for name, _ in bars))
     shown["tables"] = [table_values(Table("", heads, rows, (f"{label} in per cent.",)))]
     return shown
 

@@ -36,7 +36,6 @@ class Line:
         trained_on: what it was trained on.
         encoder: the backbone in short.
         backbone: all that is said of it.
-        caption_rule: how several captions become one text.
         submitter: who sent it.
         received: when, ISO; of a published row the year, or empty.
         verified: whether the organisers have verified it.
@@ -64,7 +63,6 @@ class Line:
     trained_on: tuple[str, ...] = ()
     encoder: str = ""
     backbone: str = ""
-    caption_rule: str = ""
     submitter: str = ""
     received: str = ""
     verified: bool = False
@@ -238,18 +236,17 @@ def filter_words(lines: Iterable[Line]) -> dict[str, list[str]]:
     return {
         "encoder": _each(line.encoder for line in lines),
         "trained_on": _each(word for line in lines for word in line.trained_on),
-        "caption_rule": _each(line.caption_rule for line in lines),
     }
 
 
 def best_first(board: Board, sort: str) -> str:
-    """The order of a column in which the best, the latest or the first by alphabet comes first.
+    """The order of a column in which the best or the first by alphabet comes first.
 
     Args:
         board: the board.
         sort: the column.
     """
-    directions = {"main": board.primary_direction, "received": "higher", **board.directions}
+    directions = {"main": board.primary_direction, **board.directions}
     return "desc" if directions.get(sort) == "higher" else "asc"
 
 
@@ -286,7 +283,6 @@ def _line(board: Board, row: Mapping[str, Any], *, grouped: bool) -> Line:
         trained_on=tuple(map(str, method.get("trained_on") or ())),
         encoder=short_encoder(str(method.get("backbone") or "")),
         backbone=str(method.get("backbone") or ""),
-        caption_rule=str(method.get("caption_rule") or "").partition(" (")[0],
         submitter=row["submitter"],
         received=row["received_at"],
         verified=row["verified"],
@@ -311,7 +307,6 @@ def _is_wanted(line: Line, choices: Choices) -> bool:
         and (not choices.training or line.training == choices.training)
         and (not choices.encoder or line.encoder == choices.encoder)
         and (not choices.trained_on or choices.trained_on in line.trained_on)
-        and (not choices.caption_rule or line.caption_rule == choices.caption_rule)
         and (not choices.verified or line.verified == (choices.verified == "yes"))
         and (not choices.q or all(word in line.found_by for word in _folded(choices.q).split()))
     )
@@ -320,12 +315,10 @@ def _is_wanted(line: Line, choices: Choices) -> bool:
 def _sorted(board: Board, lines: list[Line], choices: Choices) -> list[Line]:
     """Section by section by the column; rows without a value come behind those with one."""
     sort, order = choices.sort, choices.order or best_first(board, choices.sort)
-    texts = {"name": lambda line: line.name, "training": lambda line: line.training}
-    texts |= {"encoder": lambda line: line.encoder, "received": lambda line: line.received}
 
     def value(line: Line) -> Any:
-        if sort in texts:
-            return _folded(texts[sort](line)) or None
+        if sort == "name":
+            return _folded(line.name)
         return line.main if sort == "main" else line.values.get(sort)
 
     known = [line for line in lines if value(line) is not None]

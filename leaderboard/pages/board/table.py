@@ -28,9 +28,7 @@ _OUTSIDE = {
 }
 """What stands above rows of a kind."""
 _CHIPS = {"zero-shot": "Zero-shot", "trained": "Trained"}
-_ASIDE = {"training": "Training", "encoder": "Encoder", "received": "Received"}
-"""What stands below a method's name, and in a column of its own where the address sorts by it."""
-_FILTERS = (("encoder", "Encoder"), ("trained_on", "Trained on"), ("caption_rule", "Caption rule"))
+_FILTERS = (("encoder", "Encoder"), ("trained_on", "Trained on"))
 
 
 def table_values(
@@ -60,12 +58,6 @@ def table_values(
         "chips": _chips(lines, shown.choices),
         "toggles": _toggles(lines, shown.choices),
         "published": sum(line.kind == "published" for line in lines),
-        "sorts": {
-            "main": board.primary_label,
-            "name": "Method",
-            **_ASIDE,
-            **{c.metric: c.label for c in columns},
-        },
         "filters": _filters(lines, shown.choices),
         "pages": _pages(shown),
         "said": _said(shown),
@@ -100,7 +92,6 @@ def _heads(
     choices = shown.choices
     order = choices.order or best_first(board, choices.sort)
     named = [("name", "Method", "higher", "")]
-    named += [(key, label, "higher", "") for key, label in _ASIDE.items() if key == choices.sort]
     if any(line.main is not None for line in shown.left):
         named.append(("main", board.primary_label, board.primary_direction, board.primary))
     named += [(column.metric, column.label, column.direction, column.metric) for column in columns]

@@ -47,8 +47,8 @@ def trend(board: Board, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             # A year alone is drawn in its middle.
             dated = Dated(line.row.method, year + 0.5, value, words)
             reported.setdefault(f"Published results{of}, as reported", []).append((dated, line))
-    trends = [Trend("Entries of this board", tuple(each for _, each in own))] if own else []
-    trends += [Trend(name, tuple(each for each, _ in lines)) for name, lines in reported.items()]
+    trends: list[Trend] = [("Entries of this board", [each for _, each in own])] if own else []
+    trends += [(name, [each for each, _ in lines]) for name, lines in reported.items()]
     if not trends:
         why = f"No entry with a rank is published here yet, and no published result with a year has {label}"
         shown["remarks"] = [f"{why}: there is nothing to draw."]

@@ -145,11 +145,8 @@ def test_what_the_lists_show_is_what_the_file_holds(
     grouped = full_report(report).groupings["by_aspect"]
     for group in (*grouped.groups, *grouped.means):
         value = f"{100 * (group.values['recall@10'] or 0):.2f}"
-        assert (
-            f'<th scope="row">{group.name}</th><td class="num">{group.n:,}</td><td class="num">{value}'
-            in html
-        )
-    assert html.count('<svg class="plot"') == 1
+        assert f'<th scope="row">{group.name}</th><td class=num>{group.n:,}</td><td class=num>{value}' in html
+    assert html.count('<svg class="plot"') == 2
     heads = re.findall("<h2>(.*?)</h2>", html)
     assert heads[:4] == ["Numbers", "What it beats", "What it answered", "Method"]
     assert heads[4:] == ["Where targets stand", "Protocol check", "Signature", "File and history", "Cite"]
@@ -161,11 +158,9 @@ def test_sessions_have_a_curve(shown_site: Site, shown_entries: dict[str, Submis
     _, html = entry(shown_site, shown_entries["tirg"])
     for turn in range(1, 7):
         value = f"{100 * report.metrics[f'hits@10@turn{turn}']:.2f}"
-        assert f'<th scope="row">{turn}</th><td class="num">{value}</td><td class="num">[' in html
+        assert f'<th scope="row">{turn}</th><td>{value} [' in html
     assert html.count('<svg class="plot"') == 2
     assert re.findall("<h3>(.*?)</h3>", html)[0] == "Hits@10 by turn"
     assert "Hits AUC@10" in html
-    assert "hits_auc: the area under hits" in html
-    assert "final_recall: " not in html
     assert ">sessions, %<" in html
     assert ">queries, %<" not in html

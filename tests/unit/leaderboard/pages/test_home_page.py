@@ -65,13 +65,6 @@ def test_closed_boards_are_below_one_line(site: Site) -> None:
     assert not fold.has_attr("open")
 
 
-def test_a_track_that_no_board_has_says_so(site: Site) -> None:
-    html = site.written(page_at(site, "", {"track": "sealed"}), Links(""))
-    assert "No board of this server is of that track." in html
-    assert 'href="./#boards"' in html
-    assert 'aria-label="Track"' not in site.written(page_at(site, "", {}), Links(""))
-
-
 def test_the_leader_is_named_with_how_many_share_its_group_and_the_last_day(site: Site) -> None:
     store = site.server.store
     for seed, strength in ((1, 0.9), (2, 0.89), (3, 0.1)):

@@ -8,41 +8,27 @@ from xml.etree import ElementTree
 
 import pytest
 
-from leaderboard.pages.plots import (
-    MOST_SERIES,
-    Bars,
-    Curve,
-    Dated,
-    Point,
-    Trend,
-    bars_svg,
-    curve_svg,
-    histogram_svg,
-    trend_svg,
-)
+from leaderboard.inspection.numbers import TurnPoint
+from leaderboard.pages.plots import MOST_SERIES, Dated, bars_svg, histogram_svg, hits_svg, trend_svg
 
 HOSTILE = '<script>alert(1)</script> & "quoted"'
 SVG = "{http://www.w3.org/2000/svg}"
 
 
 def curves(names: list[str]) -> str:
-    found = [
-        Curve(name, tuple(Point(turn, turn / 10, turn / 10 - 0.05, turn / 10 + 0.05) for turn in (1, 2, 3)))
-        for name in names
-    ]
-    return curve_svg(found, title=HOSTILE, description=HOSTILE, x_label="turn", y_label="Hits@10, %")
+    points = [TurnPoint(turn, turn / 10, turn / 10 - 0.05, turn / 10 + 0.05) for turn in (1, 2, 3)]
+    return hits_svg([(name, points) for name in names], 10, HOSTILE)
 
 
 def bars(names: list[str]) -> str:
-    found = [Bars(name, (0.25, None, 1 / 3)) for name in names]
+    found = [(name, (0.25, None, 1 / 3)) for name in names]
     return bars_svg(["Change", HOSTILE, "Negation"], found, title=HOSTILE, description=HOSTILE)
 
 
 def trends(names: list[str]) -> str:
     values = ((2019, 0.2), (2021.5, 0.4), (2023, 0.3))
     found = [
-        Trend(name, tuple(Dated(name, year, value, f"{name}, {year}") for year, value in values))
-        for name in names
+        (name, [Dated(name, year, value, f"{name}, {year}") for year, value in values]) for name in names
     ]
     return trend_svg(found, title=HOSTILE, description=HOSTILE, y_label="R@10, %")
 
@@ -70,7 +56,8 @@ def test_a_plot_is_well_formed_named_and_without_styles(draw: Draw) -> None:
     title, described = root.find(f"{SVG}title"), root.find(f"{SVG}desc")
     assert title is not None
     assert described is not None
-    assert (title.text, described.text) == (HOSTILE, HOSTILE)
+    assert HOSTILE in (title.text or "")
+    assert described.text
     assert (root.get("aria-labelledby") or "").split() == [title.get("id"), described.get("id")]
     tags = {each.tag.removeprefix(SVG) for each in root.iter()}
     known = {"svg", "title", "desc", "g", "path", "rect", "circle", "polyline", "polygon", "text"}
@@ -132,7 +119,7 @@ def test_the_best_so_far_are_named_where_there_is_room() -> None:
     found = [("Old", 2020, 0.2), ("Worse", 2020.5, 0.1), ("New", 2022, 0.4), ("Newer", 2022.1, 0.41)]
     values = tuple(Dated(name, year, value, f"{name}: {value}") for name, year, value in found)
     root = ElementTree.fromstring(
-        trend_svg([Trend("Published", values)], title="t", description="d", y_label="R@10, %")
+        trend_svg([("Published", values)], title="t", description="d", y_label="R@10, %")
     )
     named = {said_by(text) for text in root.iter() if text.tag.endswith("text")}
     assert named & {name for name, _, _ in found} == {"Old", "Newer"}
@@ -144,19 +131,12 @@ def test_few_names_stand_whole() -> None:
 
 
 def test_the_numbers_stand_where_they_belong() -> None:
-    svg = curve_svg(
-        [Curve("One", (Point(1, 0.0), Point(2, 0.5)))],
-        title="t",
-        description="d",
-        x_label="turn",
-        y_label="%",
-    )
+    svg = hits_svg([("One", (TurnPoint(1, 0.0, 0.0, 0.1), TurnPoint(2, 0.5, 0.4, 0.5)))], 10, "turn")
     (line,) = parsed(svg).iter(f"{SVG}polyline")
     (_, low), (_, high) = (map(float, pair.split(",")) for pair in (line.get("points") or "").split())
     labels = {each.text: float(each.get("y") or 0) - 4.5 for each in parsed(svg).iter(f"{SVG}text")}
     assert (low, high) == (labels["0"], labels["50"])
     assert "One, 2: 50.00" in svg
-    assert "polygon" not in svg  # no interval, no band
     assert "[15.00, 25.00]" in curves(["a"])
 
 
