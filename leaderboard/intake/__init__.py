@@ -301,16 +301,16 @@ class Intake:
             if quotas is not None:
                 quotas.count(cover.address, incoming.size)
             raise
-        kept = incoming.keep()
+        incoming.keep()
         of_quotas: dict[str, Any] = {}
         if quotas is not None:
-            of_quotas["arrive"] = lambda connection: quotas.arrive(connection, cover.address, kept.size)
+            of_quotas["arrive"] = lambda connection: quotas.arrive(connection, cover.address, incoming.size)
             of_quotas["admit"] = lambda connection: quotas.admit(connection, owner, board)
         try:
             submission, new = self._store.receive(
                 board=board.id,
-                sha256=kept.sha256,
-                size=kept.size,
+                sha256=incoming.sha256,
+                size=incoming.size,
                 file_name=shown_file_name(cover.file_name, _FILE_NAME_LENGTH, "upload.json"),
                 submitter=submitter,
                 form=cover.method,
@@ -324,7 +324,7 @@ class Intake:
             )
         except UploadRefusedError:
             # Too much has come from this address, or another file took the last place since it was checked.
-            Unnamed(self._store.database, self._files).remove(kept.sha256)
+            Unnamed(self._store.database, self._files).remove(incoming.sha256)
             raise
         if not new:
             submission = _with_declaration(self._store, submission, cover.method.get("reference"))

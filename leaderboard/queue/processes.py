@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 log = logging.getLogger("leaderboard.workers")
@@ -28,12 +29,14 @@ class WorkerProcesses:
     Args:
         home: the leaderboard's home.
         number: how many; 0 where they run elsewhere.
+        paused: whether none may run now.
     """
 
-    def __init__(self, home: Path, number: int) -> None:
-        """Remember both; nothing runs before `start`."""
+    def __init__(self, home: Path, number: int, paused: Callable[[], bool] = lambda: False) -> None:
+        """Remember them; nothing runs before `start`."""
         self._home = home
         self._number = number
+        self._paused = paused
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
 
@@ -53,13 +56,16 @@ class WorkerProcesses:
     def _keep_one(self) -> None:
         pause = _FIRST_PAUSE
         while not self._stop.is_set():
+            if self._paused():
+                self._stop.wait(_LOOK_SECONDS)
+                continue
             began = time.monotonic()
             try:
                 code = self._run_one()
             except OSError as error:
                 code = f"could not be started: {error.strerror}"
-            if self._stop.is_set():
-                return
+            if self._stop.is_set() or self._paused():
+                continue
             if time.monotonic() - began > _STEADY_SECONDS:
                 pause = _FIRST_PAUSE
             log.error("a worker %s; the next starts in %.0f s", code, pause)
@@ -75,7 +81,7 @@ class WorkerProcesses:
         command = [sys.executable, "-m", "leaderboard.cli", "leaderboard", "work"]
         command += ["--home", str(self._home), "--parent", str(os.getpid())]
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-        while process.poll() is None and not self._stop.is_set():
+        while process.poll() is None and not self._stop.is_set() and not self._paused():
             self._stop.wait(_LOOK_SECONDS)
         if process.poll() is None:
             process.terminate()

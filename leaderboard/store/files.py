@@ -21,12 +21,11 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
 from cir_datasets.common.atomic import sync_folder
-from cir_datasets.errors import without_secret_cause
+from cir_datasets.errors import missing_extra, without_secret_cause
 from cir_metrics.errors import CallError
 from leaderboard.errors import FileStoreError, LostFileError
 from leaderboard.settings import Settings
@@ -34,36 +33,9 @@ from leaderboard.settings import Settings
 _STALE_SECONDS = 24 * 3600
 _NAME = re.compile(r"[0-9a-f]{2}/([0-9a-f]{64})\.json")
 _BUCKET = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[\w.!*'()-]+)*/?", re.ASCII)
+_S3_SECONDS = {"connect_timeout": 10, "read_timeout": 60}
+_S3_ATTEMPTS = {"max_attempts": 4, "mode": "standard"}
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-
-
-@dataclass(frozen=True)
-class KeptFile:
-    """A durable copy.
-
-    Args:
-        sha256: of its bytes, hex.
-        size: bytes.
-    """
-
-    sha256: str
-    size: int
-
-
-class Remote(Protocol):
-    """A place far away, such as S3. Each call may raise `FileStoreError`."""
-
-    def put(self, name: str, path: Path) -> None:
-        """Make the file durable under that name, over one that is there."""
-
-    def get(self, name: str, path: Path) -> bool:
-        """Write the file of that name to `path`; whether there is one."""
-
-    def delete(self, name: str) -> None:
-        """Remove the file of that name, if there is one."""
-
-    def names(self) -> Iterator[str]:
-        """The names of all files."""
 
 
 class IncomingFile:
@@ -109,7 +81,7 @@ class IncomingFile:
             self._handle.seek(max(0, self.size - size))
         return self._handle.read()
 
-    def keep(self) -> KeptFile:
+    def keep(self) -> None:
         """Make it durable under its hash; the same bytes lie there once.
 
         Raises:
@@ -118,7 +90,6 @@ class IncomingFile:
         with _in_words(self._path.parent):
             self._handle.flush()
             self._keep(self._path, self.sha256)
-        return KeptFile(self.sha256, self.size)
 
     def keep_again(self) -> None:
         """Make it durable once more after `keep`: what was kept may have been removed since.
@@ -304,21 +275,39 @@ class FolderFiles(FileStore):
         sync_folder(folder)
 
 
-class RemoteFiles(FileStore):
-    """Files far away, with checked copies here.
+class BucketFiles(FileStore):
+    """Files in a bucket, or a part of one.
+
+    An upload is one request: S3 answers it when the object is durable, and no reader sees half of it. Failed
+    requests (408, 429, 5xx, broken connections) are tried again by botocore, four times in all.
 
     Args:
-        remote: where they lie.
+        root: bucket and prefix, `bucket/boards`.
         incoming: local folder of files on their way in.
         copies: local folder of copies, on the same disk; they may go at any time.
+
+    Raises:
+        MissingExtraError: s3fs is not installed.
+        FileStoreError: the bucket cannot be reached, or refuses us.
     """
 
-    def __init__(self, remote: Remote, incoming: Path, copies: Path) -> None:
-        """Remember the places."""
+    def __init__(self, root: str, incoming: Path, copies: Path) -> None:
+        """Look whether the bucket is there."""
         super().__init__(incoming)
-        self._remote = remote
         self._copies = copies
         self._there: frozenset[str] = frozenset()
+        try:
+            import s3fs
+        except ImportError as error:
+            raise missing_extra("the keeping of rank files in S3", "s3fs", "server") from error
+        self._root = root
+        self._s3: Any = s3fs.S3FileSystem(
+            config_kwargs={**_S3_SECONDS, "retries": _S3_ATTEMPTS},
+            use_listings_cache=False,
+            skip_instance_cache=True,
+        )
+        with self._asked():
+            self._s3.call_s3("head_bucket", Bucket=root.partition("/")[0])
 
     def look_over(self, wanted: Iterable[str], stopped: threading.Event) -> None:
         """See `FileStore`; what is there by name is read when it is needed: all of it is far away."""
@@ -338,22 +327,28 @@ class RemoteFiles(FileStore):
             path.parent.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(prefix=".get-", dir=self._copies) as folder:
                 got = Path(folder) / "file"
-                if not self._remote.get(name, got):
-                    raise LostFileError(
-                        f"{name}: not in the store of rank files. Fix: take it from a backup."
-                    )
+                with self._asked():
+                    try:
+                        got.write_bytes(self._s3.cat_file(f"{self._root}/{name}"))
+                    except FileNotFoundError:
+                        raise LostFileError(
+                            f"{name}: not in the store of rank files. Fix: take it from a backup."
+                        ) from None
                 _refuse_damaged(got, sha256, f"{name}, as the store of rank files gave it back")
                 got.replace(path)
         return path
 
     def delete(self, sha256: str) -> None:
-        """See `FileStore`."""
-        self._remote.delete(file_path(sha256))
+        """See `FileStore`; S3 answers likewise where there is none."""
+        with self._asked():
+            self._s3.rm_file(f"{self._root}/{file_path(sha256)}")
         (self._copies / file_path(sha256)).unlink(missing_ok=True)
 
     def names(self) -> Iterator[str]:
         """See `FileStore`."""
-        return _hashes(self._remote.names())
+        with self._asked():
+            found = self._s3.find(self._root)
+        return _hashes(path.removeprefix(f"{self._root}/") for path in found)
 
     def sweep(self) -> None:
         """Remove what crashes left, and copies that nobody has read for a day."""
@@ -363,10 +358,29 @@ class RemoteFiles(FileStore):
 
     def _keep(self, path: Path, sha256: str) -> None:
         name = file_path(sha256)
-        self._remote.put(name, path)
+        with self._asked():
+            self._s3.pipe_file(f"{self._root}/{name}", path.read_bytes())
         copy = self._copies / name
         copy.parent.mkdir(parents=True, exist_ok=True)
         path.replace(copy)
+
+    @contextmanager
+    def _asked(self) -> Iterator[None]:
+        """Say what went wrong, without the library's words: they may hold a key's id."""
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        try:
+            yield
+        except (OSError, BotoCoreError, ClientError) as error:
+            refused = isinstance(error, PermissionError) or "Credential" in type(error).__name__
+            fix = (
+                "check the keys (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY) and what they may do"
+                if refused
+                else "check the bucket, AWS_ENDPOINT_URL and the network, and try again"
+            )
+            raise FileStoreError(
+                f"s3://{self._root}: {type(error).__name__}. Fix: {fix}."
+            ) from without_secret_cause(error)
 
 
 def open_files(address: str | Path, home: Path) -> FileStore:
@@ -383,11 +397,7 @@ def open_files(address: str | Path, home: Path) -> FileStore:
     """
     text = str(address)
     if _BUCKET.fullmatch(text):
-        from leaderboard.store.files_s3 import S3Files
-
-        return RemoteFiles(
-            S3Files(text.removeprefix("s3://").rstrip("/")), home / "incoming", home / "copies"
-        )
+        return BucketFiles(text.removeprefix("s3://").rstrip("/"), home / "incoming", home / "copies")
     if "://" in text:
         raise CallError(
             "CIR_LEADERBOARD_FILES: not an address that is known here. Fix: write a folder or "

@@ -11,7 +11,8 @@ submission is erased, and when there are many segments, the next one holds all r
 Commands elsewhere hand in what they change (`inbox/`), and the server takes that in.
 
 One server writes. `writer.json` says which: each commit names its parent, so that a second writer is noticed.
-A server that finds another takes its place, and gives it back where that one answers.
+A server that finds another takes its place, and gives it back where that one answers; it writes when that one
+has ended.
 """
 
 from __future__ import annotations
@@ -51,6 +52,8 @@ _LOOK_SECONDS = 5.0
 """How often the writer looks whether somebody asks; a good part of the time that they wait."""
 _POLL_SECONDS = 0.5
 _TROUBLE_SECONDS = 5.0
+_TROUBLE = (FileStoreError, SubmissionStoreError, SQLAlchemyError, OSError, ValueError)
+"""What may go wrong with the Hub, the disk and files that others left there; the thread goes on."""
 _ANSWER_SECONDS = 60.0
 """How long an upload's answer waits for a commit."""
 _LAST_SECONDS = 30.0
@@ -87,6 +90,7 @@ class Bucket:
             >>> Bucket(100, 1.0, 0.0).wait(0.0), Bucket(100, 0.0, 0.0).wait(0.0)
             (0.0, 40.0)
         """
+        self.at = min(self.at, now)  # or a clock that was ahead would keep it empty until that time has come
         return max(0.0, 1.0 - self._now(now)) / self._rate()
 
     def take(self, now: float) -> None:
@@ -234,7 +238,7 @@ class HubLog:
     def _replay(self, names: Sequence[str]) -> None:
         people: dict[str, str] = json.loads(self._repository.read(_PEOPLE, self._head) or b"{}")
         with tempfile.TemporaryDirectory(prefix=".log-", dir=self._home) as folder:
-            self._repository.fetch_all("log/*", Path(folder), self._head)
+            self._repository.fetch_all(names, Path(folder), self._head)
             self._rows.replay(((_number(name), Path(folder) / name) for name in names), people)
 
     # Committing.
@@ -279,7 +283,7 @@ class HubLog:
             except TooOftenError as error:
                 log.warning("%s", error)
                 rested = time.monotonic() + (error.seconds or _TROUBLE_SECONDS)
-            except (FileStoreError, SubmissionStoreError, SQLAlchemyError, OSError):
+            except _TROUBLE:
                 log.exception("what was journalled cannot be committed now")
                 rested = time.monotonic() + _TROUBLE_SECONDS
             if self._news.wait(_POLL_SECONDS):
@@ -287,7 +291,7 @@ class HubLog:
         try:
             if not self._store.reads_only:
                 self.flush(released=True)
-        except (FileStoreError, SubmissionStoreError, SQLAlchemyError, OSError):
+        except _TROUBLE:
             log.exception("what was journalled last is not committed; it is on the disk")
 
     def _see(self) -> None:
@@ -295,10 +299,13 @@ class HubLog:
         if self._repository.head() == self._head:
             return
         self._look()
+        holder = self._holder()
         if self._store.reads_only:
             self._catch_up()
-            return
-        holder = self._holder()
+            if not self._is_free(holder):
+                return
+            log.warning("%s is written by nobody else now: this server does", self._repository.shown)
+            self._store.reads_only = False
         if not self._is_free(holder) and holder["established"]:
             self._store.reads_only = True
             log.error("%s is written by another server: this one reads only", self._repository.shown)
@@ -311,7 +318,7 @@ class HubLog:
     def _take_in(self) -> None:
         """Take in what commands elsewhere have handed in, where this server writes."""
         for name in () if self._store.reads_only else self._below("inbox/"):
-            self._rows.take_in(self._repository.read(name, self._head) or b"")
+            self._rows.take_in(name, self._repository.read(name, self._head) or b"")
             self._handed_in.add(name)
 
     def hand_in(self) -> None:

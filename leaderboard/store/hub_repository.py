@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -104,11 +104,11 @@ class Repository:
 
             return self._tried(download)
 
-    def fetch_all(self, pattern: str, folder: Path, revision: str) -> None:
-        """Write the files whose names fit a pattern to an empty folder, several at once."""
+    def fetch_all(self, names: Sequence[str], folder: Path, revision: str) -> None:
+        """Write the files of these names to an empty folder, several at once."""
         self._tried(
             lambda: self._api.snapshot_download(
-                **self._there, revision=revision, allow_patterns=pattern, local_dir=folder
+                **self._there, revision=revision, allow_patterns=list(names), local_dir=folder
             )
         )
 

@@ -84,7 +84,7 @@ class HubRows:
     def last_noted(self) -> int:
         """The number of the last change that is not committed; 0 where all are."""
         with self._database.read() as connection:
-            return connection.exec_driver_sql("SELECT max(id) FROM hub_pending").scalar() or 0
+            return _last_noted(connection)
 
     def is_noted(self, submission_id: str) -> bool:
         """Whether a submission has changed since it was committed."""
@@ -118,7 +118,7 @@ class HubRows:
             erased = _has_erasure(connection)
             if whole or erased:
                 _note_all(connection)
-            upto = connection.exec_driver_sql("SELECT max(id) FROM hub_pending").scalar() or 0
+            upto = _last_noted(connection)
             noted = _noted(connection, upto)
             first = {"format": FORMAT, "schema": HEAD, "writer": self.writer, "whole": whole or erased}
             with path.open("w", encoding="utf-8") as handle:
@@ -136,17 +136,28 @@ class HubRows:
     def changed(self) -> bytes:
         """What has changed as lines that have the names of people; nothing where nothing has."""
         with self._database.read() as connection:
-            noted = _noted(connection, self.last_noted())
+            noted = _noted(connection, _last_noted(connection))
             lines = [_line_of(connection, key, lambda name: name) for key in noted]
         return "".join(map(as_line, lines)).encode()
 
     # Out of the log.
 
-    def take_in(self, lines: bytes) -> None:
-        """Make what was changed elsewhere a change of this database; see `changed`."""
+    def take_in(self, name: str, lines: bytes) -> None:
+        """Make what was changed elsewhere a change of this database, once; see `changed`.
+
+        Args:
+            name: under which it was handed in.
+            lines: what it says.
+
+        Raises:
+            SubmissionStoreError: a newer version of this package wrote it.
+        """
         with self._database.write() as connection:
+            if _state(connection, name):
+                return
             for line in lines.splitlines():
                 _apply(connection, json.loads(line), {})
+            _set(connection, **{name: "taken"})
 
     def replay(self, segments: Iterable[tuple[int, Path]], people: Mapping[str, str]) -> None:
         """Bring the rows to what segments say, the earliest first.
@@ -158,8 +169,8 @@ class HubRows:
         Raises:
             SubmissionStoreError: one is missing, or a newer version of this package wrote it.
         """
-        before = self.last_noted()
         with self._database.write() as connection:
+            before = _last_noted(connection)
             connection.exec_driver_sql("PRAGMA defer_foreign_keys = ON")
             for pair in people.items():
                 connection.exec_driver_sql("INSERT OR REPLACE INTO hub_people VALUES (?, ?)", pair)
@@ -196,6 +207,10 @@ class Segment:
     people: dict[str, str]
     added: list[str]
     removed: list[str]
+
+
+def _last_noted(connection: sa.Connection) -> int:
+    return connection.exec_driver_sql("SELECT max(id) FROM hub_pending").scalar() or 0
 
 
 def _state(connection: sa.Connection, name: str) -> str:
@@ -300,8 +315,8 @@ def _files(connection: sa.Connection, noted: Iterable[Key], there: set[str]) -> 
 
 def _apply(connection: sa.Connection, line: dict[str, Any], people: Mapping[str, str]) -> None:
     """Bring one row to what a line says."""
-    table, said = _TABLES.get(line["table"]), line.get("row") or line["gone"]
-    if table is None or not said.keys() <= {column.name for column in table.columns}:
+    table, said = _TABLES.get(line.get("table", "")), line.get("row") or line.get("gone") or {}
+    if table is None or not said or not said.keys() <= {column.name for column in table.columns}:
         raise SubmissionStoreError(
             "the log holds rows of a newer version of this package. Fix: upgrade the package."
         )

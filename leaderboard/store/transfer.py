@@ -12,6 +12,7 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -175,16 +176,10 @@ def _write_rows(connection: sa.Connection, table: sa.Table, path: Path) -> int:
 
 
 def _read_rows(connection: sa.Connection, table: sa.Table, path: Path) -> int:
-    number = 0
-    batch: list[dict[str, Any]] = []
-    for row in _rows(table, path):
-        batch.append(row)
-        number += 1
-        if len(batch) == _BATCH:
-            connection.execute(table.insert(), batch)
-            batch = []
-    if batch:
+    number, rows = 0, _rows(table, path)
+    while batch := list(islice(rows, _BATCH)):
         connection.execute(table.insert(), batch)
+        number += len(batch)
     return number
 
 
@@ -253,8 +248,8 @@ def _read_about(folder: Path) -> dict[str, Any]:
             f"package wrote; this one reads {', '.join((*_EARLIER, schema.HEAD))}. Fix: upgrade the package."
         )
     for name, expected in about["sha256"].items():
-        if hash_of(folder / name) != expected:
-            raise SubmissionStoreError(f"{folder / name}: is damaged: another sha256. Fix: export again.")
+        if not (folder / name).is_file() or hash_of(folder / name) != expected:
+            raise SubmissionStoreError(f"{folder / name}: is missing or damaged. Fix: export again.")
     return about
 
 

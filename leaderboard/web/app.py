@@ -69,7 +69,7 @@ def create_app(
             await run_in_threadpool(server.look_over, stopped)
             await asyncio.sleep(_SWEEP_SECONDS)
 
-    processes = WorkerProcesses(server.settings.home, 0 if server.store.reads_only else workers)
+    processes = WorkerProcesses(server.settings.home, workers, lambda: server.store.reads_only)
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:

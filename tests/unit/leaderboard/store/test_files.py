@@ -59,10 +59,10 @@ def kept(store: FileStore, content: bytes = CONTENT) -> str:
     incoming = store.incoming()
     incoming.write(content[:5])
     incoming.write(content[5:])
-    found = incoming.keep()
+    incoming.keep()
     incoming.discard()
-    assert found.size == len(content)
-    return found.sha256
+    assert incoming.size == len(content)
+    return incoming.sha256
 
 
 def without_copies(home: Path) -> None:

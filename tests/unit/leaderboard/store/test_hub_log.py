@@ -70,10 +70,12 @@ def sent(log: HubLog, number: int, owner: str = "token:ada") -> Submission:
     files = FolderFiles(log._home / "files", log._repository.fetch)
     incoming = files.incoming()
     incoming.write(b"[%d]" % number)
-    kept = incoming.keep()
+    incoming.keep()
     incoming.discard()
     said: dict[str, Any] = {"owner": owner, "submitter": "Ada Lovelace", "edit_hash": "e" * 64}
-    one, _ = log._store.receive(board=BOARD, sha256=kept.sha256, size=kept.size, file_name="a.json", **said)
+    one, _ = log._store.receive(
+        board=BOARD, sha256=incoming.sha256, size=incoming.size, file_name="a.json", **said
+    )
     return one
 
 
@@ -218,6 +220,38 @@ def test_the_second_of_two_servers_reads_only_and_follows(hub: Hub, opened: Open
     assert not third._store.reads_only
 
 
+def test_who_only_read_writes_when_the_writer_has_ended(hub: Hub, opened: Open, answering: None) -> None:
+    first = opened("a")
+    first.start()
+    second = opened("b")
+    second.start()
+    one = sent(first, 1)
+    first.stop()
+    until(lambda: not second._store.reads_only, "the second one's turn")
+    other = sent(second, 2)
+    assert second.wait()
+    second.stop()
+    third = opened("c")
+    assert [each.id for each in third._store.of_board(BOARD)] == [one.id, other.id]
+
+
+def test_what_was_handed_in_is_taken_once_and_nothing_of_it_ends_the_log(hub: Hub, opened: Open) -> None:
+    log = opened("a")
+    Tokens(log._store).create("ada")
+    lines = log._rows.changed()
+    log.flush()
+    hub.repository(NAME).commit({**hub.repository(NAME).files, "inbox/1.jsonl": lines})
+    Tokens(log._store).revoke(Tokens(log._store).all()[0].id)
+    log._rows.take_in("inbox/1.jsonl", b"")
+    log._see()
+    assert Tokens(log._store).all()[0].revoked_at is not None
+    for odd in (b"{}", b"[", b'{"table": "tokens"}'):
+        with pytest.raises(hub_log._TROUBLE):
+            log._rows.take_in("inbox/2.jsonl", odd)
+    log.flush()
+    assert "inbox/1.jsonl" not in hub.repository(NAME).files
+
+
 def test_a_server_that_was_thought_dead_reads_only(hub: Hub, opened: Open) -> None:
     first = opened("a")
     sent(first, 1)
@@ -276,6 +310,8 @@ def test_the_log_comes_no_faster_than_the_hub_takes_it(hub: Hub) -> None:
             bucket.take(now)
             made.append(now)
             now += draw.choice([0.0, 1.0, 30.0])
+    ahead = Bucket(100, 0.0, now + 365 * 24 * 3600)  # of a clock that was put right since
+    assert (ahead.wait(now), ahead.wait(now + 40)) == (40, 0)
     assert max(sum(at - 3600 < each <= at for each in made) for at in made) <= 100
     for _ in range(10):  # rested
         assert bucket.wait(now + 3600) == 0
