@@ -114,13 +114,8 @@ def only_own_boards() -> bool:
     Raises:
         CallError: it is neither own nor all.
     """
-    written = os.environ.get("CIR_LEADERBOARD_BOARDS") or "all"
-    if written not in ("own", "all"):
-        raise CallError(
-            f"CIR_LEADERBOARD_BOARDS={written[:40]!r}: not a choice. Fix: write own, for the boards of "
-            "the home alone, or all."
-        )
-    return written == "own"
+    fix = "write own, for the boards of the home alone, or all."
+    return _choice("CIR_LEADERBOARD_BOARDS", "all", ("own", "all"), fix) == "own"
 
 
 def read(home: Path | None = None) -> Settings:
@@ -132,30 +127,25 @@ def read(home: Path | None = None) -> Settings:
     Raises:
         CallError: the limit is not a positive number of MB, or the name or the address is not one.
     """
-    written = os.environ.get("CIR_LEADERBOARD_MAX_UPLOAD_MB", str(DEFAULT_MAX_UPLOAD_MB))
-    if not written.isdecimal() or int(written) < 1:
-        raise CallError(
-            f"CIR_LEADERBOARD_MAX_UPLOAD_MB={written!r}: not a whole number of MB, 1 or more. "
-            f"Fix: leave it unset ({DEFAULT_MAX_UPLOAD_MB} MB) or write, for example, 128."
-        )
+    refused_days = _count("CIR_LEADERBOARD_REFUSED_DAYS", least=0, most=_MOST_DAYS)
     chosen = default_home() if home is None else home.expanduser().absolute()
     key, pictures = (os.environ.get(f"CIR_LEADERBOARD_{name}") for name in ("SIGNING_KEY", "PICTURES"))
     return Settings(
         home=chosen,
-        max_upload_bytes=int(written) * 2**20,
+        max_upload_bytes=(_count("CIR_LEADERBOARD_MAX_UPLOAD_MB") or DEFAULT_MAX_UPLOAD_MB) * 2**20,
         name=_name(os.environ.get("CIR_LEADERBOARD_NAME") or DEFAULT_NAME),
         files_at=os.environ.get("CIR_LEADERBOARD_FILES") or "",
         database=os.environ.get("CIR_LEADERBOARD_DATABASE") or "",
-        accounts=_accounts(os.environ.get("CIR_LEADERBOARD_ACCOUNTS") or "local"),
+        accounts=_accounts(),
         a_day=_count("CIR_LEADERBOARD_QUOTA_DAY"),
         in_all=_count("CIR_LEADERBOARD_QUOTA"),
         uploads_an_hour=_count("CIR_LEADERBOARD_UPLOADS_AN_HOUR") or DEFAULT_UPLOADS_AN_HOUR,
-        refused_days=_days("CIR_LEADERBOARD_REFUSED_DAYS", DEFAULT_REFUSED_DAYS),
+        refused_days=DEFAULT_REFUSED_DAYS if refused_days is None else refused_days,
         url=_url(os.environ.get("CIR_LEADERBOARD_URL") or ""),
         signing_key=Path(key).expanduser().absolute() if key else None,
         prepare=to_prepare(os.environ.get(PREPARE) or ""),
         log=_log(os.environ.get(LOG) or ""),
-        received=_received(os.environ.get("CIR_LEADERBOARD_RECEIVED") or "journalled"),
+        received=_received(),
         commits_an_hour=_count("CIR_LEADERBOARD_COMMITS_AN_HOUR") or DEFAULT_COMMITS_AN_HOUR,
         pictures=Path(pictures).expanduser().absolute() if pictures else None,
     )
@@ -238,43 +228,38 @@ def _log(written: str) -> str:
     return "" if found is None else found[1]
 
 
-def _received(written: str) -> Durability:
-    if written not in get_args(Durability):
-        raise CallError(
-            f"CIR_LEADERBOARD_RECEIVED={written[:40]!r}: not a choice. Fix: write journalled, where an "
-            "upload is answered when it is on the server's disk, or committed, where it is in the log."
-        )
-    return cast(Durability, written)
+def _received() -> Durability:
+    fix = (
+        "write journalled, where an upload is answered when it is on the server's disk, or committed, where "
+        "it is in the log."
+    )
+    found = _choice("CIR_LEADERBOARD_RECEIVED", "journalled", get_args(Durability), fix)
+    return cast(Durability, found)
 
 
-def _accounts(written: str) -> Accounts:
-    if written not in get_args(Accounts):
-        raise CallError(
-            f"CIR_LEADERBOARD_ACCOUNTS={written[:40]!r}: not a kind of accounts. "
-            "Fix: write tokens, oauth in a Space, or local for a leaderboard of your own on this machine."
-        )
-    if written == "oauth":
+def _accounts() -> Accounts:
+    fix = "write tokens, oauth in a Space, or local for a leaderboard of your own on this machine."
+    found = _choice("CIR_LEADERBOARD_ACCOUNTS", "local", get_args(Accounts), fix)
+    if found == "oauth":
         check_place()
-    return cast(Accounts, written)
+    return cast(Accounts, found)
 
 
-def _count(variable: str) -> int | None:
+def _choice(variable: str, default: str, choices: tuple[str, ...], fix: str) -> str:
+    written = os.environ.get(variable) or default
+    if written not in choices:
+        raise CallError(f"{variable}={written[:40]!r}: not a choice. Fix: {fix}")
+    return written
+
+
+def _count(variable: str, least: int = 1, most: int = 10**9) -> int | None:
     written = os.environ.get(variable)
     if not written:
         return None
-    if not written.isdecimal() or int(written) < 1:
+    if not written.isdecimal() or not least <= int(written) <= most:
         raise CallError(
-            f"{variable}={written[:40]!r}: not a whole number, 1 or more. Fix: leave it unset or write one."
-        )
-    return int(written)
-
-
-def _days(variable: str, default: int) -> int:
-    written = os.environ.get(variable) or str(default)
-    if not written.isdecimal() or int(written) > _MOST_DAYS:
-        raise CallError(
-            f"{variable}={written[:40]!r}: not a number of days. "
-            f"Fix: leave it unset ({default}), write a whole number of days, or 0 for ever."
+            f"{variable}={written[:40]!r}: not a whole number from {least} to {most:,}. "
+            "Fix: leave it unset or write one."
         )
     return int(written)
 

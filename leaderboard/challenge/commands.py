@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from contextlib import suppress
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,8 +11,8 @@ import typer
 
 from cir_datasets.commands import DataDirAnywhere, NoChecksAnywhere
 from cir_datasets.common.terminal import echo
-from cir_datasets.errors import missing_extra
 from cir_metrics.errors import CallError, CirError
+from leaderboard.commands import need_server
 from leaderboard.options import Home
 
 if TYPE_CHECKING:
@@ -107,7 +106,7 @@ def new(
     Example:
         cir challenge new autumn --from shapes/val --ground-truth $HOME/secret/autumn.jsonl
     """
-    _need_server()
+    need_server("cir challenge")
     from cir_datasets.common.paths import NAME_RULE, is_name
     from leaderboard import boards, settings
     from leaderboard.challenge.making import Rules, default_phase, make
@@ -167,7 +166,7 @@ def check(
     Example:
         cir challenge check autumn
     """
-    _need_server()
+    need_server("cir challenge")
     from leaderboard.challenge.checking import faults
 
     found = 0
@@ -237,7 +236,7 @@ def remove(
     Example:
         cir challenge remove autumn --yes
     """
-    _need_server()
+    need_server("cir challenge")
     from cir_datasets.common.paths import is_name
     from leaderboard import boards, settings
     from leaderboard.challenge.making import remove as remove_challenge
@@ -282,8 +281,3 @@ def _phase(written: str) -> Phase:
             f"--phase {written!r}: {error.errors()[0]['msg']}. "
             "Fix: write NAME=OPENS/CLOSES, as in test=2026-12-01/2027-02-01."
         ) from error
-
-
-def _need_server() -> None:
-    if find_spec("sqlalchemy") is None:
-        raise missing_extra("cir challenge", "the server", "leaderboard")

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from cir_datasets.common.terminal import echo
-from cir_datasets.errors import missing_extra
 from cir_metrics.errors import CallError
+from leaderboard.commands import need_server, opened_server
 from leaderboard.options import Home
 
 
@@ -55,23 +54,17 @@ def export_hub(
     Example:
         cir leaderboard export-hub shapes/val --dataset me/shapes --out hub --model "Mine=me/mine"
     """
+    need_server("cir leaderboard export-hub")
     from leaderboard import boards, settings
     from leaderboard.export.hub import Exporter, hub_files, select
-
-    if find_spec("sqlalchemy") is None or find_spec("cryptography") is None:
-        raise missing_extra("cir leaderboard export-hub", "the server", "leaderboard")
-    from leaderboard.server import Server
 
     chosen = settings.read(home)
     exporter = Exporter(dataset, chosen.name, chosen.url, revision, framework, _models(model or []))
     boards.use(chosen.home)
     wanted = list(dict.fromkeys(boards.board(board_id) for board_id in board_ids))
     _check_folder(out)
-    server = Server.open(chosen)
-    try:
+    with opened_server("cir leaderboard export-hub", home) as server:
         standings = [(board, server.entries(board)) for board in wanted]
-    finally:
-        server.close()
     results, left_out = select(standings, exporter.models)
     for path, content in hub_files(wanted, results, exporter).items():
         _write(out / path, content)
@@ -101,22 +94,17 @@ def export_html(
     Example:
         cir leaderboard export-html mirror
     """
-    if find_spec("fastapi") is None or find_spec("sqlalchemy") is None or find_spec("cryptography") is None:
-        raise missing_extra("cir leaderboard export-html", "the server", "leaderboard")
+    need_server("cir leaderboard export-html")
     from cir_datasets.common.progress import step_progress
     from cir_datasets.common.terminal import counted
-    from leaderboard import settings
     from leaderboard.export.html import check_folder, write_mirror
-    from leaderboard.server import Server
 
-    chosen = settings.read(home)
     check_folder(folder)
-    server = Server.open(chosen)
-    try:
-        with step_progress("pages", None) as advance:
-            made = write_mirror(server, folder, queries, datetime.now(UTC), advance)
-    finally:
-        server.close()
+    with (
+        opened_server("cir leaderboard export-html", home) as server,
+        step_progress("pages", None) as advance,
+    ):
+        made = write_mirror(server, folder, queries, datetime.now(UTC), advance)
     echo(str(folder / "index.html"))
     for board_id, number in made.left_out.items():
         echo(f"left out: {counted(number, 'query page')} of {board_id}; --queries says how many", err=True)

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import PurePath
 from typing import Any
 
-from fastapi import APIRouter, Depends, FastAPI, Request, Security
+from fastapi import APIRouter, FastAPI, Request, Security
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import FileResponse, JSONResponse, Response
 from fastapi.security import APIKeyHeader, HTTPBearer
@@ -43,9 +43,7 @@ from leaderboard.web import reading
 from leaderboard.web.forms import FormIntoFile
 from leaderboard.web.reading import VERSION
 from leaderboard.web.schemas import (
-    FAILURES,
     ActionBody,
-    HealthAnswer,
     NoBody,
     SubmissionAnswer,
     SubmissionsAnswer,
@@ -58,8 +56,6 @@ from submissions.rank_file.texts import label_of
 _FORM_OVERHEAD = 64 * 1024
 """Bytes that a multipart form may need besides the file."""
 
-UPLOAD_PATH = "/api/submissions"
-V1_UPLOAD_PATH = f"{VERSION}/submissions"
 
 _FORM_FIELDS = tuple(
     upload_request()["requestBody"]["content"]["multipart/form-data"]["schema"]["properties"]
@@ -88,12 +84,14 @@ _EDIT_KEY = APIKeyHeader(
 
 def add_routes(app: FastAPI, server: Server) -> None:
     """Put the API onto the application."""
-    routers = [reading.router(server), _router(server)]
+    routers = [reading.root(server)]
+    for prefix in (VERSION, reading.UNVERSIONED):
+        routers += [reading.router(server, prefix), _router(server, prefix)]
     for router in (*routers, _others(routers)):
         app.include_router(router)
 
 
-def _router(server: Server) -> APIRouter:
+def _router(server: Server, prefix: str) -> APIRouter:
     # This changes no answer: the OpenAPI document names the headers that `caller_of` reads. Neither is needed
     # where one user has the server alone, nor to read what is public.
     logins: dict[str, Any] = {
@@ -107,21 +105,14 @@ def _router(server: Server) -> APIRouter:
         "openapi_extra": {**logins["openapi_extra"], **upload_request()},
     }
     passing_on = {**taking, "openapi_extra": logins["openapi_extra"]}
-    router = APIRouter(responses=FAILURES, dependencies=[Depends(reading.known_query)])
+    router = reading.api_router(prefix)
 
-    @router.get("/health", response_model=HealthAnswer)
-    def health() -> dict[str, Any]:
-        """Whether the server lives and its store answers."""
-        return server.health()
-
-    @router.post(V1_UPLOAD_PATH, **taking, max_body_size=upload_bytes(server))
-    @router.post(UPLOAD_PATH, **taking, max_body_size=upload_bytes(server))
+    @router.post("/submissions", **taking, max_body_size=upload_bytes(server))
     async def upload(request: Request) -> Response:
         """Take a rank file in: multipart with the field `file`, or the file alone as the request's body."""
         return await taken_in(request, server, sender_of, _taken)
 
-    @router.post(V1_UPLOAD_PATH + "/{submission_id}/send-on", **passing_on)
-    @router.post(UPLOAD_PATH + "/{submission_id}/send-on", include_in_schema=False)
+    @router.post("/submissions/{submission_id}/send-on", **passing_on)
     def send_on(submission_id: str, request: Request, body: NoBody | None = None) -> JSONResponse:
         """Send a file that was refused to the board that it names; its private link opens the new one too."""
         refused, _ = changeable(server, caller_of(request, server), submission_id)
@@ -129,8 +120,7 @@ def _router(server: Server) -> APIRouter:
         submission, new = _sent_on(server, refused, sender.address)
         return _taken(server, submission, sender, new)
 
-    @router.post(V1_UPLOAD_PATH + "/{submission_id}/bundle", **passing_on)
-    @router.post(UPLOAD_PATH + "/{submission_id}/bundle", include_in_schema=False)
+    @router.post("/submissions/{submission_id}/bundle", **passing_on)
     def bundle(submission_id: str, request: Request, body: NoBody | None = None) -> JSONResponse:
         """Join the files of one method for all members of a suite to its bundle, and check that."""
         from leaderboard.server import suite_bundles
@@ -141,21 +131,15 @@ def _router(server: Server) -> APIRouter:
         return _taken(server, submission, sender, new)
 
     @router.get(
-        f"{VERSION}/key",
+        "/key",
         response_class=Response,
         responses={200: {"content": {"application/x-pem-file": {"schema": {"type": "string"}}}}},
     )
-    @router.get("/api/key", include_in_schema=False)
     def key() -> Response:
         """The Ed25519 public key that receipts are checked with, in PEM."""
         return Response(public_pem(server.key.public_key()), media_type="application/x-pem-file")
 
-    @router.get(
-        f"{VERSION}/submissions/{{submission_id}}",
-        response_model=SubmissionAnswer,
-        **logins,
-    )
-    @router.get(UPLOAD_PATH + "/{submission_id}", include_in_schema=False)
+    @router.get("/submissions/{submission_id}", response_model=SubmissionAnswer, **logins)
     def one_submission(submission_id: str, request: Request) -> dict[str, Any]:
         """What became of a submission."""
         caller = caller_of(request, server)
@@ -164,8 +148,7 @@ def _router(server: Server) -> APIRouter:
         view = submission_view(submission, organiser=by == "organiser", owner=by == "owner")
         return {**view, "equals": server.equals(submission), "durability": server.durability(submission)}
 
-    @router.post(V1_UPLOAD_PATH + "/{submission_id}/{action}", response_model=SubmissionAnswer, **logins)
-    @router.post(UPLOAD_PATH + "/{submission_id}/{action}", response_model=SubmissionAnswer, **logins)
+    @router.post("/submissions/{submission_id}/{action}", response_model=SubmissionAnswer, **logins)
     def change(
         submission_id: str, action: Action, request: Request, body: ActionBody | None = None
     ) -> dict[str, Any]:
@@ -199,14 +182,13 @@ def _router(server: Server) -> APIRouter:
         view = submission_view(done, organiser=by == "organiser", owner=True)
         return {**view, "equals": server.equals(done), "durability": server.durability(done)}
 
-    @router.get(f"{VERSION}/submissions/{{submission_id}}/receipt", response_model=Receipt, **logins)
-    @router.get(UPLOAD_PATH + "/{submission_id}/receipt", include_in_schema=False)
+    @router.get("/submissions/{submission_id}/receipt", response_model=Receipt, **logins)
     def receipt(submission_id: str, request: Request) -> Receipt:
         """The server's signed receipt for a file, for whoever sent it; it is the same each time."""
         submission, _ = changeable(server, caller_of(request, server), submission_id)
         return server.receipt(submission)
 
-    @router.get(f"{VERSION}/submissions", response_model=SubmissionsAnswer, **logins)
+    @router.get("/submissions", response_model=SubmissionsAnswer, **logins)
     def list_submissions(request: Request, board: reading.BoardId) -> dict[str, Any]:
         """All submissions to a board with their scores, for organisers, also before results are shown."""
         if not caller_of(request, server).is_organiser:
@@ -220,12 +202,11 @@ def _router(server: Server) -> APIRouter:
         return {"submissions": [submission_view(one, organiser=True) for one in sent]}
 
     @router.get(
-        f"{VERSION}/submissions/{{submission_id}}/file",
+        "/submissions/{submission_id}/file",
         response_class=FileResponse,
         responses={200: {"content": {kind.partition(";")[0]: {} for kind in _MEDIA_TYPES.values()}}},
         **logins,
     )
-    @router.get(UPLOAD_PATH + "/{submission_id}/file", include_in_schema=False)
     def file(submission_id: str, request: Request) -> FileResponse:
         """The rank file of an entry, as it was sent; on a sealed board for its owner and organisers."""
         caller = caller_of(request, server)
@@ -266,7 +247,7 @@ def _taken(server: Server, submission: Submission, sender: Sender, new: bool) ->
         "edit_link": _edit_link(server, submission, sender.edit_key) if new else None,
         "quota": server.quotas.of(sender.owner, known_board(submission.board)).to_dict(),
     }
-    headers = {"Location": f"{UPLOAD_PATH}/{submission.id}"}
+    headers = {"Location": f"{reading.UNVERSIONED}/submissions/{submission.id}"}
     return JSONResponse(view, status_code=202 if new else 200, headers=headers)
 
 

@@ -25,8 +25,9 @@ from leaderboard.errors import (
     ConflictError,
     FileStoreError,
     LostFileError,
-    SubmissionStoreError,
     UploadRefusedError,
+    is_passing,
+    refuse_unknown,
 )
 from leaderboard.pages.site import PAGE_POLICY
 from leaderboard.web.logs import place
@@ -37,7 +38,6 @@ _TEXT_LENGTH = 300
 _LATER = {"Retry-After": "10"}
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
-_BUSY = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 _CODES = {404: "not-found", 405: "wrong-method", 413: "too-large", 422: "bad-request"}
 _FIXES = {
@@ -162,8 +162,7 @@ def _known(error: Exception) -> str | None:
         return "files-unavailable"
     if _is_full(error):
         return "no-space"
-    is_busy = isinstance(error, OSError) and error.errno in _BUSY
-    return "unavailable" if is_busy or isinstance(error, OperationalError | SubmissionStoreError) else None
+    return "unavailable" if isinstance(error, OperationalError) or is_passing(error) else None
 
 
 def _is_plain_error(start: Message) -> bool:
@@ -183,7 +182,6 @@ def _is_full(error: BaseException | None) -> bool:
 
 def _invalid(faults: Any) -> UploadRefusedError:
     """What FastAPI finds of a request; of an unknown field of an action, which fields there are."""
-    from leaderboard.errors import refuse_unknown
     from leaderboard.web.schemas import ActionBody
 
     for fault in faults:

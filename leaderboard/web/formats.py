@@ -10,7 +10,7 @@ import functools
 import io
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from cir_datasets.common.tables import guarded, render
@@ -96,12 +96,7 @@ def as_csv(view: Mapping[str, Any]) -> bytes:
         view: from `table_view`.
     """
     names = columns(_metrics(view))
-    written = io.StringIO()
-    writer = csv.writer(written, lineterminator="\r\n")
-    writer.writerow(names)
-    for row in view["rows"]:
-        writer.writerow([_cell(_value(row, name)) for name in names])
-    return written.getvalue().encode()
+    return _csv([list(names), *([_value(row, name) for name in names] for row in view["rows"])])
 
 
 def as_published_csv(board: Board) -> bytes:
@@ -111,9 +106,7 @@ def as_published_csv(board: Board) -> bytes:
         board: the board.
     """
     metrics = list(dict.fromkeys([board.primary, *(column.metric for column in board.columns)]))
-    written = io.StringIO()
-    writer = csv.writer(written, lineterminator="\r\n")
-    writer.writerow([*_PUBLISHED, *metrics])
+    lines: list[list[Any]] = [[*_PUBLISHED, *metrics]]
     for line in rows_for(board):
         row = line.row
         derived = ", ".join(metric for metric, each in line.numbers.items() if each.is_derived)
@@ -121,8 +114,8 @@ def as_published_csv(board: Board) -> bytes:
         values += [row.paper.url, line.benchmark, bool(line.other_split), row.table.protocol]
         values += [" ".join(line.remarks), derived]
         values += [line.numbers[metric].text if metric in line.numbers else None for metric in metrics]
-        writer.writerow([_cell(value) for value in values])
-    return written.getvalue().encode()
+        lines.append(values)
+    return _csv(lines)
 
 
 def as_parquet(view: Mapping[str, Any]) -> bytes:
@@ -134,22 +127,14 @@ def as_parquet(view: Mapping[str, Any]) -> bytes:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    types = {
-        "integer": pa.int64(),
-        "number": pa.float64(),
-        "boolean": pa.bool_(),
-        "string": pa.string(),
-    }
+    types = {"integer": pa.int64(), "number": pa.float64(), "boolean": pa.bool_(), "string": pa.string()}
     names = columns(_metrics(view))
-    arrays = [
-        pa.array([_value(row, name) for row in view["rows"]], type=types[kind])
-        for name, kind in names.items()
-    ]
+    rows = [{name: _value(row, name) for name in names} for row in view["rows"]]
     board = {key: value for key, value in view.items() if key != "rows"}
-    fields = [pa.field(name, types[kind]) for name, kind in names.items()]
+    fields = [(name, types[kind]) for name, kind in names.items()]
     schema = pa.schema(fields, metadata={"board": json.dumps(board)})
     written = io.BytesIO()
-    pq.write_table(pa.Table.from_arrays(arrays, schema=schema), written)
+    pq.write_table(pa.Table.from_pylist(rows, schema=schema), written)
     return written.getvalue()
 
 
@@ -243,6 +228,12 @@ def _value(row: Mapping[str, Any], name: str) -> Any:
         return row["metrics"][name]
     found = row["method"].get(name)
     return ", ".join(map(str, found)) if isinstance(found, list) else found
+
+
+def _csv(lines: Iterable[Sequence[Any]]) -> bytes:
+    written = io.StringIO()
+    csv.writer(written, lineterminator="\r\n").writerows([*map(_cell, line)] for line in lines)
+    return written.getvalue().encode()
 
 
 def _cell(value: Any) -> str:

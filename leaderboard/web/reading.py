@@ -1,7 +1,7 @@
 """The reading half of the API: boards, their entries, the feed, and the list of all routes.
 
 What is read can be read again for nothing: every answer has an ETag, and a request that names it gets 304.
-The tables come from `leaderboard.standings.tables`. Paths without `/v1` are those of the first clients.
+The tables come from `leaderboard.standings.tables`.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ from leaderboard.server import Server
 from leaderboard.standings.tables import KeptTable
 from leaderboard.standings.views import board_view
 from leaderboard.web.answers import whole_answer
-from leaderboard.web.schemas import FAILURES, BoardsAnswer, PageAnswer, TableAnswer
+from leaderboard.web.schemas import FAILURES, BoardsAnswer, HealthAnswer, PageAnswer, TableAnswer
 
-VERSION = "/api/v1"
+VERSION, UNVERSIONED = "/api/v1", "/api"
+"""What paths begin with; the second is that of the first clients."""
 
 _JSON = "application/json"
 _HTML = "text/html; charset=utf-8"
@@ -69,13 +70,48 @@ async def known_query(request: Request) -> None:
         refuse_unknown(request.query_params, known, "query parameter")
 
 
-def router(server: Server) -> APIRouter:
-    """The routes that read."""
-    pages = Site(server)
-    routes = APIRouter(responses={**FAILURES, 304: _UNCHANGED}, dependencies=[Depends(known_query)])
+def api_router(prefix: str) -> APIRouter:
+    """A router of routes below a prefix; the OpenAPI document describes those with a version."""
+    return APIRouter(
+        prefix=prefix,
+        include_in_schema=prefix != UNVERSIONED,
+        responses=dict(FAILURES),
+        dependencies=[Depends(known_query)],
+    )
 
-    @routes.get(f"{VERSION}/boards", response_model=BoardsAnswer)
-    @routes.get("/api/boards", include_in_schema=False)
+
+def root(server: Server) -> APIRouter:
+    """What there is of the API as a whole."""
+    pages, routes = Site(server), api_router("")
+
+    @routes.get("/health", response_model=HealthAnswer)
+    def health() -> dict[str, Any]:
+        """Whether the server lives and its store answers."""
+        return server.health()
+
+    @routes.get("/api/", include_in_schema=False)
+    def all_routes_with_a_slash() -> Response:
+        """The same page: a slash behind an address is nobody's mistake."""
+        return RedirectResponse("../api", 308)
+
+    @routes.get("/api", include_in_schema=False)
+    def all_routes(request: Request) -> Response:
+        """The routes of the API, for people."""
+        from leaderboard.pages import api_page
+
+        page = api_page.page(request.app.openapi())
+        html = pages.written(page, Links("api")).encode()
+        return whole_answer(request, html, _HTML, {"Content-Security-Policy": PAGE_POLICY})
+
+    return routes
+
+
+def router(server: Server, prefix: str) -> APIRouter:
+    """The routes that read."""
+    routes = api_router(prefix)
+    routes.responses[304] = _UNCHANGED
+
+    @routes.get("/boards", response_model=BoardsAnswer)
     def list_boards(request: Request) -> Response:
         """All boards, without their rows."""
         counts = server.store.count_published()
@@ -92,11 +128,10 @@ def router(server: Server) -> APIRouter:
         return whole_answer(request, orjson.dumps({"boards": found}), _JSON)
 
     @routes.get(
-        f"{VERSION}/boards/{{board_id:path}}",
+        "/boards/{board_id:path}",
         response_model=TableAnswer,
         responses={200: {"content": _OTHERS}},
     )
-    @routes.get("/api/boards/{board_id:path}", include_in_schema=False)
     def one_board(request: Request, board_id: str, format: Format = "json") -> Response:
         """A board and its rows, best first."""
         board = known_board(board_id)
@@ -107,21 +142,17 @@ def router(server: Server) -> APIRouter:
         headers = {"Content-Disposition": f'attachment; filename="{board.id.replace("/", "-")}.{suffix}"'}
         from leaderboard.web import formats
 
-        if format == "csv":
-            body = _derived(table, "csv", lambda: formats.as_csv(table.view))
-            return whole_answer(request, body, _CSV, headers)
-        if format == "latex":
-            body = _derived(table, format, lambda: formats.as_latex(board, table.view))
-            return whole_answer(request, body, _LATEX, headers)
-        if format == "bibtex":
-            site, address = server.settings.name, server.settings.url
-            body = _derived(
-                table, (format, site, address), lambda: formats.as_bibtex(board, table.view, site, address)
-            )
-            return whole_answer(request, body, _BIBTEX, headers)
-        return whole_answer(request, formats.as_parquet(table.view), _PARQUET, headers)
+        site, address = server.settings.name, server.settings.url
+        makers: dict[str, tuple[str, Callable[[], bytes]]] = {
+            "csv": (_CSV, lambda: formats.as_csv(table.view)),
+            "latex": (_LATEX, lambda: formats.as_latex(board, table.view)),
+            "bibtex": (_BIBTEX, lambda: formats.as_bibtex(board, table.view, site, address)),
+            "parquet": (_PARQUET, lambda: formats.as_parquet(table.view)),
+        }
+        kind, make = makers[format]
+        return whole_answer(request, _derived(table, format, make), kind, headers)
 
-    @routes.get(f"{VERSION}/entries", response_model=PageAnswer)
+    @routes.get("/entries", response_model=PageAnswer)
     def entries(
         request: Request,
         board: BoardId,
@@ -147,7 +178,7 @@ def router(server: Server) -> APIRouter:
         return whole_answer(request, body, _JSON, headers, packed=packed)
 
     @routes.get(
-        f"{VERSION}/published",
+        "/published",
         response_class=Response,
         responses={200: {"content": {"text/csv": _TEXT}}},
     )
@@ -161,7 +192,7 @@ def router(server: Server) -> APIRouter:
         return whole_answer(request, formats.as_published_csv(found), _CSV, headers)
 
     @routes.get(
-        f"{VERSION}/feed.atom",
+        "/feed.atom",
         response_class=Response,
         responses={200: {"content": {"application/atom+xml": {"schema": {"type": "string"}}}}},
     )
@@ -182,20 +213,6 @@ def router(server: Server) -> APIRouter:
             key=public_pem(server.key.public_key()),
         )
         return whole_answer(request, body, "application/atom+xml; charset=utf-8")
-
-    @routes.get("/api/", include_in_schema=False)
-    def all_routes_with_a_slash() -> Response:
-        """The same page: a slash behind an address is nobody's mistake."""
-        return RedirectResponse("../api", 308)
-
-    @routes.get("/api", include_in_schema=False)
-    def all_routes(request: Request) -> Response:
-        """The routes of the API, for people."""
-        from leaderboard.pages import api_page
-
-        page = api_page.page(request.app.openapi())
-        html = pages.written(page, Links("api")).encode()
-        return whole_answer(request, html, _HTML, {"Content-Security-Policy": PAGE_POLICY})
 
     return routes
 

@@ -32,15 +32,15 @@ class _Strict(BaseModel):
 class ErrorAnswer(_Strict):
     """What is wrong, and what the client can do."""
 
-    code: Annotated[str, Field(description="a word that programs may rely on")]
+    code: str = Field(description="a word that programs may rely on")
     message: str
     fix: str
-    resets_at: Annotated[
-        datetime | None, Field(description="when a limit that was met ends; only where one was")
-    ] = None
-    board_offered: Annotated[
-        str | None, Field(description="the board that the file names; only where it was sent to another")
-    ] = None
+    resets_at: datetime | None = Field(
+        default=None, description="when a limit that was met ends; only where one was"
+    )
+    board_offered: str | None = Field(
+        default=None, description="the board that the file names; only where it was sent to another"
+    )
 
 
 class FailureAnswer(_Strict):
@@ -53,8 +53,8 @@ class WorkerAnswer(_Strict):
     """A process that judges."""
 
     version: str
-    seen_at: Annotated[datetime, Field(description="when it last showed that it lives")]
-    alive: Annotated[bool, Field(description="whether that is less than a lease ago; else it is gone")]
+    seen_at: datetime = Field(description="when it last showed that it lives")
+    alive: bool = Field(description="whether that is less than a lease ago; else it is gone")
 
 
 class StepAnswer(_Strict):
@@ -62,7 +62,7 @@ class StepAnswer(_Strict):
 
     name: str
     state: Literal["waiting", "preparing", "ready", "failed"]
-    message: Annotated[str, Field(description="why it failed; it is tried again")]
+    message: str = Field(description="why it failed; it is tried again")
 
 
 class HealthAnswer(_Strict):
@@ -71,19 +71,19 @@ class HealthAnswer(_Strict):
     status: Literal["ok"]
     version: str
     boards: int
-    wrong_boards: Annotated[list[str], Field(description="the organisers' files of boards that are wrong")]
+    wrong_boards: list[str] = Field(description="the organisers' files of boards that are wrong")
     max_upload_bytes: int
-    lost_files: Annotated[
-        list[str], Field(description="sha256 of rank files that were missing or damaged when last looked at")
-    ]
-    preparing: Annotated[list[StepAnswer], Field(description="what CIR_PREPARE names, and how far it is")]
-    reads_only: Annotated[bool, Field(description="another server writes the log: nothing is taken here")]
-    lasts: Annotated[bool, Field(description="whether entries are there after a restart")]
-    waiting: Annotated[int, Field(description="submissions that are not judged yet")]
-    oldest_waiting: Annotated[datetime | None, Field(description="when the oldest of them came")]
-    last_scored: Annotated[datetime | None, Field(description="when a file was scored last")]
-    workers: Annotated[list[WorkerAnswer], Field(description="those that judge, or did so lately")]
-    free_bytes: Annotated[int, Field(description="free space where the server keeps its state")]
+    lost_files: list[str] = Field(
+        description="sha256 of rank files that were missing or damaged when last looked at"
+    )
+    preparing: list[StepAnswer] = Field(description="what CIR_PREPARE names, and how far it is")
+    reads_only: bool = Field(description="another server writes the log: nothing is taken here")
+    lasts: bool = Field(description="whether entries are there after a restart")
+    waiting: int = Field(description="submissions that are not judged yet")
+    oldest_waiting: datetime | None = Field(description="when the oldest of them came")
+    last_scored: datetime | None = Field(description="when a file was scored last")
+    workers: list[WorkerAnswer] = Field(description="those that judge, or did so lately")
+    free_bytes: int = Field(description="free space where the server keeps its state")
 
 
 class ProtocolAnswer(_Strict):
@@ -98,7 +98,7 @@ class CheckedProtocolAnswer(ProtocolAnswer):
     """What a board's benchmark asks, and what its entries were checked against."""
 
     gallery_checked: bool
-    gallery_images: Annotated[int | None, Field(description="images that ids were checked against")]
+    gallery_images: int | None = Field(description="images that ids were checked against")
 
 
 class BoardAnswer(_Strict):
@@ -106,28 +106,26 @@ class BoardAnswer(_Strict):
 
     id: str
     title: str
-    group: Annotated[str, Field(description="the heading below which it is listed")]
-    benchmark: Annotated[str, Field(description="its benchmark; or its suite, then the board takes bundles")]
+    group: str = Field(description="the heading below which it is listed")
+    benchmark: str = Field(description="its benchmark; or its suite, then the board takes bundles")
     benchmark_version: int | str
-    members: Annotated[
-        list[str] | None, Field(description="of a suite the benchmarks that a bundle answers; else null")
-    ]
+    members: list[str] | None = Field(
+        description="of a suite the benchmarks that a bundle answers; else null"
+    )
     track: str
-    primary: Annotated[str, Field(description="what ranks: a metric or mean(a, b)")]
+    primary: str = Field(description="what ranks: a metric or mean(a, b)")
     direction: Literal["higher", "lower"]
     columns: list[Column]
     description: str
-    dialogue: Annotated[
-        BoardDialogue | None, Field(description="of a board of transcripts, how these are made; else null")
-    ]
+    dialogue: BoardDialogue | None = Field(
+        description="of a board of transcripts, how these are made; else null"
+    )
     protocol: ProtocolAnswer
-    max_upload_bytes: Annotated[int, Field(description="that a rank file for this board may have")]
-    phases: Annotated[
-        list[Phase], Field(description="when it takes submissions; always where there are none")
-    ]
-    closed: Annotated[str | None, Field(description="why no phase is open now, or null")]
-    unavailable: Annotated[str | None, Field(description="why submissions cannot be judged here, or null")]
-    paused: Annotated[str | None, Field(description="why the organisers take none now, or null")]
+    max_upload_bytes: int = Field(description="that a rank file for this board may have")
+    phases: list[Phase] = Field(description="when it takes submissions; always where there are none")
+    closed: str | None = Field(description="why no phase is open now, or null")
+    unavailable: str | None = Field(description="why submissions cannot be judged here, or null")
+    paused: str | None = Field(description="why the organisers take none now, or null")
     entries: int
 
 
@@ -140,38 +138,31 @@ class BoardsAnswer(_Strict):
 class RowAnswer(_Strict):
     """An entry on a board."""
 
-    rank: Annotated[
-        int | None,
-        Field(description="among its block's methods; null for baselines, for oracles and in some blocks"),
-    ]
-    group: Annotated[
-        int | None,
-        Field(
-            description="rank group: tests cannot tell its methods from its leader; null outside the groups"
-        ),
-    ]
-    block: Annotated[Block, Field(description="entries of two blocks share no rank, group or test")]
-    why: Annotated[str, Field(description="why it is not of the first block; empty there")]
+    rank: int | None = Field(
+        description="among its block's methods; null for baselines, for oracles and in some blocks"
+    )
+    group: int | None = Field(
+        description="rank group: tests cannot tell its methods from its leader; null outside the groups"
+    )
+    block: Block = Field(description="entries of two blocks share no rank, group or test")
+    why: str = Field(description="why it is not of the first block; empty there")
     reference_evidence: Reference
-    number: Annotated[int, Field(description="grows with each entry that comes onto a board")]
+    number: int = Field(description="grows with each entry that comes onto a board")
     submission: str
     method: dict[str, Any]
     submitter: str
     baseline: bool
-    is_oracle: Annotated[bool, Field(description="it knows what no user's query holds, and has no rank")]
-    verified: Annotated[bool, Field(description="the organisers have verified it")]
-    flag: Annotated[str | None, Field(description="what the organisers warn of, or null")]
+    is_oracle: bool = Field(description="it knows what no user's query holds, and has no rank")
+    verified: bool = Field(description="the organisers have verified it")
+    flag: str | None = Field(description="what the organisers warn of, or null")
     received_at: str
     published_at: str | None
-    changed_at: Annotated[
-        str | None, Field(description="when it came onto the board, or its row was changed last")
-    ]
+    changed_at: str | None = Field(description="when it came onto the board, or its row was changed last")
     sha256: str
     main: Fraction
-    interval: Annotated[
-        tuple[float, float] | None,
-        Field(description="95 % bootstrap interval of main, low and high; null where there is none"),
-    ]
+    interval: tuple[float, float] | None = Field(
+        description="95 % bootstrap interval of main, low and high; null where there is none"
+    )
     metrics: dict[str, Fraction]
     signature: str
 
@@ -180,10 +171,10 @@ class TableAnswer(BoardAnswer):
     """A board with its rows, best first."""
 
     protocol: CheckedProtocolAnswer
-    entries_held_back: Annotated[int, Field(description="entries of `entries` that have no row yet")]
-    shown_from: Annotated[str | None, Field(description="when the first of them have one, or null")]
-    groups_pending: Annotated[bool, Field(description="groups and intervals are not made yet")]
-    blocks: Annotated[dict[Block, str], Field(description="those that have rows, and what stands above each")]
+    entries_held_back: int = Field(description="entries of `entries` that have no row yet")
+    shown_from: str | None = Field(description="when the first of them have one, or null")
+    groups_pending: bool = Field(description="groups and intervals are not made yet")
+    blocks: dict[Block, str] = Field(description="those that have rows, and what stands above each")
     rows: list[RowAnswer]
 
 
@@ -192,7 +183,7 @@ class PageAnswer(_Strict):
 
     board: str
     entries: list[RowAnswer]
-    next: Annotated[int | None, Field(description="`after` of the next page, or null where this is the last")]
+    next: int | None = Field(description="`after` of the next page, or null where this is the last")
 
 
 class ChangeAnswer(_Strict):
@@ -207,14 +198,11 @@ class EventAnswer(_Strict):
 
     kind: EventKind
     at: str
-    fields: Annotated[list[str] | None, Field(description="of `corrected`: what changed; else null")]
-    name: Annotated[
-        dict[str, str] | None, Field(description="of `corrected`: the name's `old` and `new`, or null")
-    ]
-    changes: Annotated[
-        dict[str, ChangeAnswer] | None,
-        Field(description="of `corrected`, for its owner: each field's `old` and `new`; null for others"),
-    ]
+    fields: list[str] | None = Field(description="of `corrected`: what changed; else null")
+    name: dict[str, str] | None = Field(description="of `corrected`: the name's `old` and `new`, or null")
+    changes: dict[str, ChangeAnswer] | None = Field(
+        description="of `corrected`, for its owner: each field's `old` and `new`; null for others"
+    )
 
 
 class _SubmissionFields(_Strict):
@@ -230,25 +218,23 @@ class _SubmissionFields(_Strict):
     baseline: bool
     method: dict[str, Any] | None
     findings: list[dict[str, Any]]
-    file_removed_at: Annotated[
-        str | None, Field(description="when its file, which was refused, was removed; null while it is kept")
-    ]
+    file_removed_at: str | None = Field(
+        description="when its file, which was refused, was removed; null while it is kept"
+    )
     findings_text: str
     message: str | None
-    board_offered: Annotated[
-        str | None, Field(description="the board that the file names, where it was sent to another, or null")
-    ]
-    kept_private: Annotated[Any, Field(description="why it did not go onto the board, or null")]
-    same_as: Annotated[str | None, Field(description="an entry of its owner that ranks the same, or null")]
+    board_offered: str | None = Field(
+        description="the board that the file names, where it was sent to another, or null"
+    )
+    kept_private: Any = Field(description="why it did not go onto the board, or null")
+    same_as: str | None = Field(description="an entry of its owner that ranks the same, or null")
     verified: bool
     flag: str | None
     scores: dict[str, Any] | None
-    scores_from: Annotated[
-        str | None, Field(description="when results are shown, while they are not, or null")
-    ]
+    scores_from: str | None = Field(description="when results are shown, while they are not, or null")
     events: list[EventAnswer]
-    page: Annotated[str, Field(description="its board's page, where it is marked")]
-    outcome_page: Annotated[str, Field(description="its own page, whatever became of it")]
+    page: str = Field(description="its board's page, where it is marked")
+    outcome_page: str = Field(description="its own page, whatever became of it")
     file: str | None
 
 
@@ -261,7 +247,7 @@ class SubmissionsAnswer(_Strict):
 class SubmissionAnswer(_SubmissionFields):
     """A submission: its state, what validation found, and its scores."""
 
-    equals: Annotated[list[str], Field(description="entries on the board that rank the same")]
+    equals: list[str] = Field(description="entries on the board that rank the same")
     durability: _Durability
 
 
@@ -272,23 +258,21 @@ class QuotaAnswer(_Strict):
     in_all: int | None
     left_today: int | None
     left: int | None
-    waiting: Annotated[int, Field(description="files that wait; each keeps a place until it is judged")]
+    waiting: int = Field(description="files that wait; each keeps a place until it is judged")
     resets_at: str
 
 
 class UploadAnswer(_SubmissionFields):
     """A submission as its upload is answered."""
 
-    new: Annotated[bool, Field(description="false where the same file was there already")]
-    unchanged: Annotated[str | None, Field(description="why nothing is new, or null")]
+    new: bool = Field(description="false where the same file was there already")
+    unchanged: str | None = Field(description="why nothing is new, or null")
     receipt: Receipt
     durability: _Durability
-    edit_key: Annotated[
-        str | None, Field(description="of the private link, where the sender has no account; shown once")
-    ]
-    edit_link: Annotated[
-        str | None, Field(description="the private link: its own page with that key; shown once")
-    ]
+    edit_key: str | None = Field(
+        description="of the private link, where the sender has no account; shown once"
+    )
+    edit_link: str | None = Field(description="the private link: its own page with that key; shown once")
     quota: QuotaAnswer
 
 

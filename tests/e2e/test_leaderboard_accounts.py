@@ -520,4 +520,4 @@ def test_the_openapi_document_names_the_headers_of_callers(server: Any) -> None:
         ("http", "bearer", None),
         ("apiKey", None, "X-Edit-Key"),
     }
-    assert document["paths"]["/api/submissions"]["post"]["security"]
+    assert document["paths"]["/api/v1/submissions"]["post"]["security"]
