@@ -25,6 +25,7 @@ import yaml
 import cir_datasets
 from cir_datasets.common.atomic import write_whole
 from cir_datasets.common.paths import cache_home, challenge_home
+from cir_datasets.common.yaml import own_yaml
 from cir_datasets.errors import RecordError
 from cir_datasets.registry.challenges import CARD_FILE, CONFIG, PINS_FILE, challenge_names
 from cir_datasets.registry.schema import main_metric_terms
@@ -277,22 +278,13 @@ def _board(material: Material, rules: Rules) -> dict[str, Any]:
     choices = min(sizes, default=len(material.images))
     units: dict[str, Unit] = dict.fromkeys((*terms, *(each["metric"] for each in columns)), "percent")
     price = offered(len(material.rows), choices, terms, units, max(1, len(rules.phases)))
-    phases = [
-        {
-            name: value.isoformat() if isinstance(value, datetime) else value
-            for name, value in phase.model_dump().items()
-            if value is not None
-        }
-        for phase in _priced(rules.phases, price)
-    ]
+    phases = [phase.model_dump(mode="json", exclude_none=True) for phase in _priced(rules.phases, price)]
     return {
         "id": rules.id,
         "title": rules.title,
         "short_title": rules.title[:30],
-        "group": "Challenges",
-        "order": 5,
+        **own_yaml("leaderboard", "challenge/new.yaml")["board"],
         "benchmark": rules.id,
-        "track": "sealed",
         "ground_truth": rules.ground_truth,
         "primary": material.main,
         "primary_label": main["label"] if len(terms) == 1 else "Mean",
@@ -335,32 +327,14 @@ def _card(material: Material, rules: Rules) -> dict[str, Any]:
     }
     if material.subset is not None:
         config["subset"] = material.subset
+    fixed = own_yaml("leaderboard", "challenge/new.yaml")["card"]
     card: dict[str, Any] = {
         "name": rules.name,
         "title": rules.title,
-        "version": 1,
         "kind": "multi_turn" if material.multi_turn else "single_turn",
-        "status": "challenge",
-        "summary": "A challenge whose ground truth stays with its organisers.",
-        "paper": {
-            "title": rules.title,
-            "authors": "the organisers",
-            "venue": "challenge",
-            "year": None,
-            "url": "",
-        },
-        "license": {
-            "annotations": "as the organisers say",
-            "images": "as the organisers say",
-            "copies_allowed": False,
-        },
-        "source": {
-            "publisher": "challenge",
-            "repository": rules.name,
-            "folder": rules.name,
-            "revision": None,
-            "instructions": "Get the folder from the organisers, then run  cir challenge join FOLDER",
-        },
+        **fixed,
+        "paper": {"title": rules.title, **fixed["paper"]},
+        "source": {"repository": rules.name, "folder": rules.name, **fixed["source"]},
         "configs": {CONFIG: config},
         "metrics": list(material.metrics),
         "main_metric": material.main,

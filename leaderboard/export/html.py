@@ -138,8 +138,8 @@ class Mirror:
         self._crawl = _Crawl()
         self._waiting: deque[Address] = deque()
         self._app = FastAPI()
-        api.add_routes(self._app, server)
-        self._app.include_router(site_routes.router(server))
+        for router in (*api.routers(server), site_routes.router(server)):
+            self._app.include_router(router)
         self._boards = boards.boards()
         for board in self._boards:
             self._look(server, board, queries)

@@ -7,17 +7,15 @@ asked afterwards.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import PurePath
 from typing import Any
 
-from fastapi import APIRouter, FastAPI, Request, Security
+from fastapi import APIRouter, Request, Security
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import FileResponse, JSONResponse, Response
 from fastapi.security import APIKeyHeader, HTTPBearer
-from starlette.exceptions import HTTPException
-from starlette.routing import BaseRoute, Match, Route
 
 from leaderboard.boards import Board
 from leaderboard.errors import LostFileError, UploadRefusedError, refuse_unknown
@@ -61,8 +59,6 @@ _FORM_FIELDS = tuple(
     upload_request()["requestBody"]["content"]["multipart/form-data"]["schema"]["properties"]
 )
 
-_METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
-
 _MEDIA_TYPES = {
     ".json": "application/json",
     ".jsonl": "application/jsonl",
@@ -82,13 +78,12 @@ _EDIT_KEY = APIKeyHeader(
 )
 
 
-def add_routes(app: FastAPI, server: Server) -> None:
-    """Put the API onto the application."""
-    routers = [reading.root(server)]
+def routers(server: Server) -> list[APIRouter]:
+    """The routes of the API."""
+    found = [reading.root(server)]
     for prefix in (VERSION, reading.UNVERSIONED):
-        routers += [reading.router(server, prefix), _router(server, prefix)]
-    for router in (*routers, _others(routers)):
-        app.include_router(router)
+        found += [reading.router(server, prefix), _router(server, prefix)]
+    return found
 
 
 def _router(server: Server, prefix: str) -> APIRouter:
@@ -281,33 +276,6 @@ def _sent_on(server: Server, refused: Submission, address: str) -> tuple[Submiss
         return server.intake.take(right.id, chunks_of(path), cover)
     except FileNotFoundError as error:
         raise LostFileError(f"{path}: was removed at this moment. Fix: send the file again.") from error
-
-
-def _others(routers: list[APIRouter]) -> APIRouter:
-    """Addresses below /api that are not routes of the API."""
-    router = APIRouter()
-
-    @router.api_route("/health", methods=_METHODS, include_in_schema=False)
-    @router.api_route("/api", methods=_METHODS, include_in_schema=False)
-    @router.api_route("/api/{rest:path}", methods=_METHODS, include_in_schema=False)
-    def nothing_here(request: Request) -> None:
-        """Answer what is not a route in JSON too, instead of with a page; name the methods of what is one."""
-        there = [route for each in (*routers, router) for route in each.routes]
-        methods = _methods_of(request, (*request.app.routes, *there))
-        if methods:
-            raise HTTPException(405, headers={"Allow": ", ".join(sorted(methods))})
-        raise HTTPException(404)
-
-    return router
-
-
-def _methods_of(request: Request, routes: Iterable[BaseRoute]) -> set[str]:
-    """The methods of those routes that have a request's path."""
-    found: set[str] = set()
-    for route in routes:
-        if isinstance(route, Route) and route.matches(request.scope)[0] is Match.PARTIAL:
-            found |= route.methods or set()
-    return found | {"HEAD"} if "GET" in found else found
 
 
 def upload_bytes(server: Server) -> int:

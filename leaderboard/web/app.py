@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from urllib.parse import quote
@@ -20,6 +20,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.body_limit import RequestBodyLimitMiddleware
 from starlette.middleware.gzip import DEFAULT_EXCLUDED_CONTENT_TYPES, GZipMiddleware
+from starlette.routing import BaseRoute, Match, Route
 from starlette.types import Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
@@ -35,7 +36,14 @@ from leaderboard.web import api, site_routes
 from leaderboard.web.failures import RAISED, ErrorAnswers
 from leaderboard.web.headers import SecurityHeaders
 from leaderboard.web.options import JSON_BYTES, WebOptions
-from leaderboard.web.origins import HeadAsGet, KnownHosts, LastForwarded, ReadableFromAnywhere, SameOrigin
+from leaderboard.web.origins import (
+    HeadAsGet,
+    KnownHosts,
+    LastForwarded,
+    ReadableFromAnywhere,
+    SameOrigin,
+    is_api,
+)
 from leaderboard.web.reading import openapi_details
 
 _NOT_PACKED = (*DEFAULT_EXCLUDED_CONTENT_TYPES, "application/vnd.apache.parquet")
@@ -95,8 +103,9 @@ def create_app(
         exception_handlers=RAISED,
     )
     app.state.server = server  # for who mounts it: the Space
-    api.add_routes(app, server)
-    app.include_router(site_routes.router(server))
+    routers = [*api.routers(server), site_routes.router(server)]
+    for router in routers:
+        app.include_router(router)
     if server.settings.accounts == "oauth":
         from leaderboard.web.login import add_login
 
@@ -111,7 +120,11 @@ def create_app(
 
     async def missing(scope: Scope, receive: Receive, send: Send) -> None:
         """A page for browsers that ask for what is not there; others get the error in JSON."""
-        if scope["method"] != "GET" or "text/html" not in Headers(scope=scope).get("accept", ""):
+        routes = (*app.routes, *(route for router in routers for route in router.routes))
+        if methods := _methods_of(scope, routes):
+            raise HTTPException(405, headers={"Allow": ", ".join(sorted(methods))})
+        reads = scope["method"] == "GET" and "text/html" in Headers(scope=scope).get("accept", "")
+        if not reads or is_api(scope["path"]):
             raise HTTPException(404)
         html = site.written(NO_PAGE, Links(quote(scope["path"].lstrip("/"))))
         answer = HTMLResponse(html, 404, headers={"Content-Security-Policy": NO_PAGE.policy})
@@ -119,6 +132,14 @@ def create_app(
 
     app.mount("/", missing)
     return app
+
+
+def _methods_of(scope: Scope, routes: Iterable[BaseRoute]) -> set[str]:
+    """The methods of those routes that have a request's path."""
+    there = [route for route in routes if isinstance(route, Route)]
+    found = [route.methods or () for route in there if route.matches(scope)[0] is Match.PARTIAL]
+    methods = {name for each in found for name in each}
+    return methods | {"HEAD"} if "GET" in methods else methods
 
 
 def guards(options: WebOptions, server: Server) -> list[Middleware]:

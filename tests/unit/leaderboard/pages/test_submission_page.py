@@ -25,6 +25,7 @@ from leaderboard.server.callers import EDIT_KEY
 from leaderboard.settings import Settings
 from leaderboard.store.submission import Event, EventKind, Submission
 from leaderboard.web import api, site_routes
+from leaderboard.web.failures import ErrorAnswers
 
 EVIL = "\"'><script>alert(1)</script><a href=javascript:alert(2)>x</a>"
 FINDING = {"code": "unknown-query", "severity": "error", "message": EVIL, "fix": EVIL}
@@ -221,8 +222,9 @@ def test_the_form_has_every_field_and_its_words(server: Server) -> None:
 @pytest.fixture(scope="module")
 def http(server: Server) -> TestClient:
     app = FastAPI()
-    api.add_routes(app, server)
-    app.include_router(site_routes.router(server))
+    app.add_middleware(ErrorAnswers)
+    for router in (*api.routers(server), site_routes.router(server)):
+        app.include_router(router)
     return TestClient(app)
 
 
