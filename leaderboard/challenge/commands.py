@@ -12,8 +12,7 @@ import typer
 from cir_datasets.commands import DataDirAnywhere, NoChecksAnywhere
 from cir_datasets.common.terminal import echo
 from cir_metrics.errors import CallError, CirError
-from leaderboard.commands import need_server
-from leaderboard.options import Home
+from leaderboard.options import Home, need_server
 
 if TYPE_CHECKING:
     from leaderboard.boards import Board, Phase

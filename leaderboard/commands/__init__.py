@@ -3,29 +3,15 @@
 from __future__ import annotations
 
 from contextlib import closing, contextmanager
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from cir_datasets.errors import missing_extra
+from leaderboard.options import need_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from leaderboard.server import Server
-
-_SERVER_MODULES = ("cryptography", "fastapi", "multipart", "sqlalchemy", "uvicorn")
-
-
-def need_server(command: str) -> None:
-    """Refuse a command where what a server needs is not installed.
-
-    Raises:
-        MissingExtraError: it is not.
-    """
-    missing = [name for name in _SERVER_MODULES if find_spec(name) is None]
-    if missing:
-        raise missing_extra(command, ", ".join(missing), "leaderboard")
 
 
 @contextmanager

@@ -11,9 +11,9 @@ import typer
 from cir_datasets.commands import DataDirAnywhere, NoChecksAnywhere
 from cir_datasets.common.terminal import echo
 from cir_metrics.errors import CallError, CirError
-from leaderboard.commands import need_server, opened_server
+from leaderboard.commands import opened_server
 from leaderboard.commands.submit import benchmark_of
-from leaderboard.options import Home
+from leaderboard.options import Home, need_server
 
 if TYPE_CHECKING:
     from leaderboard.boards import Board

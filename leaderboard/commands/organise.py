@@ -11,9 +11,9 @@ import typer
 from cir_datasets.commands import DataDirAnywhere, NoChecksAnywhere
 from cir_datasets.common.terminal import echo, fitted
 from cir_metrics.errors import CallError
-from leaderboard.commands import need_server, opened_server
+from leaderboard.commands import opened_server
 from leaderboard.commands.show import shown_value
-from leaderboard.options import Home
+from leaderboard.options import Home, need_server
 
 if TYPE_CHECKING:
     from leaderboard.boards import Board

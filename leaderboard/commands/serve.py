@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cir_datasets.common.terminal import echo
-from leaderboard.commands import need_server
-from leaderboard.options import Home
+from leaderboard.options import Home, need_server
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
