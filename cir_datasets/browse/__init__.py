@@ -1,27 +1,30 @@
 """Queries and sessions as one HTML file to look at: paged, with filters, readable without JavaScript.
 
-The file asks no other host for anything. All queries lie in it as JSON, which a small script shows a page at
-a time; the first page is HTML already.
+The file asks no other host for anything, unless a publisher's pictures are asked for. All queries lie in it,
+packed, which a small script shows a page at a time; the first page is HTML already.
 """
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 import os
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from cir_datasets.browse.pictures import PREFIX, page_pictures
+import numpy as np
+
+from cir_datasets.browse.pictures import COCO_PICTURES, page_pictures
 from cir_datasets.browse.queries import OUTCOMES, QueryRows
+from cir_datasets.browse.view import QueryView, ShownRanking
 from cir_datasets.common.atomic import write_whole
 from cir_datasets.common.terminal import counted_rows
 from cir_datasets.errors import DatasetError
-from cir_datasets.pages import part, render
+from cir_datasets.pages import part, render, template_macros
 from cir_datasets.registry.schema import main_metric_terms
-from cir_datasets.rows.right import right_answers, right_by
+from cir_datasets.rows.right import right_by
 from cir_metrics.errors import CallError, CirError
 
 if TYPE_CHECKING:
@@ -29,40 +32,20 @@ if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
     from cir_datasets.rows.records import Row
 
-_PAGE = 20
-_NEGATIVES = 10
-"""Hard negatives of a query that are shown beside its targets."""
+__all__ = [
+    "QueryView",
+    "ShownRanking",
+    "browse_queries",
+    "check_page",
+    "page_name",
+    "queries_html",
+    "write_browser",
+]
+
+PAGE_QUERIES = 20
+"""Queries or sessions of a page."""
 _IN_A_NOTEBOOK = 5
-"""Queries that a notebook shows, and targets and other positives of each."""
-
-
-@dataclass(frozen=True)
-class ShownRanking:
-    """The beginning of one ranking.
-
-    Args:
-        top: image ids, best first.
-        rank: rank of the best target, from 1; None where none is listed, or targets are not public.
-        listed: how many images the ranking has.
-        known: whether the targets are public.
-        others: images that are shown behind, without a rank: of a subset those that are not ranked.
-    """
-
-    top: tuple[str, ...]
-    rank: int | None
-    listed: int
-    known: bool = True
-    others: tuple[str, ...] = ()
-
-    @property
-    def words(self) -> str:
-        """Where the target stands."""
-        if not self.known:
-            return "the ground truth is not public"
-        return (
-            f"target not among its {self.listed:,}" if self.rank is None else f"target at rank {self.rank:,}"
-        )
-
+"""Queries that a notebook shows."""
 
 Rankings = Mapping[str, Sequence[Sequence[ShownRanking]]]
 """By query id the rankings of each turn, one a run; a query has one turn."""
@@ -81,8 +64,9 @@ def browse_queries(
         benchmark: whose.
         out: the file, ending in .html; replaced where it is there.
         images: folder of the pictures, or its parent; None looks below `CIR_IMAGES`, and draws shapes.
-        pictures: `embed` (small copies in the page), `link` (to the files), `none` (ids). None embeds shapes,
-            links to other pictures where their folder is known, and shows ids where it is not.
+        pictures: `embed` (small copies in the page), `link` (to the files), `publisher` (to COCO's server, of
+            CIRCO), `none` (ids). None embeds shapes, links to other pictures where their folder is known, and
+            shows ids where it is not.
 
     Returns:
         The absolute path.
@@ -97,7 +81,7 @@ def browse_queries(
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     sessions = cir_datasets.load("shapes/multiturn_val")
         ...     page = browse_queries(sessions, f"{folder}/page.html", pictures="none")
-        ...     "shapes_multiturn_val_00199" in page.read_text("utf-8")
+        ...     "shapes_multiturn_val_00019" in page.read_text("utf-8")
         True
     """
     return write_browser(benchmark, out, images=images, pictures=pictures)
@@ -146,48 +130,63 @@ def write_browser(
         DatasetError: as for `browse_queries`.
     """
     target = check_page(out)
-    metrics = right_by(main_metric_terms(benchmark.spec.main_metric), benchmark.spec.metrics)
-    queries = QueryRows(benchmark.spec, dict(zip(benchmark.query_ids, benchmark.rows(), strict=True)))
-    cards = [query_card(row, rankings, k, metrics, len(runs)) for row in queries.rows.values()]
-    wanted = dict.fromkeys(image for card in cards for image in images_of(card))
-    src, said = page_pictures(benchmark.spec, wanted, target.parent, images, pictures)
-    number = {image: place for place, image in enumerate(wanted)}
+    spec, rows = benchmark.spec, benchmark.rows()
+    queries = QueryRows(spec, dict(zip(benchmark.query_ids, rows, strict=True)))
+    views = [
+        QueryView.of(row, metrics_of(spec), () if rankings is None else rankings[name])
+        for name, row in queries.rows.items()
+    ]
+    shown = dict.fromkeys(image for view in views for image in view.images())
+    src, said = page_pictures(spec, shown, target.parent, images, pictures)
     known = not benchmark.ground_truth_withheld
-    outcomes = Counter(card["outcome"] for card in cards) if runs and known else Counter()
-    turns = Counter(len(card["turns"]) for card in cards)
-    data = {
-        "size": _PAGE,
-        "runs": [*runs, *more],
-        "images": list(wanted),
-        "prefix": PREFIX if any(each.startswith(PREFIX) for each in src.values()) else "",
-        "src": {number[image]: each.removeprefix(PREFIX) for image, each in src.items()},
-        "rows": [_packed(card, number) for card in cards],
-    }
+    lasts = [rankings[name][-1][: len(runs)] for name in queries.rows] if rankings and runs and known else ()
+    hits = np.array([[(one.rank or k + 1) <= k for one in last] for last in lasts], dtype=np.bool_)
+    outcomes = [OUTCOMES[tuple(each)] for each in hits.tolist()] or [""] * len(views)
     title = f"{benchmark.id}#{benchmark.version}"
     if len(runs) == 2 and known:
-        won, lost = outcomes["won"], outcomes["lost"]
-        title = f"{title}: {won:,} won, {lost:,} lost, {len(cards) - won - lost:,} same at k = {k}"
+        won, lost = outcomes.count("won"), outcomes.count("lost")
+        title = f"{title}: {won:,} won, {lost:,} lost, {len(views) - won - lost:,} same at k = {k}"
     elif runs:
         title = f"{title}: {' and '.join(runs)}"
-    order = [name for hits, name in OUTCOMES.items() if len(hits) == len(runs)]
-    where = " at the last turn" if benchmark.multi_turn else ""
+    notes = [spec.card.title, counted_rows(len(views), benchmark.multi_turn) + f". {said}"]
+    if lasts:
+        against = f": {runs[0]} against {runs[1]}" if len(runs) == 2 else ""
+        where = " at the last turn" if benchmark.multi_turn else ""
+        notes.append(f"A hit has the target among the first {k}{where}{against}.")
+    card, headings = template_macros("query.html").card, [*runs, *more]
+    # Each address is in the page once: cards name it by its place.
+    places = {image: str(place) for place, image in enumerate(src)}
+    data = {
+        "size": PAGE_QUERIES,
+        "src": list(src.values()),
+        "rows": [
+            {
+                "id": view.id,
+                "aspect": view.aspects,
+                "turns": len(view.turns),
+                "outcome": outcome,
+                "text": "\n".join([*texts, *view.targets, *view.positives, *view.references]).lower(),
+                "html": str(card(view, headings, places, n=number)),
+            }
+            for number, (view, outcome, texts) in enumerate(
+                zip(views, outcomes, queries.texts, strict=True), start=1
+            )
+        ],
+    }
     page = render(
         "browser.html",
         title=title,
-        notes=[benchmark.spec.card.title, counted_rows(len(cards), benchmark.multi_turn) + f". {said}"],
-        style=part("browser.css"),
+        notes=notes,
+        style=part("query.css") + part("browser.css"),
         script=part("browser.js"),
-        aspects=[(name, int(having.sum())) for name, having in queries.aspects.items()],
-        turns=sorted(turns.items()) if benchmark.multi_turn else [],
-        outcomes=[(name, outcomes[name]) for name in order] if outcomes else [],
-        outcome_words=f"Target among the first {k}{where}"
-        + (f": {runs[0]} against {runs[1]}" if len(runs) == 2 else ""),
-        runs=[*runs, *more],
-        marks=_marks(cards),
+        filters=queries.choices(list(hits.T)),
+        headings=headings,
+        marks=set().union(*(view.marks() for view in views)),
         src=src,
-        first=cards[:_PAGE],
-        total=f"{len(cards):,}",
-        data=json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c"),
+        hosts=COCO_PICTURES if any(each.startswith(COCO_PICTURES) for each in src.values()) else "",
+        first=views[:PAGE_QUERIES],
+        total=f"{len(views):,}",
+        data=base64.b64encode(gzip.compress(json.dumps(data).encode(), mtime=0)).decode(),
     )
     try:
         write_whole(target, page.encode("utf-8", "replace"))
@@ -198,101 +197,9 @@ def write_browser(
     return target
 
 
-def query_card(
-    row: Row, rankings: Rankings | None, k: int, metrics: Sequence[str], runs: int = 0
-) -> dict[str, Any]:
-    """A query or session as templates take it.
-
-    Args:
-        row: the query or session.
-        rankings: as for `write_browser`.
-        k: as for `write_browser`.
-        metrics: as for `right_answers`.
-        runs: how many of the rankings decide whether it is a hit.
-    """
-    session = "turns" in row
-    name = row["session_id" if session else "query_id"]
-    targets = right_answers(row, metrics)
-    positives = [] if session else [each for each in row["positive_image_ids"] if each not in targets]
-    negatives = list(row.get("negative_image_ids") or ())
-    lists = rankings[name] if rankings is not None else ()
-    kinds = dict.fromkeys(negatives, "bad") | dict.fromkeys(positives, "right")
-    kinds |= dict.fromkeys(targets, "good")
-    turns = [
-        {
-            "reference": turn["reference_image_id"],
-            "caption": "\n".join(turn.get("captions") or filter(None, [turn["relative_caption"]])),
-            "lists": [
-                _shown(each, kinds, turn["reference_image_id"]) for each in (lists[place] if lists else ())
-            ],
-        }
-        for place, turn in enumerate(row["turns"] if session else [row])
-    ]
-    hits = [each.rank is not None and each.rank <= k for each in lists[-1][:runs]] if lists else []
-    outcome = OUTCOMES.get(tuple(hits), "")
-    return {
-        "id": name,
-        "aspects": list(row.get("aspects") or ()),
-        "targets": targets,
-        "positives": positives,
-        "negatives": negatives[:_NEGATIVES] if rankings is None else [],
-        "turns": turns,
-        "outcome": outcome,
-    }
-
-
-def _marks(cards: Sequence[Mapping[str, Any]]) -> set[str]:
-    """The marks that the page has, whose meaning it says."""
-    found = {name for name in ("targets", "positives", "negatives") if any(card[name] for card in cards)}
-    kinds = {
-        kind for card in cards for turn in card["turns"] for one in turn["lists"] for kind in one["kinds"]
-    }
-    return found | ({"negatives"} if "bad" in kinds else set())
-
-
-def _shown(ranked: ShownRanking, known: Mapping[str, str], reference: str | None) -> dict[str, Any]:
-    top = (*ranked.top, *ranked.others)
-    kinds = [known.get(each, "") for each in top]
-    signs = {"good": " ✓ target", "right": " ✓ positive", "bad": " ✗ hard neg.", "": ""}
-    places = [str(place) for place in range(1, len(ranked.top) + 1)]
-    places += ["reference" if each == reference else "not ranked" for each in ranked.others]
-    labels = [f"{place}{signs[kind]}" for place, kind in zip(places, kinds, strict=True)]
-    return {"words": ranked.words, "top": top, "kinds": kinds, "labels": labels, "ranked": len(ranked.top)}
-
-
-def images_of(card: Mapping[str, Any]) -> Iterator[str]:
-    """All images of a query or session as templates take it."""
-    yield from card["targets"]
-    yield from card["positives"]
-    yield from card["negatives"]
-    for turn in card["turns"]:
-        if turn["reference"] is not None:
-            yield turn["reference"]
-        for shown in turn["lists"]:
-            yield from shown["top"]
-
-
-def _packed(card: Mapping[str, Any], number: Mapping[str, int]) -> list[Any]:
-    """A card as the script takes it, images as numbers."""
-    marks = {"good": "+", "right": "*", "bad": "-", "": " "}
-    turns = [
-        [
-            None if turn["reference"] is None else number[turn["reference"]],
-            turn["caption"],
-            [
-                [
-                    shown["words"],
-                    [number[image] for image in shown["top"]],
-                    "".join(marks[kind] for kind in shown["kinds"]),
-                    shown["ranked"],
-                ]
-                for shown in turn["lists"]
-            ],
-        ]
-        for turn in card["turns"]
-    ]
-    images = ([number[image] for image in card[name]] for name in ("targets", "positives", "negatives"))
-    return [card["id"], card["aspects"], *images, turns, card["outcome"]]
+def metrics_of(spec: BenchmarkSpec) -> Sequence[str]:
+    """What decides the right answers of a benchmark, as for `right_answers`."""
+    return right_by(main_metric_terms(spec.main_metric), spec.metrics)
 
 
 def page_name(benchmark_id: str) -> str:
@@ -321,25 +228,13 @@ def queries_html(spec: BenchmarkSpec, rows: Sequence[Row]) -> str:
         >>> queries_html(benchmark.spec, benchmark.rows()).count("<figcaption>reference")
         5
     """
-    metrics = right_by(main_metric_terms(spec.main_metric), spec.metrics)
-    shown = [_few(query_card(row, None, 0, metrics)) for row in rows[:_IN_A_NOTEBOOK]]
-    wanted = dict.fromkeys(image for card in shown for image in images_of(card))
+    views = [QueryView.of(row, metrics_of(spec)).in_short for row in rows[:_IN_A_NOTEBOOK]]
+    shown = dict.fromkeys(image for view in views for image in view.images())
     try:
-        src, said = page_pictures(spec, wanted, Path(), None, "embed")
+        src, said = page_pictures(spec, shown, Path(), None, "embed")
     except CirError:  # a folder that is not known or cannot be read hides no query
         src, said = {}, "Images are shown by their ids. Set CIR_IMAGES to the parent of their folder."
     notes = [said]
-    if len(shown) < len(rows):
-        notes.insert(0, f"The first {len(shown)} of {len(rows):,}.")
-    return render("queries.html", id=spec.id, queries=shown, src=src, notes=notes)
-
-
-def _few(card: dict[str, Any]) -> dict[str, Any]:
-    """A card without hard negatives, and with as many targets as fit."""
-    targets, positives = card["targets"], card["positives"]
-    few = {
-        "targets": targets[:_IN_A_NOTEBOOK],
-        "positives": positives[: max(0, _IN_A_NOTEBOOK - len(targets))],
-    }
-    more = len(targets) + len(positives) - sum(map(len, few.values()))
-    return card | few | {"negatives": [], "more": more}
+    if len(views) < len(rows):
+        notes.insert(0, f"The first {len(views)} of {len(rows):,}.")
+    return render("queries.html", id=spec.id, queries=views, src=src, notes=notes, style=part("query.css"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import os
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,9 +28,30 @@ if TYPE_CHECKING:
 
     from cir_datasets.registry import BenchmarkSpec
 
-WAYS = ("embed", "link", "none")
+WAYS = ("embed", "link", "publisher", "none")
 PREFIX = "data:image/jpeg;base64,"
 _SIDE, _QUALITY = 128, 82
+
+
+COCO_PICTURES = "https://s3.amazonaws.com/images.cocodataset.org/unlabeled2017/"
+"""COCO's unlabeled pictures, in its own bucket: its name `images.cocodataset.org` has no certificate."""
+_COCO_ID = re.compile("[0-9]{12}")
+
+
+def publishers_address(spec: BenchmarkSpec, image_id: str) -> str:
+    """Where a picture's publisher shows it to anybody; empty where none does.
+
+    Args:
+        spec: the benchmark.
+        image_id: of its gallery.
+
+    Example:
+        >>> from cir_datasets.registry import spec
+        >>> publishers_address(spec("circo/val"), "000000271520").rpartition("/")[2]
+        '000000271520.jpg'
+    """
+    coco = image_card(spec).name == "circo" and _COCO_ID.fullmatch(image_id)
+    return f"{COCO_PICTURES}{image_id}.jpg" if coco else ""
 
 
 def page_pictures(
@@ -68,6 +90,11 @@ def page_pictures(
             f"{spec.id}: its pictures are drawn, so there are no files to link to. Fix: --pictures embed."
         )
     ids = list(wanted)
+    if way == "publisher":
+        src = {image: address for image in ids if (address := publishers_address(spec, image))}
+        if not src:
+            raise SourceError(f"{spec.id}: its publisher shows no pictures. Fix: --pictures link or none.")
+        return src, "Your browser takes the pictures from COCO's server."
     if drawn:
         from cir_datasets.shapes import picture
 

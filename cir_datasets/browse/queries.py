@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,23 @@ OUTCOMES = {
     (False, False): "both miss",
 }
 """What is said of a query by the hits of one method, or of two; filters show them in this order."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A filter of a page of queries.
+
+    Args:
+        name: in the address.
+        label: what the page calls it.
+        options: by value what it is called; that of all is empty.
+        chosen: one of them.
+    """
+
+    name: str
+    label: str
+    options: Mapping[str, str]
+    chosen: str = ""
 
 
 @dataclass(frozen=True)
@@ -53,35 +71,65 @@ class QueryRows:
     @functools.cached_property
     def longest(self) -> int:
         """Turns of the longest session; 1 where there are none."""
-        return max((len(row.get("turns") or (1,)) for row in self.rows.values()), default=1)
+        return int(self.turns.max(initial=1))
+
+    @functools.cached_property
+    def texts(self) -> Sequence[tuple[str, ...]]:
+        """What is searched of each: its id, and the caption of each turn."""
+        return [
+            (name, *(caption_of(turn) for turn in row.get("turns") or [row]))
+            for name, row in self.rows.items()
+        ]
+
+    @functools.cached_property
+    def turns(self) -> NDArray[np.int64]:
+        """How many turns each has, shape (queries,)."""
+        return np.array([len(row.get("turns") or (1,)) for row in self.rows.values()], dtype=np.int64)
+
+    def choices(self, hits: Sequence[NDArray[np.bool_]] = ()) -> list[Choice]:
+        """What the queries may be filtered by: aspect, number of turns, and how they come out.
+
+        Args:
+            hits: of one or two methods, which queries each hits.
+        """
+        counts = {"aspect": {name: int(each.sum()) for name, each in self.aspects.items()}}
+        if self.longest > 1:
+            counts["turns"] = Counter(map(str, sorted(self.turns.tolist())))
+        if hits:
+            came_out = Counter(self.outcomes(hits))
+            counts["outcome"] = {
+                name: came_out[name] for of, name in OUTCOMES.items() if len(of) == len(hits)
+            }
+        return [
+            Choice(name, name.capitalize(), {"": "all"} | {one: f"{one} ({n:,})" for one, n in each.items()})
+            for name, each in counts.items()
+            if each
+        ]
+
+    def outcomes(self, hits: Sequence[NDArray[np.bool_]]) -> list[str]:
+        """How each query comes out, as one of `OUTCOMES`."""
+        return [OUTCOMES[tuple(each)] for each in np.stack(hits, axis=1).tolist()]
 
     def fitting(
-        self, text: str = "", aspect: str = "", outcome: str = "", hits: Sequence[NDArray[np.bool_]] = ()
+        self, text: str, chosen: Mapping[str, str], hits: Sequence[NDArray[np.bool_]] = ()
     ) -> NDArray[np.bool_]:
         """Which queries filters let through.
 
         Args:
             text: in the id or in a caption of any turn, in capitals or not; empty for all.
-            aspect: one of `aspects`; empty for all.
-            outcome: one of `OUTCOMES` for so many methods; empty for all.
+            chosen: by the name of a choice one of its options; empty for all.
             hits: of each method, which queries it hits.
         """
         fits = np.ones(len(self.rows), dtype=np.bool_)
         if text:
-            wanted = text.casefold()
-            fits &= [any(wanted in each.casefold() for each in _words(*item)) for item in self.rows.items()]
-        if aspect:
-            fits &= self.aspects[aspect]
-        if outcome:
-            came_out = [OUTCOMES[tuple(each)] for each in np.stack(hits, axis=1).tolist()]
-            fits &= np.array(came_out) == outcome
+            fits &= [any(text.casefold() in each.casefold() for each in texts) for texts in self.texts]
+        if chosen.get("aspect"):
+            fits &= self.aspects[chosen["aspect"]]
+        if chosen.get("turns"):
+            fits &= self.turns == int(chosen["turns"])
+        if chosen.get("outcome"):
+            fits &= np.array(self.outcomes(hits)) == chosen["outcome"]
         return fits
-
-
-def _words(name: str, row: Row) -> Iterator[str]:
-    yield name
-    for turn in row.get("turns") or [row]:
-        yield caption_of(turn)
 
 
 def caption_of(turn: Mapping[str, Any]) -> str:

@@ -20,7 +20,8 @@ PagePictures = Annotated[
     str | None,
     typer.Option(
         "--pictures",
-        help="embed (small copies in the page, for yourself alone), link (to your files) or none (ids); "
+        help="embed (small copies in the page, for yourself alone), link (to your files), publisher "
+        "(CIRCO's, from COCO's server) or none (ids); "
         "default: shapes are embedded, others linked where their folder is known.",
     ),
 ]

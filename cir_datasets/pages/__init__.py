@@ -49,6 +49,11 @@ def render(template: str, **values: Any) -> str:
     return page_environment().get_template(template).render(**values)
 
 
+def template_macros(template: str) -> Any:
+    """The macros of a template of this folder, by name."""
+    return page_environment().get_template(template).module
+
+
 def part(name: str) -> str:
     """A style sheet or script of this folder as text."""
     return (resources.files("cir_datasets.pages") / "templates" / name).read_text("utf-8")

@@ -30,25 +30,10 @@ from leaderboard.store import Store
 from leaderboard.store.submission import Submission
 
 if TYPE_CHECKING:
-    from cir_datasets.browse import ShownRanking
+    from cir_datasets.browse.view import ShownRanking, ShownTurn
 
 _HELD = 24
 """Entries whose lists are kept in memory."""
-
-
-@dataclass(frozen=True, eq=False)
-class DialogueRound:
-    """One round of a dialogue.
-
-    Args:
-        caption: what the user said.
-        reference: the image that it starts from, or None.
-        ranking: the answer.
-    """
-
-    caption: str
-    reference: str | None
-    ranking: ShownRanking
 
 
 class MemberLists:
@@ -127,18 +112,19 @@ class MemberLists:
         row = self._subset[place]
         return self._shown(row, self._subset_ranks[place], (row >= 0).sum())
 
-    def rounds(self, query_id: str) -> tuple[DialogueRound, ...]:
-        """The rounds of a dialogue; empty where the entry is not one.
+    def rounds(self, query_id: str) -> tuple[ShownTurn, ...]:
+        """The rounds of a dialogue, each with its answer.
 
         Raises:
-            KeyError: it holds none of that id.
+            KeyError: it holds none of that id, or no dialogues.
         """
-        place = self._place[query_id]
-        if "captions" not in self.about:
-            return ()
-        span = range(self.starts[place], self.starts[place + 1])
-        captions, references = self.about["captions"], self.about["references"]
-        return tuple(DialogueRound(captions[each], references[each], self._ranking(each)) for each in span)
+        from cir_datasets.browse.view import ShownTurn
+
+        place, captions, references = self._place[query_id], self.about["captions"], self.about["references"]
+        return tuple(
+            ShownTurn(references[each], captions[each] or "", (self._ranking(each),))
+            for each in range(self.starts[place], self.starts[place + 1])
+        )
 
     @cached_property
     def final_ranks(self) -> NDArray[np.int32]:
@@ -173,7 +159,7 @@ class MemberLists:
         return self._shown(self._top[number], self.ranks[number], self.listed[number])
 
     def _shown(self, codes: NDArray[np.int32], rank: int, listed: int) -> ShownRanking:
-        from cir_datasets.browse import ShownRanking
+        from cir_datasets.browse.view import ShownRanking
 
         images = tuple(self._images[code] for code in codes.tolist() if code >= 0)
         return ShownRanking(images, None if rank == UNLISTED else int(rank), int(listed))

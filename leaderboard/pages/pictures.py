@@ -19,14 +19,13 @@ from cir_datasets.registry import BenchmarkSpec
 from cir_metrics.errors import UnknownNameError
 from leaderboard import boards
 from leaderboard.pages.queries import why_hidden
-from leaderboard.pages.site import COCO_PICTURES, Site
+from leaderboard.pages.site import Site
 
 _FOLDER = "site/pictures"
 _PATH = re.compile(
     _FOLDER + r"/shapes/(?P<version>[0-9]{1,6})/(?P<image>(?P<split>[a-z]{1,20})-[0-9]{6})\.png"
 )
 _SPLIT = re.compile(r"[a-z]{1,20}(?=-[0-9]{6}\Z)")
-_COCO_ID = re.compile("[0-9]{12}")
 _SIDE = 192
 """Pixels of a small picture's longer side."""
 _KEPT = 2000
@@ -110,22 +109,6 @@ def _small(file: str) -> bytes:
     written = io.BytesIO()
     drawn.save(written, "JPEG", quality=82)
     return written.getvalue()
-
-
-def publishers_address(spec: BenchmarkSpec, image_id: str) -> str:
-    """Where a picture's publisher shows it to anybody; empty where none does.
-
-    Args:
-        spec: the benchmark.
-        image_id: of its gallery.
-
-    Example:
-        >>> from cir_datasets.registry import spec
-        >>> publishers_address(spec("circo/val"), "000000271520").rpartition("/")[2]
-        '000000271520.jpg'
-    """
-    coco = image_card(spec).name == "circo" and _COCO_ID.fullmatch(image_id)
-    return f"{COCO_PICTURES}{image_id}.jpg" if coco else ""
 
 
 @functools.lru_cache(_KEPT)

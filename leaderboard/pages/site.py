@@ -16,6 +16,7 @@ from urllib.parse import quote, urlencode
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader
 
+from cir_datasets.browse.pictures import COCO_PICTURES
 from cir_datasets.pages import page_environment
 from cir_metrics.catalogue import package_version
 from leaderboard.pages.figures import chance, number
@@ -25,7 +26,7 @@ from submissions.rank_file.texts import is_link
 
 STYLE, SCRIPT, ICON = "site/site.css", "site/site.js", "site/icon.svg"
 SUBMISSION_SCRIPT, SUBMIT_SCRIPT = "site/submission.js", "site/submit.js"
-KEYS = "site/queries.js"
+KEYS, CARDS = "site/queries.js", "site/query.css"
 PAGE_POLICY = "; ".join(
     (
         "default-src 'none'",
@@ -39,8 +40,6 @@ PAGE_POLICY = "; ".join(
 )
 """Of the reading pages, which hold no script and no style of their own."""
 
-COCO_PICTURES = "https://s3.amazonaws.com/images.cocodataset.org/unlabeled2017/"
-"""COCO's unlabeled pictures, in its own bucket: its name `images.cocodataset.org` has no certificate."""
 COCO_POLICY = PAGE_POLICY.replace("img-src 'self'", f"img-src 'self' {COCO_PICTURES}")
 """Of a page on which a reader has asked for them."""
 
@@ -143,6 +142,7 @@ _ASSETS = {
     SUBMIT_SCRIPT: ("leaderboard.pages", "templates/submit.js", "text/javascript; charset=utf-8"),
     SUBMISSION_SCRIPT: ("leaderboard.pages", "templates/submission.js", "text/javascript; charset=utf-8"),
     KEYS: ("leaderboard.pages", "templates/queries.js", "text/javascript; charset=utf-8"),
+    CARDS: ("cir_datasets.pages", "templates/query.css", "text/css; charset=utf-8"),
     ICON: ("leaderboard.pages", "icon.svg", "image/svg+xml"),
 }
 

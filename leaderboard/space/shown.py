@@ -8,9 +8,9 @@ from importlib import resources
 from typing import Any
 from urllib.parse import quote
 
-from jinja2 import Environment, PackageLoader
+from jinja2 import ChoiceLoader, Environment, PackageLoader
 
-from cir_datasets.pages import page_environment
+from cir_datasets.pages import page_environment, part
 from cir_metrics.catalogue import package_version
 from leaderboard.boards import Board
 from leaderboard.errors import UploadRefusedError
@@ -18,7 +18,6 @@ from leaderboard.pages import submission_page
 from leaderboard.pages.addresses import page_at
 from leaderboard.pages.figures import number
 from leaderboard.pages.findings import grouped, refusal, sentence, with_commands
-from leaderboard.pages.pictures import picture_path
 from leaderboard.pages.queries import queries_of, why_hidden
 from leaderboard.pages.site import Site, query_path
 from leaderboard.server import Server
@@ -33,7 +32,9 @@ FULL = "full"
 
 @functools.cache
 def _templates() -> Environment:
-    made = page_environment().overlay(loader=PackageLoader("leaderboard.space"))
+    made = page_environment().overlay(
+        loader=ChoiceLoader([PackageLoader("leaderboard.space"), PackageLoader("cir_datasets.pages")])
+    )
     made.filters |= {"value": number, "sentence": sentence, "with_commands": with_commands}
     made.globals["full"] = FULL
     return made
@@ -45,7 +46,8 @@ def _filled(template: str, **values: Any) -> str:
 
 def css() -> str:
     """The style of all of it."""
-    return (resources.files("leaderboard.space") / "templates" / "space.css").read_text(encoding="utf-8")
+    own = resources.files("leaderboard.space") / "templates" / "space.css"
+    return part("query.css") + own.read_text(encoding="utf-8")
 
 
 def head(server: Server, who: str) -> str:
@@ -95,10 +97,9 @@ def query(site: Site, one: Board, query_id: str, entry: str | None) -> tuple[str
     page = page_at(site, path, {"e": entry} if entry else {})
     if page.data is None:
         return said(why_hidden(site, one) or page.description), "", ""
-    found = page.data
-    spec = next((each for each in one.specs if each.id == found["benchmark"]), one.spec)
-    html = _filled("query", found=found, path=path, picture=lambda image: picture_path(spec, image))
-    return html, str(found["previous"] or ""), str(found["next"] or "")
+    src = {image: f"{FULL}/{place}" for image, place in page.values["pictures"].items() if place}
+    html = _filled("one_query", **page.values, src=src, path=path)
+    return html, str(page.data["previous"] or ""), str(page.data["next"] or "")
 
 
 def comparison(site: Site, entries: Sequence[str]) -> str:

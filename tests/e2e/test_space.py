@@ -155,7 +155,7 @@ def test_a_browser_reads_a_board_and_submits(space: Path, tmp_path: Path, page: 
         assert table() == served()
         assert [name for name, _ in served()] == ["Good", "Weak"]
         page.get_by_role("tab", name="Queries").click()
-        page.wait_for_selector("#answer .ranking li")
+        page.wait_for_selector("#answer .list figure")
         page.get_by_role("tab", name="Compare").click()
         page.wait_for_selector("#verdict")
         assert "Good is significantly better than Weak" in page.locator("#verdict").inner_text()

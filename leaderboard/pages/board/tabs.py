@@ -8,7 +8,8 @@ from typing import Any
 from urllib.parse import quote
 
 from leaderboard.boards import Board
-from leaderboard.pages.board import about, groups, queries
+from leaderboard.pages import query_page
+from leaderboard.pages.board import about, groups
 from leaderboard.pages.board.head import in_short
 from leaderboard.pages.board.rows import kept_lines
 from leaderboard.pages.board.trend import trend
@@ -92,7 +93,7 @@ def page(site: Site, board: Board, query: Mapping[str, str]) -> Page | None:
     if tab == ABOUT:
         made = about.page(site, board, tabs)
     elif tab == QUERIES:
-        made = queries.page(site, board, query, tabs)
+        made = query_page.tab(site, board, query, tabs)
     else:
         words, values = _values(site, board, query, tab)
         said = f"{words} of {board.title}: {values['about']}"

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+from datasets_publishers import write_circo
 from typer.testing import CliRunner
 
 import cir_datasets
 from cir_datasets.browse import browse_queries, queries_html
+from cir_datasets.browse.pictures import COCO_PICTURES
 from cir_datasets.commands.datasets import datasets_commands
 from cir_datasets.construction.new_folder import new_folder
 from cir_datasets.errors import DatasetError
@@ -23,7 +27,7 @@ BAD = "</script><img src=x onerror=alert(1)>"
 
 def data_of(page: Path) -> Any:
     (found,) = re.findall(r'id="data">(.*?)</script>', page.read_text("utf-8"))
-    return json.loads(found)
+    return json.loads(gzip.decompress(base64.b64decode(found)))
 
 
 def of_one(**changed: Any) -> Benchmark:
@@ -34,7 +38,7 @@ def of_one(**changed: Any) -> Benchmark:
 def test_all_queries_are_in_the_page_and_the_first_are_html(tmp_path: Path) -> None:
     benchmark = cir_datasets.load("shapes/val")
     page = browse_queries(benchmark, tmp_path / "a" / "page.html", pictures="none")
-    assert [row[0] for row in data_of(page)["rows"]] == benchmark.query_ids
+    assert [row["id"] for row in data_of(page)["rows"]] == benchmark.query_ids
     assert page.read_text("utf-8").count("<article") == 20
     assert not re.search(r"https?://", page.read_text("utf-8"))
 
@@ -42,7 +46,12 @@ def test_all_queries_are_in_the_page_and_the_first_are_html(tmp_path: Path) -> N
 def test_a_session_shows_its_turns(tmp_path: Path) -> None:
     benchmark = cir_datasets.load("shapes/multiturn_val")
     rows = data_of(browse_queries(benchmark, tmp_path / "page.html", pictures="none"))["rows"]
-    assert [len(row[5]) for row in rows] == [row["num_turns"] for row in benchmark.rows()]
+    turns = [row["num_turns"] for row in benchmark.rows()]
+    assert (
+        [row["turns"] for row in rows]
+        == [row["html"].count("<figcaption>reference") for row in rows]
+        == turns
+    )
 
 
 def test_foreign_words_stay_words(tmp_path: Path) -> None:
@@ -50,7 +59,9 @@ def test_foreign_words_stay_words(tmp_path: Path) -> None:
         of_one(query_id=BAD, captions=[BAD], aspects=[BAD]), tmp_path / "p.html", pictures="none"
     )
     assert "<img src=x" not in page.read_text("utf-8")
-    assert data_of(page)["rows"][0][0] == BAD
+    (row,) = data_of(page)["rows"]
+    assert row["id"] == BAD
+    assert "<img src=x" not in row["html"]
 
 
 def test_pictures_are_embedded_linked_or_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,6 +76,19 @@ def test_pictures_are_embedded_linked_or_named(tmp_path: Path, monkeypatch: pyte
     assert "it is for yourself" in embedded
     named = browse_queries(own, tmp_path / "named.html", pictures="none").read_text("utf-8")
     assert "<img" not in named
+
+
+def test_cocos_pictures_come_from_coco_where_they_are_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_circo(tmp_path / "data", "val")
+    monkeypatch.setenv("CIR_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path / "cache"))
+    circo = cir_datasets.load("circo/val", verification_mode="no_checks")
+    for way, there in (("none", False), ("publisher", True)):
+        page = browse_queries(circo, tmp_path / "page.html", pictures=way).read_text("utf-8")
+        assert (f'src="{COCO_PICTURES}000000' in page) is there
+        assert (COCO_PICTURES in page.partition("style-src")[0]) is there
 
 
 def test_a_notebook_shows_queries_with_pictures_and_stays_small(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,10 +147,23 @@ def test_foreign_words_stay_words_in_a_notebook() -> None:
         (["shapes/val", "--out", "page"], "page ends in .html"),
         (["shapes/val", "--pictures", "embedd"], "Did you mean 'embed'"),
         (["shapes/val", "--pictures", "link"], "no files to link to"),
+        (["shapes/val", "--pictures", "publisher"], "shows no pictures. Fix"),
         (["shapes/val", "--images", "no/such/folder"], "no such folder. Fix"),
         (["shapes/val", "--out", "file.txt/page.html"], "cannot be written"),
     ],
-    ids=["typo", "unknown", "name", "folder", "pdf", "no_ending", "way", "link", "images", "below_a_file"],
+    ids=[
+        "typo",
+        "unknown",
+        "name",
+        "folder",
+        "pdf",
+        "no_ending",
+        "way",
+        "link",
+        "publisher",
+        "images",
+        "below_a_file",
+    ],
 )
 def test_a_bad_call_says_what_to_do(
     arguments: list[str], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 import re
 from collections import Counter
@@ -10,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bs4 import BeautifulSoup
 from submissions_worlds import fashioniq, fashioniq_bundle
 
 import cir_datasets
@@ -25,12 +28,24 @@ TURNS = str(ENTRIES / "image_text_sum-shapes-weighted.shapes-multiturn_val.json.
 
 def rows_of(page: Path) -> Any:
     (found,) = re.findall(r'id="data">(.*?)</script>', page.read_text("utf-8"))
-    return json.loads(found)["rows"]
+    return json.loads(gzip.decompress(base64.b64decode(found)))["rows"]
+
+
+def lists_of(row: Any) -> list[tuple[str, list[tuple[str, str, str]]]]:
+    """Of each list of a card its heading, and the mark, id (no pictures) and label of each image."""
+    card = BeautifulSoup(row["html"], "html.parser")
+    return [
+        (
+            listed.select_one("h3").get_text(),
+            [(" ".join(one.get("class", [])), *one.stripped_strings) for one in listed.select("figure")],
+        )
+        for listed in card.select(".list")
+    ]
 
 
 def test_hits_are_those_of_the_score(tmp_path: Path) -> None:
     page = browse_rankings([SUM, IMAGE], out=tmp_path / "page.html", pictures="none")
-    found = Counter(row[6] for row in rows_of(page))
+    found = Counter(row["outcome"] for row in rows_of(page))
     first, second = (round(300 * submissions.score(each).metrics["recall@10"]) for each in (SUM, IMAGE))
     assert found["won"] + found["both hit"] == first
     assert found["lost"] + found["both hit"] == second
@@ -39,37 +54,40 @@ def test_hits_are_those_of_the_score(tmp_path: Path) -> None:
 
 def test_the_last_turn_of_a_session_decides(tmp_path: Path) -> None:
     page = browse_rankings([TURNS], out=tmp_path / "page.html", pictures="none", k=10)
-    hits = sum(row[6] == "hit" for row in rows_of(page))
+    hits = sum(row["outcome"] == "hit" for row in rows_of(page))
     assert hits == round(200 * submissions.score(TURNS).metrics["final_recall@10"])
 
 
 def test_targets_and_hard_negatives_are_marked(tmp_path: Path) -> None:
     page = browse_rankings([SUM], out=tmp_path / "page.html", pictures="none", k=5)
-    images = json.loads(re.findall(r'id="data">(.*?)</script>', page.read_text("utf-8"))[0])["images"]
     for query, row in zip(cir_datasets.load("shapes/val").rows(), rows_of(page), strict=True):
-        ((_, top, marks, _), _) = row[5][0][2]
-        names = [images[place] for place in top]
-        assert len(names) == 5
-        assert [mark == "+" for mark in marks] == [each == query["target_image_id"] for each in names]
-        assert [mark in "+*" for mark in marks] == [each in query["positive_image_ids"] for each in names]
-        assert [mark == "-" for mark in marks] == [each in query["negative_image_ids"] for each in names]
+        _, listed = lists_of(row)[0]
+        assert len(listed) == 5
+        for kind, image, _ in listed:
+            assert (kind == "good") is (image == query["target_image_id"])
+            assert (kind in ("good", "right")) is (image in query["positive_image_ids"])
+            assert (kind == "bad") is (image in query["negative_image_ids"])
 
 
 def test_all_members_of_a_subset_are_shown_ranked_or_not(tmp_path: Path) -> None:
     page = browse_rankings([IMAGE, SUM], out=tmp_path / "page.html", pictures="none")
-    (text,) = re.findall(r'id="data">(.*?)</script>', page.read_text("utf-8"))
-    data, run = json.loads(text), submissions.read(SUM)
-    assert [name.endswith(": the subset") for name in data["runs"]] == [False, False, True, True]
-    hits = 0
-    for query, row in zip(cir_datasets.load("shapes/val").rows(), data["rows"], strict=True):
-        words, shown, marks, ranked = row[5][0][2][3]
-        names = [data["images"][place] for place in shown]
-        listed = list((run.subset_rankings or {})[query["query_id"]])
-        assert names[:ranked] == listed
+    run, hits = submissions.read(SUM), 0
+    for query, row in zip(cir_datasets.load("shapes/val").rows(), rows_of(page), strict=True):
+        lists = lists_of(row)
+        assert [": the subset" in heading for heading, _ in lists] == [False, False, True, True]
+        heading, listed = lists[3]
+        names, ranked = (
+            [image for _, image, _ in listed],
+            list((run.subset_rankings or {})[query["query_id"]]),
+        )
+        assert names[: len(ranked)] == ranked
+        assert [label.split()[0] for *_, label in listed[: len(ranked)]] == [
+            str(place) for place in range(1, len(ranked) + 1)
+        ]
         assert sorted(names) == sorted(query["subset_image_ids"])
-        assert names[-1] == query["reference_image_id"]
-        assert [mark == "+" for mark in marks] == [each == query["target_image_id"] for each in names]
-        hits += words == "target at rank 1"
+        assert (names[-1], listed[-1][2].split()[0]) == (query["reference_image_id"], "reference")
+        assert [kind == "good" for kind, *_ in listed] == [each == query["target_image_id"] for each in names]
+        hits += heading.endswith("target at rank 1")
     assert hits == round(300 * submissions.score(SUM).metrics["recall_subset@1"])
 
 
@@ -83,7 +101,7 @@ def test_of_a_bundle_the_named_member_is_shown(tmp_path: Path, monkeypatch: pyte
     with pytest.raises(CirError, match=r"Did you mean 'fashioniq/shirt_val'\?"):
         browse_rankings([bundle], "fashioniq/shit_val", out=out, pictures="none")
     page = browse_rankings([bundle], name, out=out, pictures="none")
-    assert [row[0] for row in rows_of(page)] == members[name].query_ids
+    assert [row["id"] for row in rows_of(page)] == members[name].query_ids
     assert f"<title>{name}#" in page.read_text("utf-8")
 
 
@@ -103,7 +121,7 @@ def test_foreign_words_stay_words(tmp_path: Path) -> None:
     )
     page = browse_rankings([run], one, out=tmp_path / "page.html", pictures="none")
     assert "<img" not in page.read_text("utf-8")
-    assert rows_of(page)[0][0] == BAD
+    assert rows_of(page)[0]["id"] == BAD
 
 
 @pytest.mark.parametrize(

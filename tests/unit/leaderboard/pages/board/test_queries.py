@@ -11,10 +11,10 @@ from bs4 import BeautifulSoup
 from read_pages import followed, read, words
 
 import cir_datasets
+from cir_datasets.browse import PAGE_QUERIES
 from leaderboard import boards
 from leaderboard.export.html import MirrorLinks, file_name
 from leaderboard.pages.addresses import page_at
-from leaderboard.pages.board.queries import PAGE_QUERIES
 from leaderboard.pages.queries import why_hidden
 from leaderboard.pages.site import Site
 from leaderboard.server import Server
@@ -33,31 +33,30 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     opened.close()
 
 
-def listed(server: Server, path: str, **query: str) -> list[list[str]]:
-    """The rows of the tab's table as texts."""
-    page = read(server, path, tab="queries", **query)
-    return [[words(cell) for cell in row.select("th, td")] for row in page.select(".asked-for tbody tr")]
+def listed(server: Server, path: str, **query: str) -> list[str]:
+    """The ids of the tab's cards."""
+    return [words(link) for link in read(server, path, tab="queries", **query).select("article h2 a")]
 
 
 def test_the_pages_have_every_query_once_in_order(server: Server) -> None:
     rows = cir_datasets.load("shapes/val").rows()
-    pages = [read(server, VAL, tab="queries", page=str(number)) for number in range(1, 7)]
-    links = [link for page in pages for link in page.select(".asked-for tbody th a")]
+    pages = [read(server, VAL, tab="queries", page=str(number)) for number in range(1, 16)]
+    links = [link for page in pages for link in page.select("article h2 a")]
     assert [words(link) for link in links] == [row["query_id"] for row in rows]
     assert [link["href"] for link in links] == [f"../../{VAL}/q/{row['query_id']}" for row in rows]
-    captions = [words(cell) for page in pages for cell in page.select(".asked-for .caption")]
+    captions = [words(cell) for page in pages for cell in page.select(".caption")]
     assert captions == [row["relative_caption"] for row in rows]
-    assert {len(page.select(".asked-for tbody tr")) for page in pages} == {PAGE_QUERIES}
-    assert words(pages[1].select_one("main p.note")) == "51 to 100 of 300 queries."
+    assert {len(page.select("article")) for page in pages} == {PAGE_QUERIES}
+    assert words(pages[1].select_one("main p.note")).startswith("21 to 40 of 300 queries. Pictures are drawn")
     assert words(pages[1].select_one(".pages [aria-current]")) == "2"
     assert [followed(link["href"]).get("page", "1") for link in pages[0].select(".pages a")] == [
-        *("1", "2", "3", "6")
+        *("1", "2", "3", "15")
     ]
     assert words(pages[0].select_one(".tabs [aria-current]")) == "Queries"
 
 
 @pytest.mark.parametrize(
-    ("said", "here"), [("99", "6"), ("0", "1"), ("-1", "1"), ("x", "1"), ("9" * 5000, "1")]
+    ("said", "here"), [("99", "15"), ("0", "1"), ("-1", "1"), ("x", "1"), ("9" * 5000, "1")]
 )
 def test_a_page_that_there_is_not_is_the_nearest(server: Server, said: str, here: str) -> None:
     assert words(read(server, VAL, tab="queries", page=said).select_one(".pages [aria-current]")) == here
@@ -66,10 +65,10 @@ def test_a_page_that_there_is_not_is_the_nearest(server: Server, said: str, here
 @pytest.mark.parametrize(
     ("query", "said"),
     [
-        ({"page": "7"}, "There is no page 7 here; page 6 of 6 is shown."),
-        ({"aspect": "shouting"}, "There is no aspect shouting here; all are shown."),
-        ({"member": "cirr/val"}, "There is no member cirr/val here; shapes/val is shown."),
-        ({"page": "2", "aspect": "negation"}, "There is no page 2 here; page 1 of 1 is shown."),
+        ({"page": "17"}, "page=17 is not a choice here; page 15 of 15 is shown."),
+        ({"aspect": "shouting"}, "aspect=shouting is not a choice here; “all” is taken."),
+        ({"member": "cirr/val"}, "member=cirr/val is not a choice here."),
+        ({"page": "3", "aspect": "negation"}, "page=3 is not a choice here; page 2 of 2 is shown."),
         ({"page": "2", "aspect": "complex", "member": "shapes/val"}, ""),
     ],
 )
@@ -90,10 +89,10 @@ def test_a_search_finds_captions_and_ids(server: Server) -> None:
     blue = [row["query_id"] for row in rows if "blue" in row["relative_caption"].casefold()]
     assert 0 < len(blue) < 300
     page = read(server, VAL, tab="queries", q=" BLUE ")
-    assert words(page.select_one("main p.note")).endswith(f"{len(blue)} of 300 queries.")
-    found = [row[1] for number in range(1, 7) for row in listed(server, VAL, q="blue", page=str(number))]
+    assert words(page.select_one("main p.note")).startswith(f"1 to 20 of {len(blue)} of 300 queries.")
+    found = [name for number in range(1, 16) for name in listed(server, VAL, q="blue", page=str(number))]
     assert list(dict.fromkeys(found)) == blue
-    assert [row[1] for row in listed(server, VAL, q=rows[7]["query_id"].upper())] == [rows[7]["query_id"]]
+    assert listed(server, VAL, q=rows[7]["query_id"].upper()) == [rows[7]["query_id"]]
     assert page.select_one("input[name=q]")["value"] == "BLUE"
     assert all(followed(link["href"])["q"] == "BLUE" for link in page.select(".pages a"))
     empty = read(server, VAL, tab="queries", q=EVIL)
@@ -105,23 +104,25 @@ def test_a_search_finds_captions_and_ids(server: Server) -> None:
 def test_an_aspect_leaves_the_queries_that_have_it(server: Server) -> None:
     rows = cir_datasets.load("shapes/val").rows()
     having = [row["query_id"] for row in rows if "negation" in row["aspects"]]
-    assert [row[1] for row in listed(server, VAL, aspect="negation")] == having[:PAGE_QUERIES]
+    assert listed(server, VAL, aspect="negation") == having[:PAGE_QUERIES]
     page = read(server, VAL, tab="queries", aspect="negation")
     assert words(page.select_one("select option[selected]")) == f"negation ({len(having)})"
-    assert all(
-        followed(link["href"])["aspect"] == "negation" for link in page.select(".asked-for tbody th a")
-    )
+    assert all(followed(link["href"])["aspect"] == "negation" for link in page.select("article h2 a"))
     assert len(listed(server, VAL, aspect="nothing")) == PAGE_QUERIES
 
 
 def test_sessions_show_their_first_turn_and_are_found_by_the_others(server: Server) -> None:
     rows = cir_datasets.load("shapes/multiturn_val").rows()
-    shown = listed(server, SESSIONS)
-    first = [turn["relative_caption"] for turn in (row["turns"][0] for row in rows)]
-    assert [row[2] for row in shown] == first[:50]
-    assert [row[3] for row in shown] == [f"{len(row['turns'])} turns" for row in rows[:50]]
+    page = read(server, SESSIONS, tab="queries")
+    cards = [[words(each) for each in card.select(".caption")] for card in page.select("article")]
+    assert cards == [
+        [f"turn {turn['turn']} {turn['relative_caption']}" for turn in row["turns"]]
+        for row in rows[:PAGE_QUERIES]
+    ]
     later = rows[3]["turns"][1]["relative_caption"]
-    assert rows[3]["session_id"] in [row[1] for row in listed(server, SESSIONS, q=later)]
+    assert rows[3]["session_id"] in listed(server, SESSIONS, q=later)
+    three = [row["session_id"] for row in rows if len(row["turns"]) == 3]
+    assert listed(server, SESSIONS, turns="3") == three[:PAGE_QUERIES]
 
 
 def test_a_sealed_board_and_one_without_data_have_no_such_tab(
@@ -131,7 +132,7 @@ def test_a_sealed_board_and_one_without_data_have_no_such_tab(
     monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path / "cache"))
     page = read(server, "b/cirr/val", tab="queries")
     assert "Queries" not in [words(each) for each in page.select(".tabs a")]
-    assert page.select_one(".asked-for") is None
+    assert page.select_one("article") is None
     monkeypatch.undo()
     sealed = boards.board("shapes/val").model_copy(update={"track": "sealed", "ground_truth": "/nowhere"})
     assert not why_hidden(Site(server), boards.board("shapes/val"))
@@ -139,13 +140,11 @@ def test_a_sealed_board_and_one_without_data_have_no_such_tab(
     monkeypatch.setattr(boards, "board", lambda name: sealed)
     page = read(server, VAL, tab="queries")
     assert "Queries" not in [words(each) for each in page.select(".tabs a")]
-    assert page.select_one(".asked-for") is None
+    assert page.select_one("article") is None
     assert cir_datasets.load("shapes/val").rows()[0]["query_id"] not in str(page)
 
 
-def test_a_suites_members_are_chosen_by_links(
-    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_suites_members_are_chosen(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from suite_world import write_home
 
     write_home(tmp_path / "data")
@@ -157,13 +156,13 @@ def test_a_suites_members_are_chosen_by_links(
         cir_datasets.load(member)
     opened = Server.open(Settings(tmp_path / "home"))
     page = read(opened, "b/fashioniq/val", tab="queries")
-    assert [words(each) for each in page.select("main .chips a")] == list(board.benchmarks)
+    assert [words(each) for each in page.select("select[name=member] option")] == list(board.benchmarks)
     member = board.benchmarks[1]
     page = read(opened, "b/fashioniq/val", tab="queries", member=member)
-    links = page.select(".asked-for tbody th a")
+    links = page.select("article h2 a")
     assert [words(link) for link in links] == list(cir_datasets.load(member).query_ids)
     assert {followed(link["href"])["member"] for link in links} == {member}
-    assert page.select_one("input[name=member]")["value"] == member
+    assert words(page.select_one("select[name=member] [selected]")) == member
     assert page.select("main img") == []
     opened.close()
 
@@ -177,9 +176,9 @@ def test_a_copy_has_pages_and_no_form(server: Server) -> None:
     assert page.select("form, input, select, main img") == []
     assert [link["href"] for link in page.select(".pages a")] == [
         "tab-queries.html",
-        *(f"page-{number}-tab-queries.html" for number in (2, 3, 6)),
+        *(f"page-{number}-tab-queries.html" for number in (2, 3, 15)),
     ]
-    assert page.select(".asked-for tbody a")[0]["href"] == "q/shapes_val_00000/index.html"
+    assert page.select("article h2 a")[0]["href"] == "q/shapes_val_00000/index.html"
 
 
 def test_hostile_captions_and_ids_stay_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,11 +199,9 @@ def test_hostile_captions_and_ids_stay_text(tmp_path: Path, monkeypatch: pytest.
     try:
         cir_datasets.load("odd/test")
         page = read(opened, "b/odd/test", tab="queries", q="ALERT")
-        assert [[words(cell) for cell in row.select("th, td")] for row in page.select("tbody tr")] == [
-            [EVIL, EVIL]
-        ]
+        assert [words(each) for each in page.select("article h2, article .caption")] == [EVIL, EVIL]
         assert page.select("main script") == []
-        (link,) = page.select(".asked-for a")
+        (link,) = page.select("article h2 a")
         path = link["href"].removeprefix("../../").partition("?")[0]
         assert page_at(Site(opened), path, followed(link["href"])).status == 200
     finally:
