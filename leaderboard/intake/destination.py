@@ -12,11 +12,13 @@ from __future__ import annotations
 import codecs
 import functools
 import json
+import logging
 import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cir_datasets.errors import DatasetError
 from cir_datasets.registry import members_of, spec
 from cir_datasets.registry.suites import find_suite
 from leaderboard import boards
@@ -27,6 +29,8 @@ from submissions.rank_file.model import BUNDLE, PARQUET, TRANSCRIPT, TREC
 
 if TYPE_CHECKING:
     from cir_datasets.registry import BenchmarkSpec
+
+log = logging.getLogger("leaderboard.intake")
 
 HEAD_BYTES = 64 * 1024
 """Bytes of a file's beginning that are looked at, packed and unpacked."""
@@ -53,7 +57,7 @@ def board_of_head(head: bytes) -> Board:
     """
     if not head:
         raise empty_file()
-    words = _words_of(head)
+    words = words_of(head)
     owners = [named] if (named := _named(words)) else _asked(head)
     if len(owners) > 1:
         raise UploadRefusedError(
@@ -155,7 +159,7 @@ def benchmark_of_head(head: bytes) -> str | None:
     Args:
         head: the file's first bytes, as for `board_of_head`.
     """
-    return _named(_words_of(head))
+    return _named(words_of(head))
 
 
 def _named(words: Mapping[str, Any]) -> str | None:
@@ -233,7 +237,12 @@ def with_end(head: bytes, end: Callable[[int], bytes]) -> bytes:
     return head[: HEAD_BYTES - END_BYTES] + end(END_BYTES)
 
 
-def _words_of(head: bytes) -> dict[str, Any]:
+def words_of(head: bytes) -> dict[str, Any]:
+    """What a file says of itself before its rankings: `format`, `benchmark`, `suite`.
+
+    Args:
+        head: its first bytes, of Parquet with its last ones (`with_end`).
+    """
     content = inside(head[:HEAD_BYTES])
     if kind_of(content) == PARQUET:
         from submissions.formats.parquet import KEY  # other files need nothing of it
@@ -260,9 +269,16 @@ def _asked(head: bytes) -> list[str]:
 
 
 def _queries(of: BenchmarkSpec) -> frozenset[str]:
-    from cir_datasets.prepared import last_prepared
+    from cir_datasets.prepared import ensure, last_prepared
+    from leaderboard.boards.data import missing_file
 
     prepared = last_prepared(of)
+    if prepared is None and missing_file(of) is None:
+        # A board is open as soon as its files are here, whether or not anything was judged yet.
+        try:
+            prepared = ensure(of)
+        except DatasetError as error:
+            log.warning("%s: its queries are not known: %s", of.id, error)
     column = "session_id" if of.kind == "multi_turn" else "query_id"
     return frozenset() if prepared is None else _column(prepared.rows_file, column)
 

@@ -268,7 +268,7 @@ class Worker:
         same = same_rankings(self._store, submission, canonical, connection)
         if same is not None:
             return [*happened, ("superseded", {"by": same.id, "same_rankings": True})]
-        if not submission.publish:
+        if not self._store.reread(connection, submission).publish:
             return [*happened, ("private", {})]
         try:
             refuse_taken_name(self._store, submission, judged.method, connection)

@@ -16,11 +16,11 @@ from leaderboard import boards
 from leaderboard.boards import Board
 from leaderboard.errors import LostFileError, UploadRefusedError
 from leaderboard.intake import CHUNK, Cover
-from leaderboard.intake.destination import HEAD_BYTES
+from leaderboard.intake.destination import HEAD_BYTES, words_of
 from leaderboard.server import Server
 from leaderboard.store.submission import State, Submission
 from submissions.rank_file.content import GZIP, JSON, inside, kind_of
-from submissions.rank_file.model import BUNDLE
+from submissions.rank_file.model import BUNDLE, RANK_FILE
 
 _JUDGED: tuple[State, ...] = ("private", "published")
 
@@ -49,13 +49,15 @@ def offered(server: Server, submission: Submission) -> SuiteBundle | None:
         return None
     benchmark = boards.board(submission.board).benchmark
     for board in boards.boards():
-        if board.takes_bundles and benchmark in board.benchmarks and not _own(server, submission, board):
-            ranking = [boards.of_benchmark(member)[:1] for member in board.benchmarks]
-            found = [
-                sent[-1] for (each,) in filter(None, ranking) if (sent := _own(server, submission, each))
-            ]
-            if len(found) == len(board.benchmarks):
-                return SuiteBundle(board, tuple(found))
+        if not board.takes_bundles or benchmark not in board.benchmarks:
+            continue
+        ranking = [boards.of_benchmark(member)[:1] for member in board.benchmarks]
+        sent = [_own(server, submission, each) for (each,) in filter(None, ranking)]
+        parts = [of_member[-1] for of_member in sent if of_member]
+        before = _own(server, submission, board)
+        is_new = not before or any(part.received_at > before[-1].received_at for part in parts)
+        if len(parts) == len(board.benchmarks) and is_new and all(_joins(server, part) for part in parts):
+            return SuiteBundle(board, tuple(parts))
     return None
 
 
@@ -71,7 +73,7 @@ def join(server: Server, submission: Submission, address: str) -> tuple[Submissi
         The bundle's submission, and whether it is new.
 
     Raises:
-        UploadRefusedError: there is none, a file of it is not JSON, or its board does not take it.
+        UploadRefusedError: there is none, or its board does not take it.
         FileStoreError: files cannot be read or written now.
         LostFileError: a file is kept no longer.
     """
@@ -79,8 +81,10 @@ def join(server: Server, submission: Submission, address: str) -> tuple[Submissi
     if bundle is None:
         raise UploadRefusedError(
             "wrong-state",
-            f"submission {submission.id} completes no suite that is not answered yet.",
-            fix="send a rank file of the same method to the board of every member of the suite",
+            f"submission {submission.id} completes no suite that has no answer of it yet.",
+            fix="send a JSON rank file that names this method to the board of every member of the suite; of "
+            "other files make a bundle at home:  "
+            "cir convert FILE... --to native --benchmark SUITE --out bundle.json",
             status=409,
         )
     cover = Cover(
@@ -118,18 +122,21 @@ def _joined(suite_id: str, paths: list[Path]) -> Iterator[bytes]:
     yield b"]}"
 
 
+def _joins(server: Server, part: Submission) -> bool:
+    """Whether its file is one JSON object that says which benchmark and method it is of, as the page does."""
+    renamed = any(event.kind == "corrected" and event.payload.get("name") for event in part.events)
+    try:
+        with server.files.local_copy(part.sha256).open("rb") as file:
+            head = file.read(HEAD_BYTES)
+    except (LostFileError, FileNotFoundError):
+        return False
+    return not renamed and kind_of(inside(head)) == JSON and words_of(head).get("format") == RANK_FILE
+
+
 def _text(path: Path) -> Iterator[bytes]:
     with path.open("rb") as raw:
-        head = raw.read(HEAD_BYTES)
-        if kind_of(inside(head)) != JSON:
-            raise UploadRefusedError(
-                "wrong-state",
-                "a file of it is not JSON, and JSON alone is joined here.",
-                fix="join them at home:  cir convert FILE... --to native --benchmark SUITE --out bundle.json",
-                status=409,
-            )
+        packed = raw.read(len(GZIP)) == GZIP
         raw.seek(0)
-        packed = head.startswith(GZIP)
         with gzip.GzipFile(fileobj=raw) if packed else raw as text:
             yield text.read(CHUNK).removeprefix(codecs.BOM_UTF8)
             while chunk := text.read(CHUNK):

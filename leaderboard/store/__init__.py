@@ -164,9 +164,10 @@ class Store:
         The same bytes of the same owner for the same board give the submission that exists, except where that
         one was rejected, failed, was superseded or withdrawn: then a new attempt begins, for what was sent
         beside the file may have changed. So it does where that one came before `since`, when the board's open
-        phase began, unless the organisers have hidden it. Files of one owner for one board are recorded one
-        after the other; `admit` refuses a new one by raising, in the transaction that would record it; what
-        `arrive` writes before is kept where a file is refused, too, also by itself.
+        phase began, unless the organisers have hidden it. One that waits is published when it is scored,
+        where that is asked now. Files of one owner for one board are recorded one after the other; `admit`
+        refuses a new one by raising, in the transaction that would record it; what `arrive` writes before is
+        kept where a file is refused, too, also by itself.
 
         Where the file was swept away after it had been made durable, `put_back` makes it so once more.
 
@@ -199,6 +200,9 @@ class Store:
                 return error
             claim(connection, sha256, put_back)
             if latest is not None and not anew:
+                if publish and latest.state in WAITING:
+                    mine = submissions.c.id == latest.id
+                    connection.execute(submissions.update().where(mine).values(publish=True))
                 return latest, False
             return self._received(connection, row, latest), True
 

@@ -13,6 +13,8 @@ import plain_http
 import pytest
 import suite_world
 
+import submissions
+
 BOARD = "fashioniq/val"
 
 
@@ -134,6 +136,13 @@ def test_the_files_of_one_method_for_all_members_are_joined_to_the_suites_bundle
     assert (done["board"], done["state"]) == (BOARD, "private")
     assert done["scores"]["main"] == pytest.approx(0.85 / 3, abs=1e-12)
     assert 'data-act="bundle"' not in plain_http.get(page, timeout=60).text, "it is there"
+    # A better file of one category makes a new bundle, unless it is one that cannot be joined.
+    better = json.dumps(suite_world.run("dress", "In parts", hits=0.9, seed=9)).encode()
+    [run] = submissions.convert([better], "parquet")
+    server.submitted(run.content, board=None)
+    assert 'data-act="bundle"' not in plain_http.get(page, timeout=60).text
+    server.submitted(better.replace(b"{", b"{ ", 1), board=None)
+    assert 'data-act="bundle"' in plain_http.get(page, timeout=60).text
 
 
 def test_what_the_rank_files_own_up_to_counts_for_the_whole(server: Any) -> None:

@@ -6,6 +6,7 @@ import gzip
 import json
 from dataclasses import replace
 from hashlib import sha256
+from pathlib import Path
 
 import pytest
 
@@ -157,6 +158,16 @@ def test_parquet_and_a_trec_run_go_to_the_board_that_they_answer_without_naming_
     with pytest.raises(UploadRefusedError) as caught:
         board_of_head(lines + b"another Q0 a 1 0.5 run\n")
     assert caught.value.code == "missing-board"
+
+
+def test_the_board_of_a_trec_run_is_found_where_nothing_was_judged_yet(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    queries = submissions.make_rank_file("shapes/val", "random").rankings
+    run = b"".join(b"%s Q0 a 1 0.5 run\n" % query.encode() for query in queries)
+    monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv("CIR_DATA_HOME", raising=False)
+    assert board_of_head(run).id == "shapes/val"
 
 
 def test_a_trec_run_of_several_boards_queries_is_told_which(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -124,6 +124,15 @@ def test_a_file_of_an_earlier_phase_is_sent_again_in_the_next(server: Server, in
     assert sorted(moment.partition(", phase ")[2] for moment in moments) == ["dev", "test"]
 
 
+def test_a_file_that_waits_is_published_where_that_is_asked_when_it_comes_again(
+    server: Server, intake: Intake
+) -> None:
+    content = json.dumps(rank_file(1)).encode()
+    first, _ = intake.take(BOARD, [content], Cover(owner="token:ada", publish=False))
+    assert intake.take(BOARD, [content], Cover(owner="token:ada", publish=True)) == (first, False)
+    assert Worker(server.files, server.store).process(first).state == "published"
+
+
 def test_where_a_phase_has_quotas_a_token_is_needed(server: Server, intake: Intake) -> None:
     error = refused(intake, owner="link:0123")
     assert (error.code, error.status) == ("needs-token", 401)
@@ -181,7 +190,7 @@ def test_the_page_and_the_api_say_the_phases(server: Server) -> None:
         {"name": "test", "opens": 2, "closes": 4, "results": "at_end"},
     ]
     write(server.settings.home, *phases)
-    said = words(read(server, f"b/{BOARD}", tab="about").select_one(".facts"))
+    said = words(read(server, f"b/{BOARD}", tab="about").select_one("main"))
     assert "Phases dev: " in said
     assert "UTC, 2 a day, 3 in all" in said
     assert "UTC, results at its end" in said
