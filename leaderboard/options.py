@@ -15,7 +15,6 @@ Home = Annotated[
     typer.Option(
         "--home",
         help="Folder of database and files; default: CIR_LEADERBOARD_HOME, else the user's data folder.",
-        show_default=False,
     ),
 ]
 

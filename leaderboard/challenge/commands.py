@@ -31,13 +31,12 @@ def challenge_commands() -> typer.Typer:
 
 
 def new(
-    name: Annotated[str, typer.Argument(help="Its name: small letters, digits and _.", show_default=False)],
+    name: Annotated[str, typer.Argument(help="Its name: small letters, digits and _.")],
     source: Annotated[
         str,
         typer.Option(
             "--from",
             help="What it is made of: a benchmark or overlay whose truth is here, or JSON lines of your own.",
-            show_default=False,
         ),
     ],
     ground_truth: Annotated[
@@ -46,25 +45,20 @@ def new(
             "--ground-truth",
             help="Where the ground truth goes: a file outside the home, s3://BUCKET/KEY, "
             "hf://datasets/OWNER/NAME/FILE.",
-            show_default=False,
         ),
     ],
     gallery: Annotated[
-        Path | None,
-        typer.Option(help="The gallery of your own rows: an image id a line.", show_default=False),
+        Path | None, typer.Option(help="The gallery of your own rows: an image id a line.")
     ] = None,
     answers: Annotated[
         Path | None,
         typer.Option(
             help="The answers that the publisher of the benchmark withholds, where you have them: JSON "
-            "lines with query_id and target_image_id.",
-            show_default=False,
+            "lines with query_id and target_image_id."
         ),
     ] = None,
     title: Annotated[str, typer.Option(help="Title for people; default: the name.")] = "",
-    main: Annotated[
-        str | None, typer.Option(help="The metric that ranks, such as recall@10.", show_default=False)
-    ] = None,
+    main: Annotated[str | None, typer.Option(help="The metric that ranks, such as recall@10.")] = None,
     keep_reference: Annotated[
         bool,
         typer.Option("--keep-reference", help="Of your own rows: reference images stay in the rankings."),
@@ -73,23 +67,15 @@ def new(
         list[str] | None,
         typer.Option(
             help="When it takes submissions, NAME=OPENS/CLOSES in UTC days or moments; a day closes at "
-            "its end. Again for more. Default: 90 days from today.",
-            show_default=False,
+            "its end. Again for more. Default: 90 days from today."
         ),
     ] = None,
     a_day: Annotated[
-        int | None,
-        typer.Option(
-            help="Scored submissions of an owner a day. Default: up to 5.", min=1, show_default=False
-        ),
+        int | None, typer.Option(help="Scored submissions of an owner a day. Default: up to 5.", min=1)
     ] = None,
     in_all: Annotated[
         int | None,
-        typer.Option(
-            help="The same in a phase. Default, and the most: what the labels afford.",
-            min=1,
-            show_default=False,
-        ),
+        typer.Option(help="The same in a phase. Default, and the most: what the labels afford.", min=1),
     ] = None,
     at_end: Annotated[
         bool,
@@ -155,10 +141,7 @@ def new(
     echo(f"  cir submit {made.sample.name} --to URL --board {rules.id}")
 
 
-def check(
-    names: Names = None,
-    home: Home = None,
-) -> None:
+def check(names: Names = None, home: Home = None) -> None:
     """Check that the ground truth fits, is private, lies in no place of the server, and is not sold.
 
     \b
@@ -182,11 +165,7 @@ def check(
         raise CirError("1 fault." if found == 1 else f"{found} faults.")
 
 
-def join(
-    folder: Annotated[
-        Path, typer.Argument(help="The folder that the organisers hand out.", show_default=False)
-    ],
-) -> None:
+def join(folder: Annotated[Path, typer.Argument(help="The folder that the organisers hand out.")]) -> None:
     """Make a challenge known here: its benchmark can then be ranked, validated and submitted to.
 
     \b
@@ -225,7 +204,7 @@ def join(
 
 
 def remove(
-    name: Annotated[str, typer.Argument(help="The challenge.", show_default=False)],
+    name: Annotated[str, typer.Argument(help="The challenge.")],
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     home: Home = None,
 ) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def add(
-    files: Annotated[list[Path], typer.Argument(help="Rank files.", show_default=False)],
+    files: Annotated[list[Path], typer.Argument(help="Rank files.")],
     board: Annotated[
         str | None, typer.Option(help="Board id; default: the board of the benchmark that a file names.")
     ] = None,

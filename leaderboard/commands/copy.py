@@ -24,8 +24,7 @@ _STAMP = "%Y-%m-%dT%H%M%S.%fZ"
 
 
 def export(
-    folder: Annotated[Path, typer.Argument(help="Folder to make; it must not exist.", show_default=False)],
-    home: Home = None,
+    folder: Annotated[Path, typer.Argument(help="Folder to make; it must not exist.")], home: Home = None
 ) -> None:
     """Write everything that a leaderboard holds as open files; its server may run meanwhile.
 
@@ -37,8 +36,7 @@ def export(
 
 
 def import_(
-    folder: Annotated[Path, typer.Argument(help="Folder that export wrote.", show_default=False)],
-    home: Home = None,
+    folder: Annotated[Path, typer.Argument(help="Folder that export wrote.")], home: Home = None
 ) -> None:
     """Fill a new leaderboard with an export; no server of that leaderboard runs meanwhile.
 
@@ -59,7 +57,7 @@ def import_(
 
 
 def backup(
-    to: Annotated[Path, typer.Option("--to", help="Where to: a folder of backups.", show_default=False)],
+    to: Annotated[Path, typer.Option("--to", help="Where to: a folder of backups.")],
     keep: Annotated[int, typer.Option(help="Backups to keep; older ones are removed.", min=1)] = 7,
     home: Home = None,
 ) -> None:
@@ -106,10 +104,7 @@ def verify(home: Home = None) -> None:
 
 def take_over(
     database: Annotated[
-        str,
-        typer.Option(
-            help="What CIR_LEADERBOARD_DATABASE named so far: the address of a database.", show_default=False
-        ),
+        str, typer.Option(help="What CIR_LEADERBOARD_DATABASE named so far: the address of a database.")
     ],
     rank_files: Annotated[
         str,

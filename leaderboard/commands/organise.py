@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def rescore(
-    board: Annotated[str, typer.Argument(help="Board id.", show_default=False)],
+    board: Annotated[str, typer.Argument(help="Board id.")],
     switch: Annotated[bool, typer.Option("--switch", help="Let the new results count.")] = False,
     home: Home = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON: with fractions.")] = False,
@@ -80,13 +80,12 @@ def _rescored(board: Board, result: Rescored) -> dict[str, Any]:
 
 
 def change(
-    submission_id: Annotated[str, typer.Argument(metavar="SUBMISSION", help="Its id.", show_default=False)],
+    submission_id: Annotated[str, typer.Argument(metavar="SUBMISSION", help="Its id.")],
     action: Annotated[
         str,
         typer.Argument(
             help="publish, unpublish, withdraw, hide, restore, verify, unverify, flag, unflag, rerun "
-            "or erase.",
-            show_default=False,
+            "or erase."
         ),
     ],
     reason: Annotated[str, typer.Option(help="Why; needed to hide and to flag; its owner reads it.")] = "",
@@ -120,7 +119,7 @@ def change(
 
 
 def pause(
-    board: Annotated[str, typer.Argument(help="Board id.", show_default=False)],
+    board: Annotated[str, typer.Argument(help="Board id.")],
     reason: Annotated[str, typer.Option(help="Why, shown to those who submit.")] = "",
     resume: Annotated[bool, typer.Option("--resume", help="Take submissions again.")] = False,
     home: Home = None,

@@ -24,13 +24,10 @@ def receipt_commands() -> typer.Typer:
 
 
 def verify_receipt(
-    receipt: Annotated[Path, typer.Argument(help="The receipt, as JSON.", show_default=False)],
-    file: Annotated[
-        Path | None, typer.Argument(help="The rank file that it is for.", show_default=False)
-    ] = None,
+    receipt: Annotated[Path, typer.Argument(help="The receipt, as JSON.")],
+    file: Annotated[Path | None, typer.Argument(help="The rank file that it is for.")] = None,
     key: Annotated[
-        Path | None,
-        typer.Option(help="The server's public key in PEM, as it answers at /api/key.", show_default=False),
+        Path | None, typer.Option(help="The server's public key in PEM, as it answers at /api/key.")
     ] = None,
 ) -> None:
     """Check a receipt's signature, and that a file is the one that was sent; nothing is asked of any server.

@@ -24,7 +24,6 @@ def serve(
         typer.Option(
             "--allowed-host",
             help="Host name that the server answers to, besides its address and this machine's; repeatable.",
-            show_default=False,
         ),
     ] = None,
     behind_proxy: Annotated[
@@ -34,7 +33,6 @@ def serve(
             metavar="ADDRESS",
             help="Address or network of a proxy in front (127.0.0.1, 172.16.0.0/12); repeatable. It alone is "
             "believed: its X-Forwarded-For ends with the sender's address, X-Forwarded-Proto is the scheme.",
-            show_default=False,
         ),
     ] = None,
     workers: Annotated[

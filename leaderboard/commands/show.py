@@ -53,7 +53,7 @@ def show(
 
 
 def submissions(
-    board: Annotated[str, typer.Argument(help="Board id.", show_default=False)],
+    board: Annotated[str, typer.Argument(help="Board id.")],
     home: Home = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON: with fractions.")] = False,
 ) -> None:

@@ -20,12 +20,8 @@ if TYPE_CHECKING:
 
 
 def pull(
-    url: Annotated[
-        str, typer.Argument(metavar="URL", help="Address of the leaderboard.", show_default=False)
-    ],
-    to: Annotated[
-        Path, typer.Option("--to", help="Where to: a folder.", metavar="FOLDER", show_default=False)
-    ],
+    url: Annotated[str, typer.Argument(metavar="URL", help="Address of the leaderboard.")],
+    to: Annotated[Path, typer.Option("--to", help="Where to: a folder.", metavar="FOLDER")],
     boards: Annotated[
         list[str] | None, typer.Argument(metavar="[BOARD]...", help="Board ids; default: those with entries.")
     ] = None,
@@ -53,15 +49,14 @@ def pull(
 class SubmitOptions(LoadsBenchmarks):
     """What `cir submit` takes."""
 
-    file: Path = argument(..., "Rank file, bundle or transcript.", show_default=False)
-    to: str = option(..., "Where to: the leaderboard's address.", metavar="URL", show_default=False)
+    file: Path = argument(..., "Rank file, bundle or transcript.")
+    to: str = option(..., "Where to: the leaderboard's address.", metavar="URL")
     board: str | None = option(None, "Board id; default: the board of the benchmark that the file names.")
     publish: bool | None = option(
         None,
         "Put it onto the board when it is scored, or keep it for its owner and the organisers; "
         "default: --private.",
         "--publish/--private",
-        show_default=False,
     )
     reference: Literal["kept", "removed"] | None = option(
         None, "What became of the reference image in the ranking, where the file does not say it."
@@ -69,9 +64,7 @@ class SubmitOptions(LoadsBenchmarks):
     submitter: str = option("", "Who submits, shown with the entry.")
     timeout: float = option(600.0, "Seconds to wait for an answer, and for the outcome.", min=1.0)
     as_json: bool = option(False, "Print JSON: the submission.", "--json")
-    receipt: Path | None = option(
-        None, "Write the server's signed receipt here, as soon as it has the file.", show_default=False
-    )
+    receipt: Path | None = option(None, "Write the server's signed receipt here, as soon as it has the file.")
 
 
 @command

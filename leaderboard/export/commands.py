@@ -15,33 +15,23 @@ from leaderboard.options import Home, need_server
 
 
 def export_hub(
-    board_ids: Annotated[
-        list[str], typer.Argument(metavar="BOARD...", help="Board ids, of one dataset.", show_default=False)
-    ],
-    dataset: Annotated[
-        str,
-        typer.Option(help="The dataset's repository on the Hub.", metavar="OWNER/NAME", show_default=False),
-    ],
-    out: Annotated[Path, typer.Option(help="Where to write: a folder, new or empty.", show_default=False)],
+    board_ids: Annotated[list[str], typer.Argument(metavar="BOARD...", help="Board ids, of one dataset.")],
+    dataset: Annotated[str, typer.Option(help="The dataset's repository on the Hub.", metavar="OWNER/NAME")],
+    out: Annotated[Path, typer.Option(help="Where to write: a folder, new or empty.")],
     model: Annotated[
         list[str] | None,
         typer.Option(
             help="Model repository of a method, by its name or its submission's id; default: the repository "
             "that its code links to. Repeatable.",
             metavar="NAME=OWNER/NAME",
-            show_default=False,
         ),
     ] = None,
     revision: Annotated[
-        str | None,
-        typer.Option(help="Revision on the Hub: the dataset's commit, 40 hex digits.", show_default=False),
+        str | None, typer.Option(help="Revision on the Hub: the dataset's commit, 40 hex digits.")
     ] = None,
     framework: Annotated[
         str | None,
-        typer.Option(
-            help="evaluation_framework of eval.yaml, a name that the Hub knows; default: left out.",
-            show_default=False,
-        ),
+        typer.Option(help="evaluation_framework of eval.yaml, a name that the Hub knows; default: left out."),
     ] = None,
     home: Home = None,
 ) -> None:
@@ -76,10 +66,7 @@ def export_hub(
 
 def export_html(
     folder: Annotated[
-        Path,
-        typer.Argument(
-            metavar="DIR", help="Where to write: new, empty, or an earlier mirror.", show_default=False
-        ),
+        Path, typer.Argument(metavar="DIR", help="Where to write: new, empty, or an earlier mirror.")
     ],
     queries: Annotated[
         int, typer.Option(min=0, help="Query pages of a board, at most.", metavar="NUMBER")
@@ -103,10 +90,7 @@ def export_html(
     from leaderboard.server import Server
 
     check_folder(folder)
-    with (
-        closing(Server.open(settings.read(home))) as server,
-        step_progress("pages", None) as advance,
-    ):
+    with closing(Server.open(settings.read(home))) as server, step_progress("pages", None) as advance:
         made = write_mirror(server, folder, queries, datetime.now(UTC), advance)
     echo(str(folder / "index.html"))
     for board_id, number in made.left_out.items():

@@ -21,12 +21,10 @@ _SECRETS = re.compile(r"TOKEN|SECRET|PASSWORD|DATABASE|_KEY")
 
 def space(
     repository: Annotated[
-        str | None,
-        typer.Argument(metavar="[OWNER/NAME]", help="The Space, made if need be.", show_default=False),
+        str | None, typer.Argument(metavar="[OWNER/NAME]", help="The Space, made if need be.")
     ] = None,
     to: Annotated[
-        str | None,
-        typer.Option("--to", help="Another way to name the Space.", metavar="OWNER/NAME", show_default=False),
+        str | None, typer.Option("--to", help="Another way to name the Space.", metavar="OWNER/NAME")
     ] = None,
     log: Annotated[
         str | None,
@@ -34,7 +32,6 @@ def space(
             "--log",
             help="Dataset repository that keeps entries and their files; made private if need be.",
             metavar="OWNER/NAME",
-            show_default=False,
         ),
     ] = None,
     prepare: Annotated[
@@ -43,14 +40,11 @@ def space(
             "--prepare",
             help="Benchmarks whose boards open: CIR_PREPARE. Several in quotes, or repeated.",
             metavar="ID",
-            show_default=False,
         ),
     ] = None,
     given: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set", help="A variable of the Space; repeatable.", metavar="NAME=VALUE", show_default=False
-        ),
+        typer.Option("--set", help="A variable of the Space; repeatable.", metavar="NAME=VALUE"),
     ] = None,
     secret: Annotated[
         list[str] | None,
@@ -58,7 +52,6 @@ def space(
             "--secret",
             help="A variable of this shell that becomes a secret of the Space; repeatable.",
             metavar="NAME",
-            show_default=False,
         ),
     ] = None,
     ephemeral: Annotated[
@@ -66,12 +59,7 @@ def space(
     ] = False,
     dry_run: Annotated[
         Path | None,
-        typer.Option(
-            "--dry-run",
-            help="Write its files to this folder, and push nothing.",
-            metavar="DIR",
-            show_default=False,
-        ),
+        typer.Option("--dry-run", help="Write its files to this folder, and push nothing.", metavar="DIR"),
     ] = None,
     private: Annotated[bool, typer.Option("--private", help="Make what is new private: the Space.")] = False,
 ) -> None:

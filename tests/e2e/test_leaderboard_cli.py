@@ -363,10 +363,10 @@ def test_without_the_extra_the_way_to_install_it_is_said(
 ) -> None:
     from cir_datasets.errors import install_lines
     from cir_metrics.errors import MissingExtraError
-    from leaderboard import commands
+    from leaderboard import options
     from leaderboard.commands.serve import serve
 
-    monkeypatch.setattr(commands, "find_spec", lambda name: None if name == "uvicorn" else object())
+    monkeypatch.setattr(options, "find_spec", lambda name: None if name == "uvicorn" else object())
     wanted = re.escape(f"needs uvicorn. Fix: {install_lines('leaderboard')}")
     with pytest.raises(MissingExtraError, match=wanted):
         serve(home=tmp_path)
