@@ -20,7 +20,16 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from cir_datasets import registry
 from cir_datasets.common.paths import cache_home, challenge_home
@@ -158,7 +167,8 @@ class Board(BaseModel):
     """What it counts, in a few words for who does not know the metric; may be empty."""
     primary_unit: Literal["percent", "rank"] = "percent"
     primary_direction: Literal["higher", "lower"] = "higher"
-    columns: Annotated[tuple[Column, ...], Field(min_length=1)]
+    columns: tuple[Column, ...]
+    """Metrics beside the one that ranks, which is not repeated."""
     step: Annotated[float, Field(ge=FINEST, le=50)] = FINEST
     """In which steps a sealed board tells its numbers, in per cent or in ranks; what is stored is finer."""
     choices: Annotated[int, Field(ge=2)] | None = None
@@ -167,6 +177,11 @@ class Board(BaseModel):
     description: str
     max_mb: Annotated[int, Field(ge=1)] | None = None
     """MB of 2**20 bytes that a rank file may have; a board may take less than its server, never more."""
+
+    @field_validator("columns")
+    @classmethod
+    def _beside_what_ranks(cls, columns: tuple[Column, ...], known: ValidationInfo) -> tuple[Column, ...]:
+        return tuple(column for column in columns if column.metric != known.data.get("primary"))
 
     @model_validator(mode="after")
     def _track_and_phases_fit(self) -> Board:
@@ -202,22 +217,6 @@ class Board(BaseModel):
         terms = dict.fromkeys(self.primary_terms, self.primary_unit)
         return {**terms, **{each.metric: each.unit for each in self.columns}}
 
-    @property
-    def in_force(self) -> tuple[Phase, ...]:
-        """The phases, on a sealed board with no more answers, and no sooner, than its price allows."""
-        price = self.price
-        if price is None:
-            return self.phases
-        return tuple(
-            phase.model_copy(
-                update={
-                    "in_all": min(phase.in_all or price.answers, price.answers),
-                    "results": "at_end" if price.small else phase.results,
-                }
-            )
-            for phase in self.phases
-        )
-
     def told(self, report: Mapping[str, Any]) -> dict[str, Any]:
         """A score report as everybody may read it: of a sealed board what is priced, in its steps.
 
@@ -237,7 +236,7 @@ class Board(BaseModel):
 
     def phase(self, now: datetime) -> Phase | None:
         """The phase that is open at a moment, or None."""
-        return next((phase for phase in self.in_force if phase.opens <= now < phase.closes), None)
+        return next((phase for phase in self.phases if phase.opens <= now < phase.closes), None)
 
     def phase_began(self, at: datetime) -> datetime | None:
         """When the phase that is open at a moment began: what came before it is of another; None without."""
@@ -255,8 +254,12 @@ class Board(BaseModel):
         return f"its next phase, {following.name}, opens on {_day(following.opens)}."
 
     def shown_from(self, received_at: datetime) -> datetime | None:
-        """When the result of a submission of a moment is shown; None where it is at once."""
-        phase = self.phase(received_at)
+        """When the result of a submission of a moment is shown; None where it is at once.
+
+        One that no phase holds, since they were moved, goes with the next phase, or with the last.
+        """
+        later = (phase for phase in self.phases if received_at < phase.closes)
+        phase = next(later, self.phases[-1] if self.phases else None)
         return None if phase is None or phase.results == "shown" else phase.closes
 
     @property
@@ -351,7 +354,7 @@ class Board(BaseModel):
 
     def _of_columns(self, name: str) -> dict[str, Any]:
         own = {self.primary: getattr(self, f"primary_{name}")}
-        return own | {each.metric: getattr(each, name) for each in self.columns if each.metric not in own}
+        return own | {each.metric: getattr(each, name) for each in self.columns}
 
     def primary_value(self, metrics: Mapping[str, float]) -> float:
         """The value that ranks, from a submission's metrics.
@@ -631,10 +634,28 @@ def _packaged() -> Mapping[str, Board]:
 def _add(found: _Boards, text: str, where: str) -> Board:
     one = parse(read_yaml(text, where, BoardError), where)
     check_place(one)
+    _check_price(one, where)
     if one.id in found:
         raise BoardError(f"{where}: there is another board {one.id!r}. Fix: give it an id of its own.")
     found[one.id] = one
     return one
+
+
+def _check_price(board: Board, where: str) -> None:
+    """Refuse a sealed board whose answers tell more of its labels than the rule allows."""
+    if not board.sealed:
+        return
+    from leaderboard.boards.pricing import oversold
+
+    if board.price is None:
+        raise BoardError(
+            f"{where}: what it sells is not known. Fix: write as choices how many images each query's own "
+            "list has; of other benchmarks the card says queries and gallery."
+        )
+    at_end = all(phase.results == "at_end" for phase in board.phases)
+    said = " ".join(oversold(board.price, [phase.in_all for phase in board.phases], at_end=at_end))
+    if said:
+        raise BoardError(f"{where}: {said}")
 
 
 def check_place(board: Board) -> None:

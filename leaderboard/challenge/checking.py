@@ -11,8 +11,7 @@ from cir_datasets.common.paths import challenge_home
 from cir_datasets.errors import DatasetError
 from cir_datasets.prepared import home_of
 from cir_metrics.errors import CirError
-from leaderboard.boards import Board, organisers_folder
-from leaderboard.boards.pricing import oversold
+from leaderboard.boards import Board, boards, organisers_folder
 from leaderboard.challenge.making import OF_OTHERS, PUBLIC_FIELDS, PUBLIC_FILES, QUERIES_FILE
 from leaderboard.queue.ground_truth import laid_over, read
 
@@ -26,15 +25,12 @@ def faults(board: Board) -> Iterator[str]:
         board: a sealed board.
     """
     address = board.ground_truth or ""
-    if board.price is None:
-        yield (
-            f"{board.id}: what it sells is not known. Fix: write as choices, in its file, how many images "
-            "each query's own list has; of other benchmarks the card says queries and gallery."
-        )
-    else:
-        at_end = all(phase.results == "at_end" for phase in board.phases)
-        for fault in oversold(board.price, [phase.in_all for phase in board.phases], at_end=at_end):
-            yield f"{board.id}: {fault}"
+    for other in boards():
+        if other.sealed and other.benchmark == board.benchmark and other.id != board.id:
+            yield (
+                f"{board.id}: {other.id} asks for the same labels, so that the two sell twice the price. "
+                "Fix: remove one of them."
+            )
     try:
         content = read(address)
         benchmark = cir_datasets.load(board.benchmark)

@@ -288,12 +288,11 @@ def _board(material: Material, rules: Rules) -> dict[str, Any]:
         "ground_truth": rules.ground_truth,
         "primary": material.main,
         "primary_label": main["label"] if len(terms) == 1 else "Mean",
-        "columns": [each for each in columns if each["metric"] in price.units] or [main],
+        "columns": [each for each in columns if each["metric"] in price.units],
         "step": price.step,
         **({"choices": choices} if material.per_query else {}),
         "phases": phases,
-        "description": "A challenge whose ground truth stays with its organisers. "
-        f"Its numbers are told in steps of {price.step:g} %.",
+        "description": "A challenge whose ground truth stays with its organisers.",
     }
 
 

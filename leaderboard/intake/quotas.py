@@ -48,7 +48,7 @@ _ARRIVING = {
 }
 _EVER = datetime(1970, 1, 1, tzinfo=UTC)
 _WAITS = submissions.c.state.in_(WAITING)
-_TODAY = _WAITS | (submissions.c.scored_at >= sa.bindparam("midnight"))
+_TODAY = _WAITS | submissions.c.scored_at.between(sa.bindparam("midnight"), sa.bindparam("tomorrow"))
 _WHOLE = _WAITS | submissions.c.scored_at.is_not(None)
 _OF_PHASE = submissions.c.received_at >= sa.bindparam("opens")
 _COUNTS = sa.select(
@@ -169,7 +169,8 @@ class Quotas:
         if found.left == 0:
             raise UploadRefusedError(
                 "quota",
-                f"all {found.in_all} submissions that one owner may have on {board.id} were scored or wait.",
+                f"all {found.in_all or 'the'} submissions that one owner may have on {board.id} were scored "
+                "or wait.",
                 fix=_fix(found.waiting, "ask the organisers of this leaderboard"),
                 status=429,
             )
@@ -202,8 +203,10 @@ class Quotas:
         now = datetime.now(UTC)
         a_day, in_all, phase, price = self._rules(board, now)
         midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+        tomorrow = midnight + timedelta(days=1)
         since = _EVER if phase is None else phase.opens
-        asked = {"of_owner": owner, "of_board": board.id, "midnight": midnight, "opens": since}
+        asked = {"of_owner": owner, "of_board": board.id, "opens": since}
+        asked |= {"midnight": midnight, "tomorrow": tomorrow}
         row = connection.execute(_COUNTS, asked).one()
         waiting, of_today, of_all, of_ever = map(int, row)
         if price is not None:
@@ -216,7 +219,7 @@ class Quotas:
             None if a_day is None else max(0, a_day - of_today),
             None if in_all is None else max(0, in_all - of_all),
             waiting,
-            midnight + timedelta(days=1),
+            tomorrow,
         )
 
     def count(self, address: str, size: int) -> None:

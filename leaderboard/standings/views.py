@@ -64,7 +64,7 @@ def board_view(
             "reference": board.spec.config.reference,
         },
         "max_upload_bytes": board.max_upload_bytes(max_upload_bytes),
-        "phases": [phase.model_dump(mode="json") for phase in board.in_force],
+        "phases": [phase.model_dump(mode="json") for phase in board.phases],
         "closed": board.closed(datetime.now(UTC)),
         "unavailable": unavailable,
         "paused": paused,

@@ -63,7 +63,7 @@ def page(site: Site, board: Board, tabs: Mapping[str, str]) -> Page:
             )
         ],
         "floors": _floors(board),
-        "phases": [phase_words(phase) for phase in board.in_force],
+        "phases": [phase_words(phase) for phase in board.phases],
         "ties": _TIES_OF_SEALED if board.sealed else _TIES,
     }
     about = f"The protocol of {board.title}: data, licence, metrics and signature."

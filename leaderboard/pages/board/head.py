@@ -90,7 +90,7 @@ def badges(board: Board, unavailable: str | None = None) -> list[tuple[str, str,
             (
                 "sealed",
                 "flag",
-                "only the process that judges a file reads the ground truth; scores are rounded",
+                f"the judging process alone reads the ground truth; numbers are in steps of {board.step:g} %",
             )
         ]
     else:

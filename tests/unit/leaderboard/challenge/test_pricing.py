@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, get_args
@@ -15,7 +16,7 @@ from full_boards import add_entry
 from web_worlds import opened_app
 from written_pages import submission_html
 
-from cir_metrics.errors import CallError, CirError
+from cir_metrics.errors import CallError, CirError, UnknownNameError
 from leaderboard import boards
 from leaderboard.boards import Phase
 from leaderboard.boards.pricing import BoardPrice, Unit, offered
@@ -44,11 +45,10 @@ def made(places: world.Places, material: Material, *phases: Phase) -> boards.Boa
     return boards.board(world.ID)
 
 
-def rewritten(places: world.Places, **change: Any) -> boards.Board:
+def rewritten(places: world.Places, name: str = world.NAME, **change: Any) -> boards.Board:
     file = places.home / "boards" / f"{world.NAME}.yaml"
     board = yaml.safe_load(file.read_text(encoding="utf-8")) | change
-    file.write_text(yaml.safe_dump(board), encoding="utf-8")
-    boards.use(places.home)
+    file.with_stem(name).write_text(yaml.safe_dump(board), encoding="utf-8")
     return boards.board(world.ID)
 
 
@@ -85,7 +85,7 @@ def test_bits_are_those_of_the_values_that_a_number_may_have() -> None:
 
 def test_a_new_challenge_has_the_quotas_that_it_affords(places: world.Places, material: Material) -> None:
     board = made(places, material, phase("dev", -1, 1), phase("test", 2, 3))
-    assert (board.step, [column.metric for column in board.columns]) == (5.0, ["map@5"])
+    assert (board.step, board.columns, list(board.labels)) == (5.0, (), ["map@5"])
     assert [(each.in_all, each.a_day, each.results) for each in board.phases] == [(1, 1, "at_end")] * 2
     assert list(faults(board)) == []
 
@@ -96,24 +96,62 @@ def test_quotas_that_sell_the_test_are_refused(places: world.Places, material: M
     assert not places.ground_truth.exists()
 
 
-def test_check_names_what_sells_the_test_and_the_server_holds_to_the_price(
+COLUMNS = [{"metric": name, "label": name} for name in FIVE]
+MANY = [phase("test", -1, 1, in_all=100).model_dump(mode="json")]
+SHOWN = [phase("test", -1, 1).model_dump(mode="json")]
+
+
+@pytest.mark.parametrize(
+    ("change", "fixes"),
+    [
+        ({"columns": COLUMNS, "step": 0.01, "phases": MANY}, ["tell less", "write 1 for", "give the board"]),
+        ({"columns": COLUMNS, "step": 0.01}, ["tell less", "write 1 for"]),
+        ({"phases": MANY}, ["write 3 for", "give the board"]),
+        ({"phases": SHOWN}, ["give the board"]),
+        ({"phases": []}, ["give the board"]),
+    ],
+)
+def test_a_file_that_sells_the_test_is_no_board(
+    places: world.Places, material: Material, change: dict[str, Any], fixes: list[str]
+) -> None:
+    before = made(places, material, phase("test", -1, 1))
+    assert rewritten(places, **change) == before, "it stays as it was"
+    assert boards.wrong_files() == ("autumn.yaml",)
+    boards.use(places.home)
+    with pytest.raises(UnknownNameError, match=r"Wrong files in .*: autumn\.yaml"):
+        boards.board(world.ID)
+
+
+def test_lists_of_their_own_have_no_price_without_their_size(
     places: world.Places, material: Material
 ) -> None:
-    made(places, material, phase("test", -1, 1))
-    columns = [{"metric": name, "label": name} for name in FIVE]
-    phases = [phase("test", -1, 1, in_all=100).model_dump(mode="json")]
-    board = rewritten(places, columns=columns, step=0.01, phases=phases)
-    said = list(faults(board))
-    assert [each.partition("Fix: ")[2].split()[0] for each in said] == ["tell", "write", "give"]
-    assert "0 answers" in said[0]
-    # Whatever its file allows: one answer, when the phase has closed.
-    assert (board.in_force[0].in_all, board.shown_from(NOW)) == (1, board.phases[0].closes)
-    assert "give the board phases" in " ".join(faults(rewritten(places, phases=[])))
+    rows = [{**row, "gallery_image_ids": [image for image, _ in material.images]} for row in material.rows]
+    board = made(places, replace(material, rows=rows), phase("test", -1, 1))
+    assert board.price is not None
+    assert boards.wrong_files() == ()
+    rewritten(places, choices=None)
+    assert boards.wrong_files() == ("autumn.yaml",)
+
+
+def test_another_board_over_the_same_labels_is_a_fault(places: world.Places, material: Material) -> None:
+    board = made(places, material, phase("test", -1, 1))
+    rewritten(places, "winter", id="winter/test")
+    assert [each.partition(": ")[2][:19] for each in faults(board)] == ["winter/test asks fo"]
+
+
+def test_a_submission_that_no_phase_holds_any_more_waits_for_the_next_end(
+    places: world.Places, material: Material
+) -> None:
+    made(places, material, phase("test", -1, 2))
+    moved = phase("test", 1, 2, in_all=1, results="at_end")
+    board = rewritten(places, phases=[moved.model_dump(mode="json")])
+    assert board.shown_from(NOW) == moved.closes
+    assert board.shown_from(moved.closes + timedelta(days=1)) == moved.closes
 
 
 def test_answers_of_all_phases_count(places: world.Places, material: Material) -> None:
     made(places, material, phase("dev", -2, -1), phase("test", 0, 1))
-    phases = [phase("dev", -2, -1, in_all=3), phase("test", 0, 1, in_all=3)]
+    phases = [phase("dev", -2, -1, results="at_end"), phase("test", 0, 1, results="at_end")]
     board = rewritten(places, phases=[each.model_dump(mode="json") for each in phases])
     store = Store(f"sqlite:///{places.home / 'board.sqlite'}")
     quotas = Quotas(store, Allowance(in_all=50))
