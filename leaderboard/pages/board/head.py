@@ -1,42 +1,31 @@
-"""What a board's page says beside its table: the task in a sentence, and eight facts of its protocol."""
+"""What a board's page says beside its table: the task in a sentence, and the facts of its protocol."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from cir_datasets.common.terminal import counted, counted_rows
-from cir_datasets.prepared import last_prepared
 from cir_datasets.registry.schema import member_metric
 from cir_metrics.catalogue import METRICS, parse_metric
 from leaderboard.boards import Board, Phase
 from leaderboard.pages.board.chance_level import chance_level
-from leaderboard.pages.board.rows import Line
 from leaderboard.pages.figures import chance
 from leaderboard.pages.labels import ranked_by
 from leaderboard.standings.views import takes_files
 
 _NUMBERS = ("", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-_BESIDE = (
-    ("baseline", "baseline", "baselines"),
-    ("oracle", "oracle", "oracles"),
-    ("published", "published", "published"),
-)
 _IN_SHORT = 5
 """Facts that every page of a board has: what ranks, queries, gallery, reference and chance."""
 
 
 @dataclass(frozen=True)
 class Fact:
-    """A fact: its term and value. `path` links to details, `means` says it in plain words."""
+    """A fact: its term and value; `path` links to details."""
 
     term: str
     said: str
     path: str = ""
-    title: str = ""
-    means: str = ""
 
 
 def file_word(board: Board) -> str:
@@ -137,47 +126,39 @@ def dialogue_user(board: Board, *, with_settings: bool = False) -> str:
     return f"{said} Transcripts have the settings {board.dialogue.text}." if with_settings else said
 
 
-def facts(board: Board, view: Mapping[str, Any], lines: Sequence[Line]) -> list[Fact]:
-    """The eight facts of a board's protocol.
+def facts(board: Board, view: Mapping[str, Any]) -> list[Fact]:
+    """The facts of a board's protocol.
 
     Args:
         board: the board.
         view: its table.
-        lines: its rows.
     """
     metrics = dict.fromkeys(parse_metric(member_metric(term))[0] for term in board.primary_terms)
     better = "" if board.primary_direction == "higher" else ", lower is better"
-    several, count = _has_sessions(board), board.queries
-    queries = "not counted yet" if count is None else counted_rows(count, several)
+    size = f"up to {view['max_upload_bytes'] / 2**20:.0f} MB"
     return [
+        Fact("Ranked by", f"{ranked_by(board)}{better}", f"m/{next(iter(metrics))}"),
         Fact(
-            "Ranked by",
-            f"{ranked_by(board)}{better}",
-            f"m/{next(iter(metrics))}",
-            board.primary,
-            board.primary_means,
+            "Sessions" if _has_sessions(board) else "Queries",
+            "not counted yet" if board.queries is None else f"{board.queries:,}",
         ),
-        Fact("Sessions" if several else "Queries", queries if count is None else f"{count:,}", "", queries),
-        _gallery(board, view, lines),
-        Fact("Reference", _reference(board)),
-        _chance(board),
+        _gallery(board, view),
+        Fact("Reference", "removed" if board.spec.config.reference == "removed" else "kept"),
+        Fact("Chance", _chance(board)),
         Fact("Versions", _versions(board, metrics)),
-        Fact("Entries", _entries(view, lines)),
-        _limits(board, view),
+        Fact("File", f"{file_word(board)}, {size}"),
     ]
 
 
-def in_short(board: Board, view: Mapping[str, Any], lines: Sequence[Line]) -> dict[str, Any]:
-    """What a page of a board says of its protocol in one line and in full, and whether files are taken.
+def in_short(board: Board, view: Mapping[str, Any]) -> dict[str, Any]:
+    """What pages of a board say of its protocol, in one line and on the last tab; whether files are taken.
 
     Args:
         board: the board.
         view: its table.
-        lines: its rows.
     """
-    found = facts(board, view, lines)
-    more = [fact for fact in found[:_IN_SHORT] if fact.means] + found[_IN_SHORT:]
-    return {"protocol": found[:_IN_SHORT], "facts": more, "open": takes_files(view)}
+    found = facts(board, view)
+    return {"protocol": found[:_IN_SHORT], "facts": found[_IN_SHORT:], "open": takes_files(view)}
 
 
 def _has_sessions(board: Board) -> bool:
@@ -228,54 +209,23 @@ def _also(name: str, k: int | None) -> str:
     return f"or at least among the first {number_word(k or 0)}"
 
 
-def _gallery(board: Board, view: Mapping[str, Any], lines: Sequence[Line]) -> Fact:
+def _gallery(board: Board, view: Mapping[str, Any]) -> Fact:
     images = view["protocol"]["gallery_images"]
     if images is None:
         size = "" if board.gallery is None else f" ({board.gallery:,} by the card)"
-        return Fact("Gallery", f"not checked{size}", "", "the publisher's list of its images is not here")
+        return Fact("Gallery", f"not checked{size}")
     if board.takes_bundles:
         return Fact("Galleries", f"{len(board.benchmarks)}, {images:,} images")
-    digits = _gallery_hash(board, lines)
     if board.spec.per_query:
-        known = f"the lists together have the hash {digits}" if digits else ""
-        return Fact("Galleries", "a list of each query's own", "", f"{images:,} images in all", known)
-    known = f"their list has the hash {digits}" if digits else ""
-    return Fact(
-        "Gallery",
-        f"{images:,} images",
-        "",
-        "the sha256 over the sorted ids begins so" if digits else "",
-        known,
-    )
+        return Fact("Galleries", "a list of each query's own")
+    return Fact("Gallery", f"{images:,} images")
 
 
-def _gallery_hash(board: Board, lines: Sequence[Line]) -> str:
-    """As the entries' signatures have it, else as it was prepared here."""
-    for line in lines:
-        if line.kind in ("method", "baseline"):
-            parts = str(line.row["signature"]).split(" | ")
-            found = next((part for part in parts if part.startswith("gallery:")), "")
-            return found.rpartition(":")[2] if found.count(":") >= 2 else ""
-    last = last_prepared(board.spec)
-    return "" if last is None or not last.meta["gallery_hash"] else str(last.meta["gallery_hash"])[:7]
-
-
-def _reference(board: Board) -> str:
-    if board.spec.config.reference == "removed":
-        return "removed"
-    return "kept"
-
-
-def _chance(board: Board) -> Fact:
+def _chance(board: Board) -> str:
     value = chance_level(board)
-    if value is not None:
-        shown = chance(value, board.primary_unit)
-        unit = " %" if board.primary_unit == "percent" else ""
-        means = "what a random order is expected to score, exactly"
-        if board.dialogue is not None:
-            means = "what a new random order in every round is expected to score, while the user goes on"
-        return Fact("Chance", f"{shown}{unit}", "", means)
-    return Fact("Chance", "not known here", "", "it depends on queries that this server has not read")
+    if value is None:
+        return "not known here"
+    return f"{chance(value, board.primary_unit)}{' %' if board.primary_unit == 'percent' else ''}"
 
 
 def _versions(board: Board, metrics: Mapping[str, Any]) -> str:
@@ -283,20 +233,6 @@ def _versions(board: Board, metrics: Mapping[str, Any]) -> str:
     versions = {METRICS[name].version for name in metrics}
     listed = " and ".join(map(str, sorted(versions)))
     return f"{what} {board.version}, metric {listed}"
-
-
-def _entries(view: Mapping[str, Any], lines: Sequence[Line]) -> str:
-    counts = Counter[str]("method" if line.kind == "apart" else line.kind for line in lines)
-    held = view["entries_held_back"]
-    methods = counts["method"] + held
-    said = [counted(methods, "method") if methods else "no method yet"]
-    said += [counted(counts[kind], one, many) for kind, one, many in _BESIDE if counts[kind]]
-    return ", ".join(said)
-
-
-def _limits(board: Board, view: Mapping[str, Any]) -> Fact:
-    size = f"up to {view['max_upload_bytes'] / 2**20:.0f} MB"
-    return Fact("File", f"{file_word(board)}, {size}")
 
 
 def phase_words(phase: Phase) -> str:

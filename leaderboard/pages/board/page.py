@@ -59,7 +59,7 @@ def page(site: Site, board: Board, query: Mapping[str, str]) -> Page:
         "total": len(lines),
         "example": example_of(board),
         "head": _head(site, board, view, lines),
-        **head.in_short(board, view, lines),
+        **head.in_short(board, view),
         "table": table_values(board, view, lines, found),
         "notices": [*_unknown_tab(asked_tab(query, tabs), tabs), *_notices(view)],
         "missing_entry": _missing_entry(view, choices.entry),

@@ -62,7 +62,7 @@ def table_values(
         "pages": _pages(shown),
         "said": _said(shown),
         "note": _note(board, view, lines),
-        "width": "many" if len(columns) > 5 else "",
+        "width": "many" if len(columns) > 5 else "" if columns or scale else "few",
     }
 
 

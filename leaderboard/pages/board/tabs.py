@@ -11,7 +11,6 @@ from leaderboard.boards import Board
 from leaderboard.pages import query_page
 from leaderboard.pages.board import about, groups
 from leaderboard.pages.board.head import in_short
-from leaderboard.pages.board.rows import kept_lines
 from leaderboard.pages.board.trend import trend
 from leaderboard.pages.plots import MOST_SERIES
 from leaderboard.pages.queries import why_hidden
@@ -98,8 +97,8 @@ def page(site: Site, board: Board, query: Mapping[str, str]) -> Page | None:
         words, values = _values(site, board, query, tab)
         said = f"{words} of {board.title}: {values['about']}"
         made = Page("board/tab.html", _title(board, words, values), said, values)
-    table = site.server.tables.of(board)
-    return replace(made, values={**made.values, **in_short(board, table.view, kept_lines(board, table))})
+    view = site.server.tables.of(board).view
+    return replace(made, values={**made.values, **in_short(board, view)})
 
 
 def _title(board: Board, words: str, values: Mapping[str, Any]) -> str:

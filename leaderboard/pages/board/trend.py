@@ -27,7 +27,7 @@ def trend(board: Board, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     label = ranked_by_heading(board)
     about = (
         f"{label} by year: each point is a method. The line follows the best value so far and names its "
-        "method. The tables below have all names and sources."
+        "method."
     )
     shown: dict[str, Any] = {"about": about, "plot": "", "tables": []}
     own: list[tuple[str, Dated]] = []
