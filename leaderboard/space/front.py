@@ -10,12 +10,15 @@ from typing import Any
 import gradio as gr
 from fastapi import FastAPI, Request
 from fastapi.responses import RedirectResponse
+from starlette.middleware import Middleware
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from leaderboard import settings
 from leaderboard.settings import Settings
 from leaderboard.space import shown
+from leaderboard.space.gate import Gate
 from leaderboard.space.pages import Pages
 from leaderboard.web import options
 from leaderboard.web.app import create_app
@@ -24,6 +27,8 @@ from leaderboard.web.serving import serve
 
 _AT_ROOT = ("/health", "/api/{rest:path}", "/login/{rest:path}", "/logout")
 """What programs and the provider of logins find where a server without this app has it."""
+_HUB = ["10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16", "127.0.0.0/8", "fc00::/7", "::1"]
+"""Networks of no sender: a Space sees the Hub's proxies at such addresses."""
 _FONTS = ("system-ui", "Segoe UI", "Roboto", "Arial", "sans-serif")
 
 
@@ -60,10 +65,11 @@ def create_space(chosen: Settings, web: WebOptions, workers: int = 1) -> FastAPI
         workers: worker processes to keep running.
     """
     inner = create_app(chosen=chosen, options=web, workers=workers)
-    pages = FastAPI(openapi_url=None)
+    pages, demo = FastAPI(openapi_url=None), Pages(inner.state.server).demo
+    demo.has_launched = True  # a mounted app leaves it False, and then checks no path
     gr.mount_gradio_app(
         pages,
-        Pages(inner.state.server).demo,
+        demo,
         path="/",
         theme=gr.themes.Base(primary_hue="teal", neutral_hue="slate", font=_FONTS),
         css=shown.css(),
@@ -96,10 +102,13 @@ def create_space(chosen: Settings, web: WebOptions, workers: int = 1) -> FastAPI
             Route("/submit", submit, methods=["GET", "POST"]),
             *(Route(path, Below(inner, "")) for path in _AT_ROOT),
             Mount(full, Below(inner, full)),
-            Mount("/", pages),
+            Route(full, RedirectResponse(f"{shown.FULL}/")),
+            Mount("/", Gate(pages, inner.state.server, demo.upload_file_set)),
         ],
         lifespan=lifespan,
         openapi_url=None,
+        # The only way into a Space is the Hub's proxy: the last address that is not the Hub's own.
+        middleware=[Middleware(ProxyHeadersMiddleware, trusted_hosts=_HUB)] if settings.in_space() else [],
     )
 
 

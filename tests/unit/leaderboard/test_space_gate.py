@@ -1,0 +1,81 @@
+"""Gradio's own addresses in the Space: they take what the page uploaded, from whom, and nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from leaderboard import settings
+from leaderboard.web.options import WebOptions
+
+pytest.importorskip("gradio", reason="gradio is not installed: it is in the extra leaderboard")
+
+
+@pytest.fixture
+def space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
+    from leaderboard.space.front import create_space
+
+    for name, value in (
+        ("SYSTEM", "spaces"),
+        ("CIR_LEADERBOARD_ACCOUNTS", "tokens"),
+        ("CIR_LEADERBOARD_UPLOADS_AN_HOUR", "3"),
+        ("CIR_LEADERBOARD_MAX_UPLOAD_MB", "1"),
+        ("GRADIO_TEMP_DIR", str(tmp_path / "uploaded")),
+    ):
+        monkeypatch.setenv(name, value)
+    chosen = settings.read(tmp_path / "home")
+    made = create_space(chosen, WebOptions(hosts=frozenset(["testserver"])), workers=0)
+    with TestClient(made, client=("10.16.3.80", 1)) as client:
+        yield client
+
+
+def uploaded(space: TestClient, content: bytes, seen_from: str) -> Any:
+    files = {"files": ("mine.json", content)}
+    return space.post("/gradio_api/upload", files=files, headers={"X-Forwarded-For": seen_from})
+
+
+def looked_at(space: TestClient, path: str, name: str = "_looked") -> tuple[int, str]:
+    """Ask as the page does; the status, and what the page would show."""
+    with_file = next(
+        each["id"] for each in space.get("/config").json()["dependencies"] if each["api_name"] == name
+    )
+    rest = ["", ""] if name == "_looked" else ["", "", "", False]
+    file = {"path": path, "meta": {"_type": "gradio.FileData"}}
+    asked = {"data": [file, *rest], "fn_index": with_file, "session_hash": "me"}
+    joined = space.post("/gradio_api/queue/join", json=asked)
+    if joined.status_code != 200:
+        return joined.status_code, joined.text
+    with space.stream("GET", "/gradio_api/queue/data?session_hash=me") as lines:
+        told = [json.loads(line[5:]) for line in lines.iter_lines() if line.startswith("data")]
+    return 200, json.dumps([one for one in told if one["msg"] == "process_generating"])
+
+
+def test_only_what_was_uploaded_is_read(space: TestClient, tmp_path: Path) -> None:
+    (tmp_path / "secret.json").write_text("{}")
+    beside = tmp_path / "uploaded" / "x" / "secret.json"
+    beside.parent.mkdir(parents=True)
+    beside.write_text("{}")
+    for path in ("/etc/passwd", "/dev/zero", "/proc/self/environ", "https://example.org/x", str(beside)):
+        for name in ("_looked", "_sent"):
+            assert looked_at(space, path, name)[0] == 422
+    own = uploaded(space, b'{"not": "a rank file"}', "203.0.113.1").json()[0]
+    status, shown = looked_at(space, own)
+    assert (status, "The file is not taken" in shown) == (200, True)
+    for path in (f"file={own}", "file=/etc/passwd", "file=https://example.org/", "proxy=x", "info"):
+        assert space.get(f"/gradio_api/{path}").status_code == 404
+
+
+def test_uploads_are_counted_by_the_address_that_the_proxy_saw_and_are_bounded(space: TestClient) -> None:
+    forged = ("203.0.113.1", "198.51.100.9, 203.0.113.1", "198.51.100.8, 203.0.113.1, 10.1.2.3")
+    assert [uploaded(space, b"{}", each).status_code for each in forged] == [200] * 3
+    assert [uploaded(space, b"{}", each).status_code for each in forged] == [429] * 3
+    assert uploaded(space, b"{}", "203.0.113.2").status_code == 200
+    assert uploaded(space, b"x" * 2_000_000, "203.0.113.3").status_code == 413
+    assert space.post("/gradio_api/queue/join", content=b"[" * 200_000).status_code == 413
+    assert space.post("/gradio_api/queue/join", content=b"[" * 60_000).status_code == 422
+    assert space.get("/full").status_code == 200
