@@ -205,15 +205,6 @@ class KeptLists:
         known = ", ".join(each.benchmark for each in self.members)
         raise UnknownNameError(f"no lists for {benchmark!r}. There are those for {known}.")
 
-    def of(self, query_id: str, benchmark: str | None = None) -> tuple[ShownRanking, ...]:
-        """The rankings of a query or session; see `MemberLists.of`.
-
-        Raises:
-            KeyError: it holds none of that id.
-            UnknownNameError: there are no lists for that benchmark.
-        """
-        return self.member(benchmark).of(query_id)
-
 
 class Lists:
     """The kept lists of all entries.

@@ -19,14 +19,14 @@ class ProtocolFinding:
         value: the numbers.
         sentence: what they mean.
         fits: whether that fits the protocol; None where the protocol leaves it to the method.
-        entries: ids of entries that are named, each with what is said of it.
+        entries: ids of entries that are named.
     """
 
     label: str
     value: str
     sentence: str
     fits: bool | None = None
-    entries: tuple[tuple[str, str], ...] = ()
+    entries: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -122,12 +122,8 @@ class ProtocolCheck:
             return ProtocolFinding(
                 "Same rankings", "none", "No other entry of this board has identical rankings."
             )
-        return ProtocolFinding(
-            "Same rankings",
-            "",
-            "These entries of this board have identical rankings.",
-            entries=tuple((name, "") for name in self.equals),
-        )
+        words = "These entries of this board have identical rankings."
+        return ProtocolFinding("Same rankings", "", words, entries=self.equals)
 
 
 def protocol_check(
@@ -150,6 +146,7 @@ def protocol_check(
         return sum(int(each.get(name, 0)) for each in about)
 
     known = all(each["gallery"] is not None for each in about)
+    scored = [int(each["scored"]) for each in about if each["scored"] is not None]
     return ProtocolCheck(
         keeps=board.spec.config.reference == "kept",
         reference=reference,
@@ -158,11 +155,9 @@ def protocol_check(
         never_ranked=total("never_ranked") if known else None,
         shortest=min(int(each["shortest"]) for each in about),
         longest=max(int(each["longest"]) for each in about),
-        scored=max((int(each["scored"]) for each in about if each["scored"] is not None), default=None),
-        subsets=total("subsets"),
-        subsets_compared=total("subsets_compared"),
-        subsets_consistent=total("subsets_consistent"),
+        scored=max(scored, default=None),
         equals=tuple(equals),
+        **{name: total(name) for name in ("subsets", "subsets_compared", "subsets_consistent")},
     )
 
 

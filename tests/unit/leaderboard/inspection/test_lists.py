@@ -38,7 +38,7 @@ def test_lists_of_queries_are_those_of_the_file(server: Server, entries: dict[st
     for row in benchmark.rows():
         name = row["query_id"]
         listed, subset = file.rankings[name], file.subset_rankings[name]
-        (shown,) = found.of(name)
+        (shown,) = own.of(name)
         right = set(right_answers(row, benchmark.spec.metrics))
         assert shown.top == tuple(listed[:10])
         assert shown.rank == first(listed, right)
@@ -59,7 +59,7 @@ def test_lists_of_sessions_are_those_of_each_turn(server: Server, entries: dict[
     assert found is not None
     file, benchmark = read(FILES["tirg"]), cir_datasets.load("shapes/multiturn_val")
     for row in benchmark.rows():
-        shown = found.of(row["session_id"])
+        shown = found.member().of(row["session_id"])
         turns = file.rankings[row["session_id"]]
         assert [each.top for each in shown] == [tuple(turn[:10]) for turn in turns]
         assert [each.rank for each in shown] == [
@@ -109,8 +109,8 @@ def test_lists_that_cannot_be_read_are_none_until_the_file_is_scored_again(
     assert switch(server, board, list(rescore(server, board))) == 1
     again = server.lists.of(server.store.submission(one.id) or one)
     assert again is not None
-    assert [again.of(name) for name in again.member().names] == [
-        whole.of(name) for name in whole.member().names
+    assert [again.member().of(name) for name in again.member().names] == [
+        whole.member().of(name) for name in whole.member().names
     ]
     server.close()
 
@@ -148,7 +148,7 @@ def test_names_that_are_not_there_are_said(server: Server, entries: dict[str, Su
     with pytest.raises(UnknownNameError, match=r"no lists for 'cirr/val'. There are those for shapes/val."):
         found.member("cirr/val")
     with pytest.raises(KeyError):
-        found.of("shapes_val_99999")
+        found.member().of("shapes_val_99999")
     assert "shapes_val_99999" not in found.member()
 
 
