@@ -23,7 +23,6 @@ import json
 import random
 import statistics
 import tempfile
-import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -34,10 +33,11 @@ from typing import Any
 from board_api import peak_mib, server
 from fresh import Verdict, add_bound_option, at_most
 from stand_in import CIRR_VAL, write_cirr
+from uploads import FORM, crowd
 
 BOARD = "cirr/val"
 DEPTH = 50
-FORM, FORM_PATH = "multipart/form-data; boundary=b", f"/api/submissions?board={BOARD}&publish=yes"
+FORM_PATH = f"/api/submissions?board={BOARD}&publish=yes"
 BOUNDS = {
     "form, p95 ms": at_most(300),
     "body, p95 ms": at_most(300),
@@ -85,37 +85,6 @@ class Files:
 def as_form(content: bytes) -> bytes:
     head = b'--b\r\nContent-Disposition: form-data; name="file"; filename="run.json"\r\n\r\n'
     return head + content + b"\r\n--b--\r\n"
-
-
-def crowd(address: str, files: Sequence[Sequence[bytes]], kind: str) -> tuple[list[float], list[str]]:
-    """Seconds until the receipt of each file of each client, and the ids."""
-    taken: list[float] = []
-    ids: list[str] = []
-    start = threading.Barrier(len(files))
-
-    def client(own: Sequence[bytes]) -> None:
-        connection = http.client.HTTPConnection(address)
-        connection.connect()
-        start.wait()
-        for body in own:
-            began = time.perf_counter()
-            connection.request("POST", FORM_PATH, body=body, headers={"Content-Type": kind})
-            answer = connection.getresponse()
-            said = json.loads(answer.read())
-            taken.append(time.perf_counter() - began)
-            if answer.status != 202:
-                raise SystemExit(f"{answer.status}: {said}")
-            ids.append(said["id"])
-        connection.close()
-
-    threads = [threading.Thread(target=client, args=(own,)) for own in files]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if len(ids) != sum(map(len, files)):
-        raise SystemExit("a client did not get all of its receipts")
-    return taken, ids
 
 
 def asked(address: str, path: str) -> Any:
@@ -183,9 +152,9 @@ def main() -> None:
                 if kind == FORM:
                     contents = [[as_form(content) for content in own] for own in contents]
                 began = time.perf_counter()
-                taken, new = crowd(address, contents, kind)
+                taken, answers = crowd(address, FORM_PATH, kind, contents)
                 rate = size * len(taken) / (time.perf_counter() - began)
-                ids += new
+                ids += [one["id"] for one in answers]
                 shown[task] = 1000 * p95(taken)
                 middle = 1000 * statistics.median(taken)
                 print(f"{task:24} {middle:9.1f} {shown[task]:8.1f} {rate:9.0f}", flush=True)

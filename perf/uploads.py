@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import http.client
+import json
 import os
 import secrets
 import socket
@@ -26,6 +27,7 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import uvicorn
 from board_api import server
@@ -79,9 +81,12 @@ def contents(size: int, count: int, *, form: bool) -> list[bytes]:
     return [head + b'["' + secrets.token_hex(8).encode() + rest for _ in range(count)]
 
 
-def crowd(address: str, path: str, kind: str, files: Sequence[Sequence[bytes]]) -> list[float]:
-    """Seconds until each file of each client is acknowledged."""
+def crowd(
+    address: str, path: str, kind: str, files: Sequence[Sequence[bytes]]
+) -> tuple[list[float], list[dict[str, Any]]]:
+    """Seconds until each file of each client is acknowledged, and the answers, as they came."""
     taken: list[float] = []
+    answers: list[dict[str, Any]] = []
     start = threading.Barrier(len(files))
 
     def client(own: Sequence[bytes]) -> None:
@@ -96,6 +101,7 @@ def crowd(address: str, path: str, kind: str, files: Sequence[Sequence[bytes]]) 
             if answer.status not in (200, 202):
                 raise SystemExit(f"{path}: {answer.status}: {said[:300]!r}")
             taken.append(time.perf_counter() - began)
+            answers.append(json.loads(said))
         connection.close()
 
     threads = [threading.Thread(target=client, args=(own,)) for own in files]
@@ -103,9 +109,9 @@ def crowd(address: str, path: str, kind: str, files: Sequence[Sequence[bytes]]) 
         thread.start()
     for thread in threads:
         thread.join()
-    if len(taken) != sum(map(len, files)):
+    if len(answers) != sum(map(len, files)):
         raise SystemExit(f"{path}: a client was not answered")
-    return taken
+    return taken, answers
 
 
 def main() -> None:
@@ -147,7 +153,7 @@ def main() -> None:
                                 for _ in range(options.clients)
                             ]
                             before = processor_seconds(pid)
-                            taken = crowd(at, path, kind, files)
+                            taken, _ = crowd(at, path, kind, files)
                             if turn:  # the first is to be warm
                                 found.setdefault(f"{task}, {whose}", []).extend(taken)
                                 spent = (processor_seconds(pid) - before) / len(taken)

@@ -309,6 +309,7 @@ def _show(client: Client, outcome: Outcome, as_json: bool, publish: bool | None)
         raise LeaderboardError(f"{client.url}: submission {outcome['id']}: {outcome['message']}")
     if not as_json:
         echo(f"{'It is private now. Its page' if is_private else 'Its row'}: {visible(page)}")
+        echo(f"Durability: {visible(str(outcome.get('durability', 'not said')))}", err=True)
     if is_private:
         was = "" if publish is False else " Earlier versions published what was sent without --private."
         again = "" if client.edit_key else ", or send the file again with --publish"

@@ -84,6 +84,25 @@ class Cover:
     address: str = ""
 
 
+def cover_of(submission: Submission, file_name: str, address: str) -> Cover:
+    """The cover of what is sent on from a submission, for the same owner: to be checked, and not published.
+
+    Args:
+        submission: what was sent before.
+        file_name: the name of what is sent now.
+        address: where the request comes from.
+    """
+    return Cover(
+        file_name=file_name,
+        submitter=submission.submitter,
+        method=submission.form,
+        owner=submission.owner,
+        publish=False,
+        edit_hash=submission.edit_hash,
+        address=address,
+    )
+
+
 def yes_or_no(written: str, name: str) -> bool | None:
     """What a form's text says: yes, no, or nothing (None).
 

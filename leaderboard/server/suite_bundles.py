@@ -15,7 +15,7 @@ from pathlib import Path
 from leaderboard import boards
 from leaderboard.boards import Board
 from leaderboard.errors import LostFileError, UploadRefusedError
-from leaderboard.intake import CHUNK, Cover
+from leaderboard.intake import CHUNK, cover_of
 from leaderboard.intake.destination import HEAD_BYTES, words_of
 from leaderboard.server import Server
 from leaderboard.store.submission import State, Submission
@@ -87,18 +87,11 @@ def join(server: Server, submission: Submission, address: str) -> tuple[Submissi
             "cir convert FILE... --to native --benchmark SUITE --out bundle.json",
             status=409,
         )
-    cover = Cover(
-        file_name=f"{bundle.board.benchmark.replace('/', '-')}.json",
-        submitter=submission.submitter,
-        method=submission.form,
-        owner=submission.owner,
-        publish=False,
-        edit_hash=submission.edit_hash,
-        address=address,
-    )
+    name = f"{bundle.board.benchmark.replace('/', '-')}.json"
     paths = [server.files.local_copy(one.sha256) for one in bundle.members]
     try:
-        return server.intake.take(bundle.board.id, _joined(bundle.board.benchmark, paths), cover)
+        joined = _joined(bundle.board.benchmark, paths)
+        return server.intake.take(bundle.board.id, joined, cover_of(submission, name, address))
     except FileNotFoundError as error:
         raise LostFileError(f"{error.filename}: was removed at this moment. Fix: try it again.") from error
 

@@ -26,6 +26,7 @@ from leaderboard.intake import (
     checked_method,
     chunks_of,
     corrected_method,
+    cover_of,
     known_board,
     method_from_form,
     yes_or_no,
@@ -262,18 +263,9 @@ def _sent_on(server: Server, refused: Submission, address: str) -> tuple[Submiss
             fix="send the file to a board that you choose",
             status=409,
         )
-    cover = Cover(
-        file_name=refused.file_name,
-        submitter=refused.submitter,
-        method=refused.form,
-        owner=refused.owner,
-        publish=False,
-        edit_hash=refused.edit_hash,
-        address=address,
-    )
     path = server.files.local_copy(refused.sha256)
     try:
-        return server.intake.take(right.id, chunks_of(path), cover)
+        return server.intake.take(right.id, chunks_of(path), cover_of(refused, refused.file_name, address))
     except FileNotFoundError as error:
         raise LostFileError(f"{path}: was removed at this moment. Fix: send the file again.") from error
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ctypes
 import signal
 import socket
+import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
@@ -23,6 +25,11 @@ _GRACE_SECONDS = 3
 
 _REST_SECONDS = 75
 """Connections without a request are closed after so long: nginx uses one again for 60 seconds."""
+
+
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
+"""As glibc's `mallopt` calls them."""
+_KEPT_BYTES, _LARGEST_KEPT = 64 << 20, 32 << 20
 
 
 def serve(
@@ -44,6 +51,7 @@ def serve(
     shown_host = f"[{host}]" if ":" in host else host
     address = f"http://{shown_host}:{listener.getsockname()[1]}"
     logs.configure(options.logs)
+    _keep_freed_memory()
     config = uvicorn.Config(
         make_app(),
         http="httptools",
@@ -58,6 +66,15 @@ def serve(
     )
     with contextlib.closing(listener):
         _UvicornServer(config, lambda: ready(address)).run(sockets=[listener])
+
+
+def _keep_freed_memory() -> None:
+    """Let glibc keep what it frees: else each piece of an upload asks the kernel for new pages."""
+    if sys.platform == "linux":
+        with contextlib.suppress(AttributeError):  # another C library
+            libc = ctypes.CDLL(None)
+            libc.mallopt(_TRIM_THRESHOLD, _KEPT_BYTES)
+            libc.mallopt(_MMAP_THRESHOLD, _LARGEST_KEPT)
 
 
 class _UvicornServer(uvicorn.Server):
