@@ -11,7 +11,6 @@ from typing import Literal, cast, get_args
 
 import platformdirs
 
-from cir_datasets.common.addresses import address_and_login
 from cir_metrics.errors import CallError, UnknownNameError
 from submissions.rank_file.texts import name as checked_name
 
@@ -274,7 +273,11 @@ def _name(written: str) -> str:
 
 
 def _url(written: str) -> str:
-    found = address_and_login(written) if written else ("", None)
+    if not written:
+        return ""
+    from cir_datasets.common.addresses import address_and_login
+
+    found = address_and_login(written)
     if found is None or found[1] is not None:
         raise CallError(
             "CIR_LEADERBOARD_URL: not an address that everybody may see. Fix: write https:// and the host, "

@@ -15,7 +15,6 @@ from leaderboard.errors import UploadRefusedError
 from leaderboard.identity import Caller, matches
 from leaderboard.store import Happened, Store
 from leaderboard.store.submission import ERASED, By, EventKind, State, Submission
-from submissions.rank_file.findings import Findings
 from submissions.rank_file.texts import is_oracle
 
 Action = Literal[
@@ -311,6 +310,7 @@ def refuse_contradiction(submission: Submission, method: Mapping[str, Any] | Non
     """
     if submission.board not in boards.ids():
         return  # a board that was removed shows nobody's words
+    from submissions.rank_file.findings import Findings
     from submissions.validation import CODE, check_words
 
     for spec in boards.board(submission.board).specs:

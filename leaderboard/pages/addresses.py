@@ -14,7 +14,6 @@ from cir_metrics.catalogue import METRICS
 from cir_metrics.errors import UnknownNameError
 from leaderboard import boards
 from leaderboard.errors import UploadRefusedError
-from leaderboard.pages.findings import sentence
 from leaderboard.pages.site import NO_PAGE, Page, Site, missing_page
 
 Query = Mapping[str, str]
@@ -133,10 +132,16 @@ def _unknown(path: str, error: UnknownNameError) -> Page:
     }.get(first, ("", {}, ""))
     name = _NOT_SHOWN.sub("\ufffd", unquote(re.sub("/(q/[^/]+|plot)$", "", rest)))
     if not kind or name in boards.ids():
-        return missing_page("Not found", sentence(str(error)))
+        return _not_found(str(error))
     like = difflib.get_close_matches(name.partition("@")[0][:_LONGEST], known, 3, 0.5)
     near = dict.fromkeys((f"{first}/{quote(known[each])}", known[each]) for each in like)
     return missing_page("Not found", f"There is no {kind} {_shortened(name)} here.", fix, tuple(near))
+
+
+def _not_found(message: str, fix: str = "") -> Page:
+    from leaderboard.pages.findings import sentence
+
+    return missing_page("Not found", sentence(message), fix)
 
 
 def _shortened(name: str) -> str:
@@ -165,5 +170,5 @@ def page_at(site: Site, path: str, query: Query) -> Page:
     except UnknownNameError as error:
         return _unknown(path, error)
     except UploadRefusedError as error:
-        return missing_page("Not found", sentence(error.message), f"Fix: {error.fix}.")
+        return _not_found(error.message, f"Fix: {error.fix}.")
     return NO_PAGE

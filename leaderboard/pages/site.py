@@ -11,22 +11,22 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
-from jinja2 import ChoiceLoader, Environment, PackageLoader
-
 from cir_datasets.browse.pictures import COCO_PICTURES
-from cir_datasets.pages import page_environment
 from cir_metrics.catalogue import package_version
-from leaderboard.pages.figures import chance, number
-from leaderboard.pages.findings import sentence, with_commands
 from leaderboard.server import Server
 from submissions.rank_file.texts import is_link
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 STYLE, SCRIPT, ICON = "site/site.css", "site/site.js", "site/icon.svg"
 SUBMISSION_SCRIPT, SUBMIT_SCRIPT = "site/submission.js", "site/submit.js"
 KEYS, CARDS = "site/queries.js", "site/query.css"
+SUBMIT_PATH = "submit"
+"""Of the submit page, which the API's routes know without loading it."""
 PAGE_POLICY = "; ".join(
     (
         "default-src 'none'",
@@ -219,6 +219,12 @@ def environment() -> Environment:
         >>> environment().from_string("{{ 0.49833 | value('percent') }}").render()
         '49.83'
     """
+    from jinja2 import ChoiceLoader, PackageLoader
+
+    from cir_datasets.pages import page_environment
+    from leaderboard.pages.figures import chance, number
+    from leaderboard.pages.findings import sentence, with_commands
+
     made = page_environment().overlay(
         loader=ChoiceLoader([PackageLoader("leaderboard.pages"), PackageLoader("cir_datasets.pages")])
     )

@@ -12,11 +12,10 @@ from leaderboard.errors import UploadRefusedError
 from leaderboard.identity.signed_in import Logins
 from leaderboard.intake.destination import named_board
 from leaderboard.pages.findings import FindingGroup, refusal
-from leaderboard.pages.site import Page, environment
+from leaderboard.pages.site import SUBMIT_PATH, Page, environment
 from leaderboard.server import Server
 from leaderboard.server.callers import Sender, sender_of
 
-PATH = "submit"
 NO_FILE = UploadRefusedError("missing-file", "no file is chosen.", fix="choose one, then send it again")
 _CHOOSE = "choose its board in the list below, then check it"
 
@@ -46,7 +45,7 @@ def page(server: Server, request: Request) -> Page:
         "Submit",
         "Send a rank file, a bundle or a transcript: it is checked, scored, and published when you say so.",
         values,
-        section=PATH,
+        section=SUBMIT_PATH,
     )
 
 
@@ -80,7 +79,7 @@ def refused_page(error: UploadRefusedError) -> Page:
     """
     words = f"The file was not taken in: {error.message}"[:160]
     values = {"groups": _refusal_groups(error)}
-    return Page("submit_refused.html", "Not accepted", words, values, error.status, section=PATH)
+    return Page("submit_refused.html", "Not accepted", words, values, error.status, section=SUBMIT_PATH)
 
 
 def named_html(server: Server, request: Request, board_id: str, head: bytes, name: str) -> str:

@@ -27,8 +27,7 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from cir_metrics.catalogue import package_version
 from leaderboard import settings
 from leaderboard.errors import UploadRefusedError
-from leaderboard.pages import submit_page
-from leaderboard.pages.site import ICON, NO_PAGE, Links, Site, asset
+from leaderboard.pages.site import ICON, NO_PAGE, SUBMIT_PATH, Links, Site, asset
 from leaderboard.queue.processes import WorkerProcesses
 from leaderboard.server import Server
 from leaderboard.settings import Settings
@@ -152,7 +151,9 @@ def guards(options: WebOptions, server: Server) -> list[Middleware]:
     site = Site(server)
 
     def refused(error: UploadRefusedError) -> str:
-        return site.written(submit_page.refused_page(error), Links(submit_page.PATH))
+        from leaderboard.pages import submit_page
+
+        return site.written(submit_page.refused_page(error), Links(SUBMIT_PATH))
 
     proxy = [
         Middleware(LastForwarded),
@@ -164,7 +165,7 @@ def guards(options: WebOptions, server: Server) -> list[Middleware]:
         Middleware(SecurityHeaders, framed_by=options.framed_by),
         Middleware(HeadAsGet),
         Middleware(ReadableFromAnywhere),
-        Middleware(ErrorAnswers, path=f"/{submit_page.PATH}", page=refused),
+        Middleware(ErrorAnswers, path=f"/{SUBMIT_PATH}", page=refused),
         Middleware(KnownHosts, names=options.hosts),
         Middleware(SameOrigin),
         # Innermost: who may not send at all is told so, however much they send. Uploads have more, where

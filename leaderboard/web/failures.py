@@ -30,10 +30,10 @@ from leaderboard.errors import (
     refuse_unknown,
 )
 from leaderboard.pages.site import PAGE_POLICY
-from leaderboard.web.logs import place
 
 log = logging.getLogger("leaderboard.web")
 
+_PATH_LENGTH = 120
 _TEXT_LENGTH = 300
 _LATER = {"Retry-After": "10"}
 
@@ -106,13 +106,13 @@ class ErrorAnswers:
         try:
             await self._app(scope, receive, sending)
         except ClientDisconnect:
-            log.warning("%s: the client left before its body was complete", place(scope))
+            log.warning("%s: the client left before its body was complete", _place(scope))
         except Exception as error:
             # The last place that can answer: the client gets an answer, the log gets the reason.
             said = _refusal(scope, error)
             if said is None:
                 number = secrets.token_hex(4)
-                log.exception("%s: error %s", place(scope), number)
+                log.exception("%s: error %s", _place(scope), number)
                 fix = f"tell its organisers the id of this error: {number}"
                 said = UploadRefusedError("internal-error", "the server failed.", fix=fix, status=500)
             more = _LATER if said.code == "unavailable" else getattr(error, "headers", None) or {}
@@ -143,7 +143,7 @@ def _refusal(scope: Scope, error: Exception) -> UploadRefusedError | None:
     code = _known(error)
     if code is None:
         return None
-    log.error("%s: %s: %s", place(scope), code, error)
+    log.error("%s: %s: %s", _place(scope), code, error)
     status, message, fix = _KNOWN[code]
     return UploadRefusedError(code, message, fix=fix, status=getattr(error, "status", status))
 
@@ -193,3 +193,8 @@ def _invalid(faults: Any) -> UploadRefusedError:
     where = ".".join(str(part) for part in faults[0]["loc"])
     message = f"{where}: {faults[0]['msg']}"[:_TEXT_LENGTH]
     return UploadRefusedError("bad-request", message, fix="correct the request and send it again", status=422)
+
+
+def _place(scope: Scope) -> str:
+    """Method and path of a request, for a log; never the query, which may hold a token."""
+    return f"{scope['method'][:10]} {scope['path'][:_PATH_LENGTH]}"

@@ -17,8 +17,7 @@ from starlette.middleware.sessions import SessionMiddleware
 
 from cir_datasets.errors import missing_extra
 from leaderboard.identity.signed_in import KEY, Login, Logins
-from leaderboard.pages.site import Links, Site, missing_page
-from leaderboard.pages.submit_page import PATH
+from leaderboard.pages.site import SUBMIT_PATH, Links, Site, missing_page
 from leaderboard.server import Server
 from leaderboard.settings import check_place
 
@@ -91,14 +90,14 @@ def add_login(app: FastAPI, server: Server) -> None:
         if before := request.session.pop(KEY, ""):
             await run_in_threadpool(logins.end, before)
         request.session[KEY] = await run_in_threadpool(logins.begin, found)
-        return RedirectResponse(f"../{PATH}", 303)
+        return RedirectResponse(f"../{SUBMIT_PATH}", 303)
 
     @routes.post("/logout")
     async def logout(request: Request) -> Response:
         """End the login; a page of another site cannot send this."""
         key = request.session.pop(KEY, "")
         await run_in_threadpool(logins.end, key)
-        return RedirectResponse(PATH, 303)
+        return RedirectResponse(SUBMIT_PATH, 303)
 
     app.include_router(routes)
     app.add_middleware(SessionMiddleware, **session_options())

@@ -9,8 +9,6 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any
 
-from starlette.types import Scope
-
 from cir_datasets.common.terminal import visible
 from cir_metrics.errors import without_passwords
 from leaderboard.errors import is_passing
@@ -18,7 +16,6 @@ from leaderboard.errors import is_passing
 _FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 _FILE_BYTES = 10 * 2**20
 _FILES = 5
-_PATH_LENGTH = 120
 
 _TOKENS = re.compile(r"\bhf_[A-Za-z0-9]{8,}|\b(?:cir|edit)_[\w-]{20,}|(?<=[Bb]earer )[\w.~+/=-]{8,}")
 
@@ -57,11 +54,6 @@ class PlainLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:  # noqa: D102
         return _TOKENS.sub("...", without_passwords(visible(super().format(record))))
-
-
-def place(scope: Scope) -> str:
-    """Method and path of a request, for a log; never the query, which may hold a token."""
-    return f"{scope['method'][:10]} {scope['path'][:_PATH_LENGTH]}"
 
 
 def loop_error(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

@@ -7,8 +7,9 @@ The tables come from `leaderboard.standings.tables`.
 from __future__ import annotations
 
 import gzip
+import hashlib
 from bisect import bisect_right
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from operator import itemgetter
 from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
@@ -25,7 +26,6 @@ from leaderboard.pages.site import PAGE_POLICY, Links, Site
 from leaderboard.server import Server
 from leaderboard.standings.tables import KeptTable
 from leaderboard.standings.views import board_view
-from leaderboard.web.answers import whole_answer
 from leaderboard.web.schemas import FAILURES, BoardsAnswer, HealthAnswer, PageAnswer, TableAnswer
 
 VERSION, UNVERSIONED = "/api/v1", "/api"
@@ -235,3 +235,37 @@ def openapi_details() -> dict[str, Any]:
         "description": "Errors are JSON: `error` with `code`, `message` and `fix`. Values are fractions: "
         "0.59 here is 59.00 on the pages.",
     }
+
+
+def whole_answer(
+    request: Request,
+    body: bytes,
+    media_type: str,
+    headers: Mapping[str, str] | None = None,
+    status: int = 200,
+    *,
+    etag: str = "",
+    packed: Callable[[], bytes] | None = None,
+) -> Response:
+    """An answer with an ETag; a request that names it gets 304.
+
+    Args:
+        request: what is answered.
+        body: whole.
+        media_type: of the body.
+        headers: further ones.
+        status: 304 is never sent in the place of an error.
+        etag: of the body, where it is known.
+        packed: gives the body by gzip, where it is kept so.
+    """
+    etag = etag or hashlib.sha256(body).hexdigest()[:40]
+    # Weak: the same content goes out packed and unpacked.
+    all_headers = {"ETag": f'W/"{etag}"', "Cache-Control": "no-cache", **(headers or {})}
+    # RFC 9110, 13.1.2.
+    named = [tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")]
+    if status == 200 and (f'"{etag}"' in named or named == ["*"]):
+        return Response(status_code=304, headers=all_headers)
+    if packed is not None and "gzip" in request.headers.get("accept-encoding", ""):
+        body = packed()
+        all_headers |= {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
+    return Response(body, status, media_type=media_type, headers=all_headers)

@@ -13,16 +13,16 @@ from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Resp
 from cir_metrics.errors import UnknownNameError
 from leaderboard.errors import UploadRefusedError
 from leaderboard.intake.destination import HEAD_BYTES
-from leaderboard.pages import site, submit_page
+from leaderboard.pages import site
 from leaderboard.pages.addresses import FIRST_PARTS, page_at
-from leaderboard.pages.site import PAGE_POLICY, Links, Page, Site, missing_page
+from leaderboard.pages.site import PAGE_POLICY, SUBMIT_PATH, Links, Page, Site, missing_page
 from leaderboard.server import Server
 from leaderboard.server.callers import Sender, as_whom, caller_of, readable, sender_of
 from leaderboard.standings.views import entry_page
 from leaderboard.standings.views import submission_page as address_of
 from leaderboard.store.submission import Submission
-from leaderboard.web.answers import whole_answer
 from leaderboard.web.api import is_form, taken_in, upload_bytes
+from leaderboard.web.reading import whole_answer
 
 _FOR_EVER = {"Cache-Control": "public, max-age=31536000, immutable"}
 _OWN = {"Cache-Control": "private, no-store", "Vary": "Accept-Encoding, Authorization, Cookie, X-Edit-Key"}
@@ -62,23 +62,29 @@ def router(server: Server) -> APIRouter:
         page = submission_page.page(pages, found, by, with_key=with_key, again=again)
         return answer(request, path, page, _OWN)
 
-    @routes.get(f"/{submit_page.PATH}")
+    @routes.get(f"/{SUBMIT_PATH}")
     def form(request: Request) -> Response:
         """The form of a file; where people sign in, it says who has."""
-        own = _OWN if server.settings.accounts == "oauth" else {}
-        return answer(request, submit_page.PATH, submit_page.page(server, request), own)
+        from leaderboard.pages import submit_page
 
-    @routes.post(f"/{submit_page.PATH}/look")
+        own = _OWN if server.settings.accounts == "oauth" else {}
+        return answer(request, SUBMIT_PATH, submit_page.page(server, request), own)
+
+    @routes.post(f"/{SUBMIT_PATH}/look")
     async def look(request: Request) -> Response:
         """Where a file would be checked, by its first bytes: a part of the page, for its script."""
+        from leaderboard.pages import submit_page
+
         asked, head = request.query_params, await request.body()
         named = (asked.get("board", ""), head[:HEAD_BYTES], asked.get("name", ""))
         html = await run_in_threadpool(submit_page.named_html, server, request, *named)
         return HTMLResponse(html, headers={"Content-Security-Policy": PAGE_POLICY, **_OWN})
 
-    @routes.post(f"/{submit_page.PATH}", max_body_size=upload_bytes(server))
+    @routes.post(f"/{SUBMIT_PATH}", max_body_size=upload_bytes(server))
     async def take(request: Request) -> Response:
         """Take the file in, and go on to the submission's page; `ErrorAnswers` writes refusals as pages."""
+        from leaderboard.pages import submit_page
+
         by_script = request.headers.get("x-requested-with") == "XMLHttpRequest"
         if not is_form(request):
             raise submit_page.NO_FILE
@@ -137,7 +143,7 @@ def router(server: Server) -> APIRouter:
         query = {name: ",".join(asked.getlist(name)) for name in asked}
         return answer(request, path, page_at(pages, path, query))
 
-    routes.add_api_route(f"/{submit_page.PATH}/", page)
+    routes.add_api_route(f"/{SUBMIT_PATH}/", page)
     for first in FIRST_PARTS:
         routes.add_api_route(f"/{first}", page)
         if first:

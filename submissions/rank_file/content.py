@@ -19,20 +19,15 @@ import os
 import re
 import zlib
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cir_metrics.errors import CopiedError
-from submissions.rank_file.findings import Findings
-from submissions.rank_file.model import (
-    JSON_RUN,
-    LINES,
-    LINES_FILE,
-    PARQUET,
-    TRANSCRIPT,
-    TREC,
-)
+from submissions.rank_file.model import JSON_RUN, LINES, LINES_FILE, PARQUET, TRANSCRIPT, TREC
+
+if TYPE_CHECKING:
+    from submissions.rank_file.findings import Findings
 
 Source = str | os.PathLike[str] | bytes
 
@@ -258,6 +253,7 @@ def unpack(content: bytes, findings: Findings, *, max_bytes: int) -> Unpacked | 
             `RUN_TIMES` as many, and of a small file fewer (`LIMITS`).
 
     Example:
+        >>> from submissions.rank_file.findings import Findings
         >>> unpack(gzip.compress(b'{"format": "cir-rank-file"}'), Findings("run.json"), max_bytes=99)
         Unpacked(kind='json', content=b'{"format": "cir-rank-file"}')
     """
