@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cir_datasets.browse.pictures import COCO_PICTURES, page_pictures
+from cir_datasets.browse.pictures import page_pictures
 from cir_datasets.browse.queries import OUTCOMES, QueryRows
 from cir_datasets.browse.view import QueryView, ShownRanking
 from cir_datasets.common.atomic import write_whole
 from cir_datasets.common.terminal import counted_rows
 from cir_datasets.errors import DatasetError
+from cir_datasets.images import COCO_PICTURES
 from cir_datasets.pages import part, render, template_macros
 from cir_datasets.registry.schema import main_metric_terms
 from cir_datasets.rows.right import right_by

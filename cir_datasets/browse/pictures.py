@@ -14,6 +14,7 @@ from urllib.parse import quote
 from cir_datasets.common.paths import open_picture
 from cir_datasets.common.progress import step_progress
 from cir_datasets.errors import SourceError
+from cir_datasets.images import COCO_PICTURES
 from cir_datasets.images.locate import (
     gallery_paths,
     image_card,
@@ -32,9 +33,6 @@ WAYS = ("embed", "link", "publisher", "none")
 PREFIX = "data:image/jpeg;base64,"
 _SIDE, _QUALITY = 128, 82
 
-
-COCO_PICTURES = "https://s3.amazonaws.com/images.cocodataset.org/unlabeled2017/"
-"""COCO's unlabeled pictures, in its own bucket: its name `images.cocodataset.org` has no certificate."""
 _COCO_ID = re.compile("[0-9]{12}")
 
 

@@ -14,7 +14,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
-from cir_datasets.browse.pictures import COCO_PICTURES
+from cir_datasets.images import COCO_PICTURES
 from cir_metrics.catalogue import package_version
 from leaderboard.server import Server
 from submissions.rank_file.texts import is_link

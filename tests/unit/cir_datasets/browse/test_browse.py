@@ -15,10 +15,10 @@ from typer.testing import CliRunner
 
 import cir_datasets
 from cir_datasets.browse import browse_queries, queries_html
-from cir_datasets.browse.pictures import COCO_PICTURES
 from cir_datasets.commands.datasets import datasets_commands
 from cir_datasets.construction.new_folder import new_folder
 from cir_datasets.errors import DatasetError
+from cir_datasets.images import COCO_PICTURES
 from cir_datasets.rows.benchmark import Benchmark
 from cir_metrics.errors import CirError
 

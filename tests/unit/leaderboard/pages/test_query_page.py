@@ -23,7 +23,7 @@ from PIL import Image
 
 import cir_datasets
 import submissions
-from cir_datasets.browse.pictures import COCO_PICTURES
+from cir_datasets.images import COCO_PICTURES
 from leaderboard import boards
 from leaderboard.pages.addresses import page_at
 from leaderboard.pages.query_page import _default_pair
