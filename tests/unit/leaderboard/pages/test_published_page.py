@@ -69,7 +69,7 @@ def test_names_that_differ_by_case_alone_have_one_order_in_every_process(site: S
 def test_a_sentence_on_top_says_why_none_is_ranked(site: Site) -> None:
     html = written(site)
     first = html[html.index("<h1>") : html.index("<form")]
-    assert "None is ranked with entries" in first
+    assert "None is ranked: nobody here has the rank files" in first
 
 
 @pytest.mark.parametrize(
