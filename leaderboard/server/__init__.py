@@ -247,7 +247,7 @@ class Server:
 
     def equals(self, submission: Submission) -> list[str]:
         """The ids of entries on a submission's board that rank the same."""
-        return [one.id for one in self.store.equals(submission) if one.state == "published"]
+        return [one.id for one in self.store.equals(submission)]
 
     def supersede_baselines(self, baseline: Submission) -> list[Submission]:
         """Take earlier baselines of the same method off the board: a newer file stands in their place.

@@ -82,7 +82,7 @@ def rescore(server: Server, board: Board, limits: Limits | None = None) -> Itera
     """
     for benchmark in board.benchmarks:
         cir_datasets.prepare(benchmark)
-    for submission in server.store.in_states(board.id, _STANDING):
+    for submission in server.store.of_board(board.id, *_STANDING):
         with tempfile.TemporaryDirectory(prefix="cir-rescored-") as folder:
             try:
                 judged = judge(

@@ -99,7 +99,7 @@ def join(server: Server, submission: Submission, address: str) -> tuple[Submissi
 def _own(server: Server, submission: Submission, board: Board) -> list[Submission]:
     """What the owner has sent to a board of the same method, oldest first."""
     name = (submission.method or {}).get("name")
-    sent = server.store.in_states(board.id, _JUDGED)
+    sent = server.store.of_board(board.id, *_JUDGED)
     return sorted(
         (one for one in sent if one.owner == submission.owner and (one.method or {}).get("name") == name),
         key=lambda one: one.received_at,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import gradio as gr
@@ -15,6 +16,7 @@ from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
+from cir_datasets.pages import part
 from leaderboard import settings
 from leaderboard.settings import Settings
 from leaderboard.space import shown
@@ -72,7 +74,8 @@ def create_space(chosen: Settings, web: WebOptions, workers: int = 1) -> FastAPI
         demo,
         path="/",
         theme=gr.themes.Base(primary_hue="teal", neutral_hue="slate", font=_FONTS),
-        css=shown.css(),
+        css=part("query.css"),
+        css_paths=Path(__file__).with_name("templates") / "space.css",
         footer_links=[],
         ssr_mode=False,
         mcp_server=False,

@@ -47,15 +47,13 @@ class Pages:
         """Build them."""
         self._server, self._site = server, Site(server)
         self._oauth = server.settings.accounts == "oauth"
-        name = server.settings.name
-        with gr.Blocks(title=name, fill_width=True, delete_cache=(600, 3600)) as self.demo:
+        with gr.Blocks(title=server.settings.name, fill_width=True, delete_cache=(600, 3600)) as self.demo:
             self._build()
         self.demo.queue(max_size=64, api_open=False)
 
     def _build(self) -> None:
         quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
         named = [(f"{one.title} ({one.id})", one.id) for one in boards.boards()]
-        wide: dict[str, Any] = {"min_width": 280}
         head, timer = _html(elem_id="head"), gr.Timer(3, active=False)
         board = gr.Dropdown(
             [("All boards", ""), *named], value="", container=False, label="Board", elem_id="board"
@@ -65,8 +63,8 @@ class Pages:
                 table = _html(shown.said("Loading…"), elem_id="table")
             with gr.Tab("Queries", id="queries"):
                 with gr.Row():
-                    query = gr.Textbox(label="Query", elem_id="query", submit_btn=True, **wide)
-                    first = gr.Dropdown([], label="Method", elem_id="of", **wide)
+                    query = gr.Textbox(label="Query", elem_id="query", submit_btn=True)
+                    first = gr.Dropdown([], label="Method", elem_id="of")
                 with gr.Row():
                     before = gr.Button("Previous", scale=0, min_width=120, size="sm")
                     behind = gr.Button("Next", scale=0, min_width=120, size="sm", elem_id="next")
@@ -74,15 +72,15 @@ class Pages:
                 previous, following = gr.State(""), gr.State("")
             with gr.Tab("Compare", id="compare"):
                 with gr.Row():
-                    one = gr.Dropdown([], label="First entry", elem_id="one", **wide)
-                    other = gr.Dropdown([], label="Second entry", elem_id="other", **wide)
+                    one = gr.Dropdown([], label="First entry", elem_id="one")
+                    other = gr.Dropdown([], label="Second entry", elem_id="other")
                 compared = _html(elem_id="compared")
             with gr.Tab("Submit", id="submit"):
                 file = gr.File(label="Rank file, bundle or transcript", height=130, elem_id="file")
                 with gr.Row():
                     says = [("The one that the file names", ""), *named]
-                    to = gr.Dropdown(says, value="", label="Board of the file", elem_id="to", **wide)
-                    name = gr.Textbox(label="Method, where the file names none", elem_id="method", **wide)
+                    to = gr.Dropdown(says, value="", label="Board of the file", elem_id="to")
+                    name = gr.Textbox(label="Method, where the file names none", elem_id="method")
                 token = gr.Textbox(visible=not self._oauth, elem_id="token", **_TOKEN)
                 found = _html(elem_id="found")
                 publish = gr.Checkbox(label="Publish it as soon as it is scored", elem_id="publish")
@@ -138,23 +136,18 @@ class Pages:
 
     def _table(self, board_id: str) -> list[Any]:
         """The table, and whether it is asked for again by itself: data or groups are being made."""
-        preparing = self._server.preparing
-        busy = preparing is not None and any(each.state != "ready" for each in preparing.steps)
-        if not board_id:
-            return [shown.home(self._site), gr.Timer(active=busy)]
-        html, waits = shown.board(self._site, boards.board(board_id))
-        return [html, gr.Timer(active=busy or waits)]
+        site, waits = self._site, bool(shown.unready(self._server))
+        html, grouping = shown.board(site, boards.board(board_id)) if board_id else (shown.home(site), False)
+        return [html, gr.Timer(active=waits or grouping)]
 
     def _of_board(self, board_id: str) -> list[Any]:
         """All that depends on the board that is chosen."""
-        if not board_id:
-            none = gr.Dropdown(choices=[], value=None)
-            return [*self._table(""), "", none, none, none]
-        chosen = boards.board(board_id)
-        listed = shown.choices(self._server, chosen)
+        chosen = boards.board(board_id) if board_id else None
+        listed = shown.choices(self._server, chosen) if chosen else []
         ids = [*(entry for _, entry in listed), None, None]
         first, second = (gr.Dropdown(choices=listed, value=entry) for entry in ids[:2])
-        return [*self._table(board_id), shown.first_query(self._site, chosen), first, first, second]
+        query = shown.first_query(self._site, chosen) if chosen else ""
+        return [*self._table(board_id), query, first, first, second]
 
     def _query(self, board_id: str, query_id: str, entry: str | None) -> tuple[str, str, str]:
         if not board_id:
@@ -170,7 +163,7 @@ class Pages:
         self, path: str | None, to: str, token: str | None, request: gr.Request
     ) -> Iterator[list[Any]]:
         """What is found in a file before it is sent: a process of its own judges it, nothing is kept."""
-        off, on = gr.Button(interactive=False), gr.Button(interactive=True)
+        off = gr.Button(interactive=False)
         if path is None:
             yield ["", off, ""]
             return
@@ -185,7 +178,7 @@ class Pages:
             return
         if board.sealed:
             words = f"For {board.title}, which is sealed: it is checked when it has been sent."
-            yield [shown.said(words, "good"), on, ""]
+            yield [shown.said(words, "good"), gr.Button(interactive=True), ""]
             return
         yield [shown.said(f"For {board.title}. Checking every ranking…"), off, ""]
         yield [*self._found(Path(path), board), ""]
@@ -201,13 +194,7 @@ class Pages:
         return shown.findings(judged.findings, words, good=good), gr.Button(interactive=good)
 
     def _sent(
-        self,
-        path: str | None,
-        to: str,
-        name: str,
-        token: str | None,
-        publish: bool,
-        request: gr.Request,
+        self, path: str | None, to: str, name: str, token: str | None, publish: bool, request: gr.Request
     ) -> Iterator[tuple[str, Any]]:
         """Send a file, and say how far it is until it is judged."""
         off = gr.Button(interactive=False)

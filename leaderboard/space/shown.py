@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from importlib import resources
 from typing import Any
 from urllib.parse import quote
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader
 
-from cir_datasets.pages import page_environment, part
+from cir_datasets.pages import page_environment
 from cir_metrics.catalogue import package_version
 from leaderboard.boards import Board
 from leaderboard.errors import UploadRefusedError
@@ -22,6 +21,7 @@ from leaderboard.pages.queries import queries_of, why_hidden
 from leaderboard.pages.site import Site, query_path
 from leaderboard.server import Server
 from leaderboard.server.callers import Sender
+from leaderboard.server.preparing import ToPrepare
 from leaderboard.standings.views import method_name, state_words
 from leaderboard.standings.views import submission_page as address_of
 from leaderboard.store.submission import Submission
@@ -44,32 +44,26 @@ def _filled(template: str, **values: Any) -> str:
     return _templates().get_template(f"{template}.html").render(**values)
 
 
-def css() -> str:
-    """The style of all of it."""
-    own = resources.files("leaderboard.space") / "templates" / "space.css"
-    return part("query.css") + own.read_text(encoding="utf-8")
+def unready(server: Server) -> list[ToPrepare]:
+    """The benchmarks that are being prepared."""
+    return [one for one in (server.preparing.steps if server.preparing else ()) if one.state != "ready"]
 
 
 def head(server: Server, who: str) -> str:
     """Name, who is signed in, and what everybody must know: what is prepared, what does not last."""
-    steps = () if server.preparing is None else server.preparing.steps
     return _filled(
         "head",
         name=server.settings.name,
         oauth=server.settings.accounts == "oauth",
         who=who,
         alarms=server.alarms,
-        steps=[one for one in steps if one.state != "ready"],
+        steps=unready(server),
     )
 
 
 def home(site: Site) -> str:
     """All boards as one table, those with entries first."""
-    found = page_at(site, "", {}).values
-    ranked = [row for row in found["open_lines"] if row.entries]
-    others = [row for row in found["open_lines"] if not row.entries]
-    parts = [("", ranked), ("No entry yet", others), ("Closed here", found["closed_lines"])]
-    return _filled("home", parts=parts)
+    return _filled("home", **page_at(site, "", {}).values)
 
 
 def board(site: Site, one: Board) -> tuple[str, bool]:

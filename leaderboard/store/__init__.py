@@ -316,11 +316,7 @@ class Store:
 
     def published(self, board: str) -> list[Submission]:
         """What stands on a board, first come first."""
-        return self._of(submissions.c.board == board, submissions.c.state == "published")
-
-    def in_states(self, board: str, states: Sequence[State]) -> list[Submission]:
-        """A board's submissions in one of these states, first come first."""
-        return self._of(submissions.c.board == board, submissions.c.state.in_(states))
+        return self.of_board(board, "published")
 
     def reread(self, connection: sa.Connection, submission: Submission) -> Submission:
         """A submission as it stands now, within a transaction."""
@@ -331,9 +327,9 @@ class Store:
         with self.database.read() as connection:
             return self._latest_attempt(connection, board, sha256, owner) is not None
 
-    def of_board(self, board: str) -> list[Submission]:
-        """All submissions to a board, first come first."""
-        return self._of(submissions.c.board == board)
+    def of_board(self, board: str, *states: State) -> list[Submission]:
+        """A board's submissions, all or those in one of these states, first come first."""
+        return self._of(submissions.c.board == board, *([submissions.c.state.in_(states)] if states else []))
 
     def of_owners(self, owners: Sequence[str]) -> list[Submission]:
         """All submissions of some owners, first come first."""
@@ -344,12 +340,9 @@ class Store:
         return self._of(submissions.c.sha256 == sha256)
 
     def equals(self, submission: Submission) -> list[Submission]:
-        """Other submissions to the same board that rank the same, first come first."""
-        if submission.canonical is None:
-            return []
-        same = submissions.c.canonical == submission.canonical
-        found = self._of(same, submissions.c.board == submission.board)
-        return [one for one in found if one.id != submission.id]
+        """Other entries of the same board that rank the same, first come first."""
+        same = submission.canonical
+        return self._with_rankings(submission, same, ("published",), None, anybodys=True) if same else []
 
     def same_rankings(
         self,
@@ -411,12 +404,6 @@ class Store:
         """Whether nothing was ever submitted."""
         with self.database.read() as connection:
             return connection.execute(sa.select(submissions.c.id).limit(1)).first() is None
-
-    def count_waiting(self) -> int:
-        """How many submissions the server has left to do."""
-        query = sa.select(sa.func.count()).where(submissions.c.state.in_(WAITING))
-        with self.database.read() as connection:
-            return int(connection.execute(query).scalar_one())
 
     def condition(self) -> dict[str, Any]:
         """How the queue stands, for a status page.

@@ -107,7 +107,7 @@ def test_nothing_is_lost_or_doubled(
     kinds = [[event["kind"] for event in one["events"]] for one in ended.values()]
     assert all(each.count("scored") <= 1 and each.count("published") <= 1 for each in kinds)
     store = Store(database)
-    assert store.count_waiting() == 0
+    assert store.condition()["waiting"] == 0
     store.close()
 
 
@@ -135,7 +135,7 @@ def test_jobs_of_a_dead_worker_end_within_three_leases_of_steady_uploads(
         return server.intake.take(world.BOARD, [content], cover)[0]
 
     def keep_waiting() -> None:
-        while server.store.count_waiting() < 4:
+        while server.store.condition()["waiting"] < 4:
             received(b"[%d]" % next(numbers))
 
     def one(query: sa.Select[Any]) -> Any:

@@ -66,7 +66,7 @@ def test_exactly_the_quota_is_taken_of_uploads_at_once(
         beyond = 2 * AT_ONCE - AN_HOUR
         assert counted(later) == {"taken": A_DAY, "quota": AT_ONCE - A_DAY - beyond, "too-many": beyond}
         until = time.monotonic() + 120
-        while store.count_waiting() and time.monotonic() < until:
+        while store.condition()["waiting"] and time.monotonic() < until:
             time.sleep(0.2)
     published = store.published("shapes/val")
     store.close()
