@@ -108,7 +108,7 @@ def each_site(request: pytest.FixtureRequest) -> Any:
 @contextlib.contextmanager
 def _filled_site(world: ModuleType, folder: Path, database: str = "") -> Iterator[Any]:
     site_world = importlib.import_module("site_world")
-    home, database = folder / "home", database or f"sqlite:///{folder / 'home.sqlite'}"
+    home, database = folder / "home", database or f"sqlite:///{folder / 'home/leaderboard.sqlite'}"
     alone = {
         "CIR_DATA_HOME": "",
         "CIR_CACHE_HOME": str(folder / "cache"),
