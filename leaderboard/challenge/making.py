@@ -283,6 +283,7 @@ def _board(material: Material, rules: Rules) -> dict[str, Any]:
         "id": rules.id,
         "title": rules.title,
         "short_title": rules.title[:30],
+        "group": "Multi-turn" if material.multi_turn else "Single-turn",
         **own_yaml("leaderboard", "challenge/new.yaml")["board"],
         "benchmark": rules.id,
         "ground_truth": rules.ground_truth,
@@ -292,7 +293,6 @@ def _board(material: Material, rules: Rules) -> dict[str, Any]:
         "step": price.step,
         **({"choices": choices} if material.per_query else {}),
         "phases": phases,
-        "description": "A challenge whose ground truth stays with its organisers.",
     }
 
 

@@ -143,8 +143,8 @@ def _cells(board: Board, entry: Entry) -> list[str]:
     # In a column of its own, before the name: no name can imitate it.
     kind = "oracle" if entry.oracle else "baseline" if entry.submission.baseline else ""
     kind = ", ".join(filter(None, [kind, "reference unverified" if entry.reference.unverified else ""]))
-    values = [shown_value(entry.value, board.primary_unit)]
-    values += [shown_value(entry.metrics.get(column.metric), column.unit) for column in board.columns]
+    values = [shown_value(entry.value, board.primary_unit, board.step)]
+    values += [shown_value(entry.metrics.get(each.metric), each.unit, board.step) for each in board.columns]
     return ["-" if entry.rank is None else str(entry.rank), kind, entry.name, *values]
 
 
@@ -152,8 +152,9 @@ def _shown_interval(interval: Sequence[float] | None, unit: str) -> str:
     return "-" if interval is None else f"[{', '.join(shown_value(end, unit) for end in interval)}]"
 
 
-def shown_value(value: float | None, unit: str) -> str:
-    """A value as tables print it, fractions in per cent."""
+def shown_value(value: float | None, unit: str, step: float = 0.01) -> str:
+    """A value as tables print it, fractions in per cent, with the decimals of its step."""
     if value is None:
         return "-"
-    return f"{100 * value:.2f}" if unit == "percent" else f"{value:.2f}"
+    digits = min(2, len(f"{step:g}".partition(".")[2]))
+    return f"{100 * value if unit == 'percent' else value:.{digits}f}"

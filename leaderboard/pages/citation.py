@@ -43,7 +43,7 @@ def citation(board: Board, row: Mapping[str, Any], site: str, server: str) -> di
     """
     name, id_ = method_name(row), row["submission"]
     when = datetime.fromisoformat(row["published_at"] or row["received_at"])
-    value = f"{board.primary_label} {number(row['main'], board.primary_unit)}"
+    value = f"{board.primary_label} {number(row['main'], board.primary_unit, board.step)}"
     address = f"{server}/e/{id_}" if server else ""
     by = f"{row['submitter']}. " if row["submitter"] else ""
     where = f", {address}" if address else ""

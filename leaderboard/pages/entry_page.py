@@ -128,7 +128,7 @@ def _not_listed(submission: Submission) -> Page:
 
 def _score_line(board: Board, row: Mapping[str, Any], rows: list[Mapping[str, Any]]) -> str:
     """An entry's number with its interval, and its group."""
-    value = with_interval(row["main"], row["interval"], board.primary_unit)
+    value = with_interval(row["main"], row["interval"], board.primary_unit, board.step)
     return f"{ranked_by_heading(board)} {value}, {_place(row, rows)}"
 
 
@@ -258,6 +258,6 @@ def _other(board: Board, other: Mapping[str, Any], row: Mapping[str, Any]) -> di
         "own": own,
         "name": method_name(other),
         "place": other["group"] or other["rank"] or ("baseline" if other["baseline"] else ""),
-        "value": number(other["main"], board.primary_unit),
+        "value": number(other["main"], board.primary_unit, board.step),
         "difference": "" if own else f"{scale * (row['main'] - other['main']):+.{digits}f}",
     }

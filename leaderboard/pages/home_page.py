@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from leaderboard import boards
@@ -40,6 +41,7 @@ class BoardLine:
         entries: how many it has.
         last: day of the newest entry, or empty.
         is_open: whether files sent now are judged.
+        until: the last day of the open phase, or empty.
         state: `open`, or what is missing, in a few words.
         best: the best published number, where no entry stands.
     """
@@ -51,6 +53,7 @@ class BoardLine:
     entries: int
     last: str
     is_open: bool
+    until: str
     state: str
     best: PublishedLine | None
 
@@ -86,7 +89,7 @@ def _line_of(board: Board, table: KeptTable) -> BoardLine:
 
 
 def _line(board: Board, view: Mapping[str, Any]) -> BoardLine:
-    state = state_words(view)
+    state, phase = state_words(view), board.phase(datetime.now(UTC))
     return BoardLine(
         board=board,
         metric=column_of(board.primary).head if len(board.primary_terms) > 1 else board.primary_label,
@@ -95,6 +98,7 @@ def _line(board: Board, view: Mapping[str, Any]) -> BoardLine:
         entries=view["entries"],
         last=max((row["published_at"] or "" for row in view["rows"]), default="")[:10],
         is_open=state == "open",
+        until="" if phase is None else f"{phase.closes:%Y-%m-%d}",
         state=state,
         best=None if view["rows"] else best_for(board),
     )
@@ -111,7 +115,7 @@ def _leader(board: Board, rows: Sequence[Mapping[str, Any]]) -> Leader | None:
     return Leader(
         first["submission"],
         method_name(first),
-        number(first["main"], board.primary_unit),
+        number(first["main"], board.primary_unit, board.step),
         sum(row[key] == first[key] for row in entered) - 1,
         first["baseline"],
     )

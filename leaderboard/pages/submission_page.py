@@ -171,8 +171,8 @@ def moment(at: datetime) -> str:
 def _figures(report: dict[str, Any], board: Board) -> list[tuple[str, str]]:
     """What the board shows of a score, the value that ranks first."""
     metrics = all_metrics(report)
-    main = (board.primary_label, number(board.primary_value(metrics), board.primary_unit))
-    others = [(column.label, number(metrics.get(column.metric), column.unit)) for column in board.columns]
+    main = (board.primary_label, number(board.primary_value(metrics), board.primary_unit, board.step))
+    others = [(each.label, number(metrics.get(each.metric), each.unit, board.step)) for each in board.columns]
     return [main, *others]
 
 

@@ -337,7 +337,7 @@ def standings(
             BLOCKS.index(each[0][0]),
             is_oracle(each[1].method or {}),
             each[1].baseline,
-            sign * _value(board, each[1]),
+            sign * round(_value(board, each[1]), _EQUAL_DIGITS),
         ),
     )
     entries: list[Entry] = []
@@ -347,8 +347,8 @@ def standings(
         if block in RANKED and not (entry.oracle or one.baseline):
             counts[block] += 1
             above = entries[-1] if counts[block] > 1 else entry
-            tied = counts[block] > 1 and above.value == entry.value
-            entry = replace(entry, rank=above.rank if tied else counts[block])
+            alike = round(above.value, _EQUAL_DIGITS) == round(entry.value, _EQUAL_DIGITS)
+            entry = replace(entry, rank=above.rank if counts[block] > 1 and alike else counts[block])
         entries.append(entry)
     return entries
 
@@ -395,7 +395,7 @@ def _entry(board: Board, one: Submission, block: Block, why: str = "") -> Entry:
 
 def _value(board: Board, one: Submission) -> float:
     # Told values order a sealed board: the order of finer ones would tell what is not priced.
-    return round(board.primary_value(board.told(one.scores or {})["metrics"]), _EQUAL_DIGITS)
+    return board.primary_value(board.told(one.scores or {})["metrics"])
 
 
 def checked_gallery(board: Board, entries: Sequence[Entry]) -> int | None:

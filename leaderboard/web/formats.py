@@ -159,10 +159,10 @@ def as_latex(board: Board, view: Mapping[str, Any]) -> bytes:
             if group not in (None, row["group"]):
                 rules.append(above)
             group = row["group"]
-        values = [Cell(number(row["main"], board.primary_unit), row["main"])]
+        values = [Cell(number(row["main"], board.primary_unit, board.step), row["main"])]
         for metric, unit in units.items():
             value = row["metrics"].get(metric)
-            values.append(Cell("-" if value is None else number(value, unit), value))
+            values.append(Cell("-" if value is None else number(value, unit, board.step), value))
         place = Cell("-" if row["group"] is None else str(row["group"]), row["group"])
         rows.append((Cell(_marked(row)), place, *values))
     signatures = [row["signature"] for row in compared_rows(view["rows"]) or view["rows"][:1]]

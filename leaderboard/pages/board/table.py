@@ -77,11 +77,7 @@ def _columns(board: Board, shown: Shown) -> list[Column]:
         return any(metric in line.texts or line.values.get(metric) is not None for line in lines)
 
     entered = [line for line in shown.left if line.kind != "published"]
-    there = [
-        c
-        for c in board.columns
-        if c.metric != board.primary and (shown.choices.sort == c.metric or has(c.metric, shown.left))
-    ]
+    there = [c for c in board.columns if shown.choices.sort == c.metric or has(c.metric, shown.left)]
     return sorted(there, key=lambda column: not has(column.metric, entered))
 
 
@@ -139,8 +135,10 @@ def _rows(
             {
                 "line": line,
                 "above": _above(line, before, blocks),
-                "main": _printed(line, board.primary, line.main, board.primary_unit),
-                "values": [_printed(line, c.metric, line.values.get(c.metric), c.unit) for c in columns],
+                "main": _printed(board, line, board.primary, line.main, board.primary_unit),
+                "values": [
+                    _printed(board, line, c.metric, line.values.get(c.metric), c.unit) for c in columns
+                ],
                 **_half_width(line, board.primary_unit),
                 "interval": _interval(line, board.primary_unit, scale),
                 "received": line.received[:10],
@@ -165,10 +163,10 @@ def _above(line: Line, before: Line | None, blocks: Mapping[str, str]) -> str:
     return blocks.get(line.block, "")
 
 
-def _printed(line: Line, metric: str, value: float | None, unit: Unit) -> dict[str, Any]:
+def _printed(board: Board, line: Line, metric: str, value: float | None, unit: Unit) -> dict[str, Any]:
     """A number as its source prints it or as tables show it, and whether it is a mean that is not printed."""
     # What a source does not print is left blank.
-    text = line.texts.get(metric, "") if line.kind == "published" else number(value, unit)
+    text = line.texts.get(metric, "") if line.kind == "published" else number(value, unit, board.step)
     return {"text": text, "is_derived": metric in line.derived}
 
 

@@ -36,7 +36,7 @@ def trend(board: Board, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         if not row["baseline"] and row["published_at"]:
             moment = datetime.fromisoformat(row["published_at"])
             name = method_name(row)
-            words = f"{name}, {moment:%Y-%m-%d}: {number(row['main'], 'percent')}"
+            words = f"{name}, {moment:%Y-%m-%d}: {number(row['main'], 'percent', board.step)}"
             own.append((f"{moment:%Y-%m-%d}", Dated(name, _year(moment), row["main"], words)))
     for line in rows_for(board):
         printed, year = line.numbers.get(board.primary), line.row.year

@@ -168,6 +168,21 @@ def test_answers_of_all_phases_count(places: world.Places, material: Material) -
     assert raised.value.code == "quota"
 
 
+def test_what_a_clock_ahead_has_scored_counts_on_its_own_day(
+    places: world.Places, material: Material
+) -> None:
+    board = made(places, material, phase("test", -1, 1))
+    store = Store(f"sqlite:///{places.home / 'board.sqlite'}")
+    add_entry(store, 0, board=world.ID)
+    quotas = Quotas(store, Allowance())
+    left = [quotas.of("", board).left_today]
+    with store.database.write() as connection:
+        connection.execute(sa.update(submissions).values(scored_at=NOW + timedelta(days=30)))
+    left.append(quotas.of("", board).left_today)
+    store.close()
+    assert left[1] == (left[0] or 0) + 1
+
+
 def test_no_door_tells_more_than_is_priced(places: world.Places, material: Material, tmp_path: Path) -> None:
     # The phase has closed, so that results are shown.
     made(places, material, phase("test", -3, -2))
@@ -194,8 +209,10 @@ def test_no_door_tells_more_than_is_priced(places: world.Places, material: Mater
         of_owner = submission_html(server, sent[1], "owner")
         whole = client.get(f"/api/v1/submissions/{sent[1].id}", headers=headers["organiser"]).content
     files = [path for path in (tmp_path / "mirror").rglob("*") if path.is_file()]
-    assert b"35.00" in answers[f"/b/{world.ID}?tab="].content
-    assert "35.00" in of_owner
+    assert b">35<" in answers[f"/b/{world.ID}?tab="].content
+    assert ">35<" in of_owner
+    told = [path for path in paths if path[1:3] in ("b/", "e/", "s/")]
+    assert [path for path in told if b"35.00" in answers[path].content] == []
     assert sum(answer.status_code == 200 for answer in answers.values()) > 20
     assert [path for path, answer in answers.items() if FINER.search(answer.content)] == []
     assert [path for path in files if FINER.search(path.read_bytes())] == []
