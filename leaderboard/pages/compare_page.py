@@ -77,7 +77,10 @@ def page(site: Site, query: Mapping[str, str]) -> Page:
     if comparison is None:
         both = " and ".join(names)
         about = f"The comparison of {both} on {board.title} is being made."
-        return Page("compare_waiting.html", f"Comparing {both}", about, {"board": board, "names": both})
+        values = {"board": board, "names": both}
+        return Page(
+            "compare_waiting.html", f"Comparing {both}", about, values, 202, data={"state": "being made"}
+        )
     return _compared(site, board, entries, comparison)
 
 

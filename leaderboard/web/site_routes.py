@@ -36,7 +36,7 @@ def router(server: Server) -> APIRouter:
 
     def answer(request: Request, path: str, page: Page, more: Mapping[str, str] | None = None) -> Response:
         if page.data is not None and request.query_params.get("format") == "json":
-            return whole_answer(request, orjson.dumps(page.data), "application/json")
+            return whole_answer(request, orjson.dumps(page.data), "application/json", status=page.status)
         html = pages.written(page, Links(path))
         headers = {"Content-Security-Policy": page.policy, **(more or {})}
         return whole_answer(request, html.encode(), "text/html; charset=utf-8", headers, page.status)

@@ -182,7 +182,8 @@ def _rankings(places: Places, spec: BenchmarkSpec, *, unknown: int) -> Rankings:
         "longest": lengths.max(initial=0),
         "short": np.count_nonzero(lengths < places.asked.depth.required),
         "doubled": np.count_nonzero(places.ranks(places.again) != UNLISTED),
-        "references": np.count_nonzero(places.referring),
+        "turns": places.counts.sum() if benchmark.multi_turn else 0,
+        "references": np.count_nonzero(places.referring & (columns.lengths > 0)),
         "reference_held": np.count_nonzero(references != UNLISTED),
         "reference_first": np.count_nonzero(references == 1),
         "outside_held": np.count_nonzero(outside != UNLISTED),
@@ -199,7 +200,7 @@ def _rankings(places: Places, spec: BenchmarkSpec, *, unknown: int) -> Rankings:
         benchmark.ground_truth_withheld,
         {name: int(count) for name, count in counts.items()},
         {name: int(found.sum()) for name, found in ranges.items() if found.any()},
-        owners_of_images(strangers, spec) if strangers else "",
+        owners_of_images(strangers, spec) if strangers and places.asked.own is None else "",
         listed_in,
         tuple(reading for reading in readings(places) if reading.values),
     )

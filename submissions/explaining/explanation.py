@@ -41,7 +41,8 @@ class Rankings:
         protocol: `kept` or `removed`, what the benchmark says of references; `none` where there are none.
         withheld: whether its ground truth is not public.
         counts: of queries or sessions those of the benchmark (`queries`), those that the file answers
-            (`answered`), and those of the file that the benchmark does not have (`unknown`). Of lists, one a
+            (`answered`), those of the file that the benchmark does not have (`unknown`), and of sessions the
+            turns of all (`turns`, else 0). Of lists, one a
             turn, all (`lists`), the images of the `shortest` and the `longest`, and how many are `short` for
             the board, rank an image twice (`doubled`), have a reference (`references`), hold it
             (`reference_held`), begin with it (`reference_first`), hold an image that the query does not rank
@@ -163,6 +164,8 @@ def _facts(part: Rankings) -> Iterator[str]:
     depth = f"{n['longest']:,}" if n["shortest"] == n["longest"] else f"{n['shortest']:,} to {n['longest']:,}"
     missing = n["queries"] - n["answered"]
     odd = [f"{counted(missing, 'query', 'queries')} missing"] if missing > 0 else []
+    silent = n["turns"] - n["lists"]
+    odd += [f"{counted(silent, 'turn', 'turns')} missing"] if silent > 0 else []
     odd += [f"{counted(n['unknown'], 'query', 'queries')} that it does not have"] if n["unknown"] else []
     odd += [f"{n['short']:,} shorter than the board reads"] if n["short"] else []
     odd += [f"{n['doubled']:,} name an image twice"] if n["doubled"] else []
@@ -173,9 +176,12 @@ def _facts(part: Rankings) -> Iterator[str]:
     where = f"all in the list of {part.listed_in} ({n['listed']:,})" if part.listed_in else ""
     where = where if n["gallery"] else f"the list of {part.benchmark} is not on this machine"
     if n["outside"]:
+        by_query = what == "subsets" or part.listed_in == part.benchmark
+        whose = "their query's own list" if by_query else f"the list of {part.benchmark}"
         where = (
-            f"{n['outside']:,} from outside the list of {part.benchmark}, in {n['outside_held']:,} lists, "
-            f"first in {n['outside_first']:,}{where and f'; {where}'}. {part.outside_of}"
+            f"{n['outside']:,} from outside {whose}, in {n['outside_held']:,} lists, "
+            f"first in {n['outside_first']:,}{where and f'; {where}'}"
+            f"{part.outside_of and f'. {part.outside_of}'}"
         )
     yield from _labelled("images", f"{n['images']:,} different{where and f', {where}'}")
     ranks = ", ".join(f"{_places(name)} in {count:,}" for name, count in part.reference_ranks.items())

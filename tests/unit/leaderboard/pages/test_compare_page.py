@@ -223,7 +223,7 @@ def test_a_comparison_that_takes_long_says_so_and_looks_again(
 
     monkeypatch.setattr(few.server.compared, "of", not_yet)
     page, html = opened(few, e=ids)
-    assert page.status == 200
+    assert (page.status, page.data) == (202, {"state": "being made"})
     assert '<meta http-equiv="refresh" content="3">' in html
     assert "is being made" in html
 
