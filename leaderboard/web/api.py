@@ -60,6 +60,9 @@ _FORM_FIELDS = tuple(
     upload_request()["requestBody"]["content"]["multipart/form-data"]["schema"]["properties"]
 )
 
+_PassingOn = Callable[[Server, Submission, str], tuple[Submission, bool]]
+"""Sends what is there already, from an address: the new submission, and whether it is new."""
+
 _MEDIA_TYPES = {
     ".json": "application/json",
     ".jsonl": "application/jsonl",
@@ -108,23 +111,23 @@ def _router(server: Server, prefix: str) -> APIRouter:
         """Take a rank file in: multipart with the field `file`, or the file alone as the request's body."""
         return await taken_in(request, server, sender_of, _taken)
 
+    def passed_on(submission_id: str, request: Request, send: _PassingOn) -> JSONResponse:
+        before, _ = changeable(server, caller_of(request, server), submission_id)
+        sender = Sender(before.owner, request.client.host if request.client else "")
+        submission, new = send(server, before, sender.address)
+        return _taken(server, submission, sender, new)
+
     @router.post("/submissions/{submission_id}/send-on", **passing_on)
     def send_on(submission_id: str, request: Request, body: NoBody | None = None) -> JSONResponse:
         """Send a file that was refused to the board that it names; its private link opens the new one too."""
-        refused, _ = changeable(server, caller_of(request, server), submission_id)
-        sender = Sender(refused.owner, request.client.host if request.client else "")
-        submission, new = _sent_on(server, refused, sender.address)
-        return _taken(server, submission, sender, new)
+        return passed_on(submission_id, request, _sent_on)
 
     @router.post("/submissions/{submission_id}/bundle", **passing_on)
     def bundle(submission_id: str, request: Request, body: NoBody | None = None) -> JSONResponse:
         """Join the files of one method for all members of a suite to its bundle, and check that."""
         from leaderboard.server import suite_bundles
 
-        part, _ = changeable(server, caller_of(request, server), submission_id)
-        sender = Sender(part.owner, request.client.host if request.client else "")
-        submission, new = suite_bundles.join(server, part, sender.address)
-        return _taken(server, submission, sender, new)
+        return passed_on(submission_id, request, suite_bundles.join)
 
     @router.get(
         "/key",

@@ -108,7 +108,7 @@ def test_what_listens_is_what_is_asked_and_published() -> None:
     (health,) = of_kind("HEALTHCHECK")
     asked = re.search(r"http://127\.0\.0\.1:7860(/\w+)", health)
     assert asked is not None
-    assert f'"{asked[1]}"' in (ROOT / "leaderboard" / "web" / "api.py").read_text(encoding="utf-8")
+    assert f'"{asked[1]}"' in (ROOT / "leaderboard" / "web" / "reading.py").read_text(encoding="utf-8")
     assert {name for name, service in SERVICES.items() if "ports" in service} == {"proxy"}
     (subnet,) = COMPOSE["networks"]["default"]["ipam"]["config"]
     assert parsed(SERVICES["web"]["command"])["behind_proxy"] == [subnet["subnet"]]
