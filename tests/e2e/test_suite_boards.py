@@ -141,7 +141,9 @@ def test_the_files_of_one_method_for_all_members_are_joined_to_the_suites_bundle
     [run] = submissions.convert([better], "parquet")
     server.submitted(run.content, board=None)
     assert 'data-act="bundle"' not in plain_http.get(page, timeout=60).text
-    server.submitted(better.replace(b"{", b"{ ", 1), board=None)
+    # Other rankings: those of a file that has a row are its owner's second attempt at it.
+    best = json.dumps(suite_world.run("dress", "In parts", hits=0.95, seed=9)).encode()
+    server.submitted(best, board=None)
     assert 'data-act="bundle"' in plain_http.get(page, timeout=60).text
 
 
