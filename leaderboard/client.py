@@ -70,6 +70,7 @@ class Client:
         self.url, login = found
         # People copy the address of the page.
         self.url = self.url.removesuffix("/submit")
+        self.has_account = bool(token)
         self.edit_key = ""
         """Of the private link of what was submitted, where its sender has no account."""
         self._http = BoundedClient(

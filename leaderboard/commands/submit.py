@@ -308,12 +308,16 @@ def _show(client: Client, outcome: Outcome, as_json: bool, publish: bool | None)
     if outcome["state"] != "published" and not (is_private and not publish):
         raise LeaderboardError(f"{client.url}: submission {outcome['id']}: {outcome['message']}")
     if not as_json:
-        echo(f"{'It is private now. Its page' if is_private else 'Its row'}: {visible(page)}")
+        # A browser does not send the token, so that it cannot open the page of what is private.
+        opens = not (is_private and client.has_account)
+        words = "It is private now." if is_private else "Its row:"
+        echo(f"{words}{' Its page:' * is_private} {visible(page)}" if opens else words)
         echo(f"Durability: {visible(str(outcome.get('durability', 'not said')))}", err=True)
     if is_private:
         was = "" if publish is False else " Earlier versions published what was sent without --private."
-        again = "" if client.edit_key else ", or send the file again with --publish"
-        echo(f"To publish it, press Publish on its page{again}.{was}", err=True)
+        ways = ["press Publish on its page"] * (not client.has_account)
+        ways += ["send the file again with --publish"] * (not client.edit_key)
+        echo(f"To publish it, {', or '.join(ways)}.{was}", err=True)
 
 
 def _score_lines(outcome: Outcome) -> list[str]:

@@ -209,11 +209,12 @@ class Server:
     def health(self) -> dict[str, Any]:
         """How the server is: its version, what waits and since when, who judges, how much space is free."""
         condition, now = self.store.condition(), datetime.now(UTC)
+        free = shutil.disk_usage(self.settings.home).free
         for one in condition["workers"]:
             # A worker that beat while the clock was wrong has shown nothing since.
             one["alive"] = abs(now - one["seen_at"]) < timedelta(seconds=LEASE_SECONDS)
         return {
-            "status": "ok",
+            "status": "ok" if free > self.settings.max_upload_bytes else "disk-full",
             "version": package_version(),
             "boards": len(boards.ids()),
             "wrong_boards": list(boards.wrong_files()),
@@ -223,7 +224,7 @@ class Server:
             "reads_only": self.store.reads_only,
             "lasts": self.lasts,
             **condition,
-            "free_bytes": shutil.disk_usage(self.settings.home).free,
+            "free_bytes": free,
         }
 
     def look_over(self, stopped: threading.Event) -> None:

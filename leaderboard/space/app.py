@@ -19,10 +19,7 @@ if __name__ == "__main__":
     from leaderboard.space.front import run
 
     try:
-        run(
-            "0.0.0.0",
-            int(os.environ.get("GRADIO_SERVER_PORT", "7860")),
-            lambda words: echo(words, err=True),
-        )
+        port = int(os.environ.get("GRADIO_SERVER_PORT", "7860"))
+        run("0.0.0.0", port, lambda words: echo(words, err=True))
     except CirError as error:
         sys.exit(f"cir: {error}")

@@ -34,26 +34,16 @@ _HUB = ["10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16", "127.0
 _FONTS = ("system-ui", "Segoe UI", "Roboto", "Arial", "sans-serif")
 
 
-class Below:
-    """Hands requests on as a proxy does that serves the application below a path.
-
-    Args:
-        app: the application.
-        path: with a slash in front; empty at the root.
-    """
+class _Below:
+    """Hands requests on as a proxy does that serves the app below a path; a route takes no function."""
 
     def __init__(self, app: ASGIApp, path: str) -> None:
-        """Remember both."""
         self._app, self._path = app, path
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Take the path away."""
-        inside = {
-            **scope,
-            "path": scope["path"].removeprefix(self._path) or "/",
-            "raw_path": scope.get("raw_path", b"").removeprefix(self._path.encode()) or b"/",
-            "root_path": "",
-        }
+        path, raw = scope["path"].removeprefix(self._path), scope.get("raw_path", b"")
+        raw = raw.removeprefix(self._path.encode()) or b"/"
+        inside = {**scope, "path": path or "/", "raw_path": raw, "root_path": ""}
         inside.pop("router", None)  # by it the application finds its own addresses
         await self._app(inside, receive, send)
 
@@ -90,21 +80,24 @@ def create_space(chosen: Settings, web: WebOptions, workers: int = 1) -> FastAPI
 
         pages.add_middleware(SessionMiddleware, **session_options())
 
+    full = f"/{shown.FULL}"
+
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         async with inner.router.lifespan_context(inner), pages.router.lifespan_context(pages):
             yield
 
-    async def submit(_request: Request) -> RedirectResponse:
-        """Where signing in and out ends."""
-        return RedirectResponse(".?view=submit", 303)
+    async def below(request: Request) -> RedirectResponse:
+        """The page that a program names by its address on a server without this app."""
+        return RedirectResponse(request.url.replace(scheme="", netloc="", path=f"{full}{request.url.path}"))
 
-    full = f"/{shown.FULL}"
     return FastAPI(
         routes=[
-            Route("/submit", submit, methods=["GET", "POST"]),
-            *(Route(path, Below(inner, "")) for path in _AT_ROOT),
-            Mount(full, Below(inner, full)),
+            # Where signing in and out ends.
+            Route("/submit", RedirectResponse(".?view=submit", 303)),
+            *(Route(path, below) for path in ("/b/{rest:path}", "/s/{rest:path}")),
+            *(Route(path, _Below(inner, "")) for path in _AT_ROOT),
+            Mount(full, _Below(inner, full)),
             Route(full, RedirectResponse(f"{shown.FULL}/")),
             Mount("/", Gate(pages, inner.state.server, demo.upload_file_set)),
         ],

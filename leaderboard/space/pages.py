@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +30,6 @@ _AT_ONCE = 2
 _SECONDS = 900
 """How long a page watches a file that it has sent."""
 _TOKEN = {"type": "password", "label": "Token", "info": "From the organisers; stays in this page."}
-_WAITS = {
-    "received": "Received and stored. Checking every ranking…",
-    "validated": "The file is valid. Scoring…",
-    "scored": "Scored. Putting it on the board…",
-}
 
 
 class Pages:
@@ -47,7 +43,7 @@ class Pages:
         """Build them."""
         self._server, self._site = server, Site(server)
         self._oauth = server.settings.accounts == "oauth"
-        with gr.Blocks(title=server.settings.name, fill_width=True, delete_cache=(600, 3600)) as self.demo:
+        with gr.Blocks(title=server.settings.name, fill_width=True, delete_cache=(300, 1200)) as self.demo:
             self._build()
         self.demo.queue(max_size=64, api_open=False)
 
@@ -93,21 +89,22 @@ class Pages:
             with gr.Tab("About", id="about"):
                 _html(shown.about())
 
+        query_of, pair_of = partial(shown.query, self._site), partial(shown.comparison, self._site)
         of_board = [table, timer, query, first, one, other]
         of_query = {"inputs": [board, query, first], "outputs": [answer, previous, following], **quiet}
         asked = self.demo.load(self._opened, outputs=[head, tabs, board, *of_board], **quiet)
         chosen = board.input(self._of_board, board, of_board, **quiet)
         for button, place in ((before, previous), (behind, following)):
             went = button.click(lambda found, now: found or now, [place, query], query, **quiet)
-            went.then(self._query, **of_query)
-        of_two: dict[str, Any] = {"inputs": [one, other], "outputs": compared, **quiet}
+            went.then(query_of, **of_query)
+        of_two: dict[str, Any] = {"inputs": [board, one, other], "outputs": compared, **quiet}
         for event in (asked, chosen):
-            event.then(self._query, **of_query)
-            event.then(self._compared, **of_two)
-        gr.on([query.submit, first.input], self._query, **of_query)
+            event.then(query_of, **of_query)
+            event.then(pair_of, **of_two)
+        gr.on([query.submit, first.input], query_of, **of_query)
         timer.tick(self._again, board, [head, table, timer], **quiet)
         # Not `change`: a tab that nobody has opened yet may tell of it in any order, or never.
-        gr.on([one.input, other.input], self._compared, **of_two)
+        gr.on([one.input, other.input], pair_of, **of_two)
         watched: dict[str, Any] = {"concurrency_limit": _AT_ONCE, "concurrency_id": "files", **quiet}
         gr.on(
             [file.change, to.change, token.submit],
@@ -148,16 +145,6 @@ class Pages:
         first, second = (gr.Dropdown(choices=listed, value=entry) for entry in ids[:2])
         query = shown.first_query(self._site, chosen) if chosen else ""
         return [*self._table(board_id), query, first, first, second]
-
-    def _query(self, board_id: str, query_id: str, entry: str | None) -> tuple[str, str, str]:
-        if not board_id:
-            return shown.said("Choose a board above: its queries stand here."), "", ""
-        return shown.query(self._site, boards.board(board_id), query_id, entry)
-
-    def _compared(self, one: str | None, other: str | None) -> str:
-        if not one or not other:
-            return shown.said("Choose a board above, then two of its entries.")
-        return shown.comparison(self._site, [one, other])
 
     def _looked(
         self, path: str | None, to: str, token: str | None, request: gr.Request
@@ -221,11 +208,10 @@ class Pages:
             return
         sender = sender if new else replace(sender, edit_key="")
         for _ in range(_SECONDS):
+            yield shown.became(self._site, one, sender), off
             if one.finished:
                 break
-            yield shown.said(_WAITS.get(one.state, one.state)), off
             one = self._server.wait(one, 1)
-        yield shown.became(self._site, one, sender), off
 
     def _mine(self, token: str | None, request: gr.Request) -> str:
         """The submissions of whoever asks."""

@@ -11,12 +11,14 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader
 
 from cir_datasets.pages import page_environment
 from cir_metrics.catalogue import package_version
+from leaderboard import boards
 from leaderboard.boards import Board
 from leaderboard.errors import UploadRefusedError
 from leaderboard.pages import submission_page
 from leaderboard.pages.addresses import page_at
 from leaderboard.pages.figures import number
 from leaderboard.pages.findings import grouped, refusal, sentence, with_commands
+from leaderboard.pages.labels import metric_label
 from leaderboard.pages.queries import queries_of, why_hidden
 from leaderboard.pages.site import Site, query_path
 from leaderboard.server import Server
@@ -36,7 +38,7 @@ def _templates() -> Environment:
         loader=ChoiceLoader([PackageLoader("leaderboard.space"), PackageLoader("cir_datasets.pages")])
     )
     made.filters |= {"value": number, "sentence": sentence, "with_commands": with_commands}
-    made.globals["full"] = FULL
+    made.globals |= {"full": FULL, "metric_label": metric_label}
     return made
 
 
@@ -51,14 +53,7 @@ def unready(server: Server) -> list[ToPrepare]:
 
 def head(server: Server, who: str) -> str:
     """Name, who is signed in, and what everybody must know: what is prepared, what does not last."""
-    return _filled(
-        "head",
-        name=server.settings.name,
-        oauth=server.settings.accounts == "oauth",
-        who=who,
-        alarms=server.alarms,
-        steps=unready(server),
-    )
+    return _filled("head", server=server, who=who, steps=unready(server))
 
 
 def home(site: Site) -> str:
@@ -85,22 +80,26 @@ def first_query(site: Site, one: Board) -> str:
     return "" if why_hidden(site, one) else str(next(iter(queries_of(one.benchmarks[0]).rows)))
 
 
-def query(site: Site, one: Board, query_id: str, entry: str | None) -> tuple[str, str, str]:
+def query(site: Site, board_id: str, query_id: str, entry: str | None) -> tuple[str, str, str]:
     """A query with what an entry ranks first; and the ids of the queries before and behind it."""
-    path = query_path(one.id, query_id)
+    if not board_id:
+        return said("Choose a board above: its queries stand here."), "", ""
+    path = query_path(board_id, query_id)
     page = page_at(site, path, {"e": entry} if entry else {})
     if page.data is None:
-        return said(why_hidden(site, one) or page.description), "", ""
+        return said(why_hidden(site, boards.board(board_id)) or page.description), "", ""
     src = {image: f"{FULL}/{place}" for image, place in page.values["pictures"].items() if place}
     html = _filled("one_query", **page.values, src=src, path=path)
     return html, str(page.data["previous"] or ""), str(page.data["next"] or "")
 
 
-def comparison(site: Site, entries: Sequence[str]) -> str:
+def comparison(site: Site, board_id: str, one: str | None, other: str | None) -> str:
     """Two entries of a board side by side; one that is being made is waited for."""
-    path, page = f"compare?e={','.join(entries)}", None
+    if not one or not other:
+        return said("A board with one entry has nothing to compare." if board_id else "Choose a board above.")
+    path, page = f"compare?e={one},{other}", None
     while page is None or page.template == "compare_waiting.html":
-        page = page_at(site, "compare", {"e": ",".join(entries)})
+        page = page_at(site, "compare", {"e": f"{one},{other}"})
     if "pairs" not in page.values:
         return said(page.values.get("said") or page.description)
     return _filled("comparison", **page.values, pair=page.values["pairs"][0], path=path)

@@ -68,7 +68,9 @@ class StepAnswer(_Strict):
 class HealthAnswer(_Strict):
     """Whether the server lives and its store answers."""
 
-    status: Literal["ok"]
+    status: Annotated[
+        Literal["ok", "disk-full"], Field(description="whether there is room for a file as large as may come")
+    ]
     version: str
     boards: int
     wrong_boards: list[str] = Field(description="the organisers' files of boards that are wrong")

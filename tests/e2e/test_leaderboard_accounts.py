@@ -454,6 +454,8 @@ def test_submit_without_an_account_shows_the_key_and_why_an_entry_is_not_listed(
     sent = world.cir("submit", str(path), "--to", server.url, CIR_LEADERBOARD_TOKEN=tokens["bob"])
     assert sent.returncode == 0, sent.stderr
     assert "X-Edit-Key" not in sent.stderr
+    assert "send the file again with --publish" in sent.stderr
+    assert "/s/" not in sent.stdout  # a browser has no token
     path.write_bytes(world.as_bytes(world.rank_file(36, "Behind its link")))
     alone = world.cir("submit", str(path), "--to", server.url)
     link = re.search(rf"{server.url}/s/(\w+)#(edit_\S+)$", alone.stdout, re.MULTILINE)

@@ -11,6 +11,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from leaderboard import settings
+from leaderboard.space import shown
 from leaderboard.web.options import WebOptions
 
 pytest.importorskip("gradio", reason="gradio is not installed: it is in the extra leaderboard")
@@ -39,20 +40,22 @@ def uploaded(space: TestClient, content: bytes, seen_from: str) -> Any:
     return space.post("/gradio_api/upload", files=files, headers={"X-Forwarded-For": seen_from})
 
 
-def looked_at(space: TestClient, path: str, name: str = "_looked") -> tuple[int, str]:
-    """Ask as the page does; the status, and what the page would show."""
-    with_file = next(
-        each["id"] for each in space.get("/config").json()["dependencies"] if each["api_name"] == name
-    )
-    rest = ["", ""] if name == "_looked" else ["", "", "", False]
-    file = {"path": path, "meta": {"_type": "gradio.FileData"}}
-    asked = {"data": [file, *rest], "fn_index": with_file, "session_hash": "me"}
-    joined = space.post("/gradio_api/queue/join", json=asked)
+def asked(space: TestClient, name: str, data: list[Any]) -> str:
+    """Ask as the pages do; what they would show, or the status of a refusal."""
+    known = space.get("/config").json()["dependencies"]
+    index = next(each["id"] for each in known if each["api_name"] == name)
+    body = {"data": data, "fn_index": index, "session_hash": "me"}
+    joined = space.post("/gradio_api/queue/join", json=body)
     if joined.status_code != 200:
-        return joined.status_code, joined.text
+        return str(joined.status_code)
     with space.stream("GET", "/gradio_api/queue/data?session_hash=me") as lines:
         told = [json.loads(line[5:]) for line in lines.iter_lines() if line.startswith("data")]
-    return 200, json.dumps([one for one in told if one["msg"] == "process_generating"])
+    return json.dumps([one for one in told if one["msg"] in ("process_generating", "process_completed")])
+
+
+def looked_at(space: TestClient, path: str, name: str = "_looked") -> str:
+    file = {"path": path, "meta": {"_type": "gradio.FileData"}}
+    return asked(space, name, [file, *(["", ""] if name == "_looked" else ["", "", "", False])])
 
 
 def test_only_what_was_uploaded_is_read(space: TestClient, tmp_path: Path) -> None:
@@ -62,10 +65,9 @@ def test_only_what_was_uploaded_is_read(space: TestClient, tmp_path: Path) -> No
     beside.write_text("{}")
     for path in ("/etc/passwd", "/dev/zero", "/proc/self/environ", "https://example.org/x", str(beside)):
         for name in ("_looked", "_sent"):
-            assert looked_at(space, path, name)[0] == 422
+            assert looked_at(space, path, name) == "422"
     own = uploaded(space, b'{"not": "a rank file"}', "203.0.113.1").json()[0]
-    status, shown = looked_at(space, own)
-    assert (status, "The file is not taken" in shown) == (200, True)
+    assert "The file is not taken" in looked_at(space, own)
     for path in (f"file={own}", "file=/etc/passwd", "file=https://example.org/", "proxy=x", "info"):
         assert space.get(f"/gradio_api/{path}").status_code == 404
 
@@ -78,4 +80,18 @@ def test_uploads_are_counted_by_the_address_that_the_proxy_saw_and_are_bounded(s
     assert uploaded(space, b"x" * 2_000_000, "203.0.113.3").status_code == 413
     assert space.post("/gradio_api/queue/join", content=b"[" * 200_000).status_code == 413
     assert space.post("/gradio_api/queue/join", content=b"[" * 60_000).status_code == 422
-    assert space.get("/full").status_code == 200
+
+
+def test_addresses_of_other_servers_lead_to_the_full_pages(space: TestClient) -> None:
+    for path, status in (("/b/shapes/val?entry=x", 200), ("/s/none", 404), ("/full", 200)):
+        answer = space.get(path, headers={"Accept": "text/html"})
+        assert (answer.status_code, answer.url.path.startswith("/full/")) == (status, True)
+        assert answer.url.query == b"entry=x" * ("?" in path)
+    assert space.post("/submit", follow_redirects=False).headers["location"] == ".?view=submit"
+
+
+def test_it_says_what_to_choose() -> None:
+    site: Any = None  # none is asked
+    assert "Choose a board" in shown.comparison(site, "", None, None)
+    assert "one entry" in shown.comparison(site, "shapes/val", "abc", None)
+    assert "Choose a board" in shown.query(site, "", "", None)[0]
