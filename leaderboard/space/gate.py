@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Container
 from pathlib import Path
 from typing import Any
 
 from fastapi.concurrency import run_in_threadpool
+from gradio.utils import get_upload_folder
 from starlette.middleware.body_limit import RequestBodyLimitMiddleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
@@ -19,6 +21,7 @@ from leaderboard.server import Server
 from leaderboard.web.options import JSON_BYTES
 
 _API = "/gradio_api/"
+_STRAY_SECONDS = 3600
 _JOIN, _UPLOAD = f"{_API}queue/join", f"{_API}upload"
 _USED = re.compile(f"{_JOIN}|{_UPLOAD}|{_API}(queue/data|upload_progress|heartbeat/[^/]+|startup-events)")
 """What the pages ask for. Of the rest, some serve files, or fetch any web address for anybody."""
@@ -54,6 +57,7 @@ class Gate:
             address = f"looked at: {request.client.host if request.client else ''}"
             try:
                 await run_in_threadpool(self._quotas.count, address, size)
+                await run_in_threadpool(_sweep)
             except UploadRefusedError as error:
                 await PlainTextResponse(str(error), error.status)(scope, receive, send)
             else:
@@ -82,3 +86,10 @@ class Gate:
         for name, value in pairs:
             if name == "path" and (str(value) not in self._uploaded or not Path(str(value)).is_file()):
                 raise ValueError
+
+
+def _sweep() -> None:
+    """Remove what uploads that broke off left behind: Gradio forgets these."""
+    for stray in Path(get_upload_folder()).glob("tmp*"):
+        if stray.is_file() and time.time() - stray.stat().st_mtime > _STRAY_SECONDS:
+            stray.unlink(missing_ok=True)

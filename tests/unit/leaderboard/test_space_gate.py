@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -66,8 +67,12 @@ def test_only_what_was_uploaded_is_read(space: TestClient, tmp_path: Path) -> No
     for path in ("/etc/passwd", "/dev/zero", "/proc/self/environ", "https://example.org/x", str(beside)):
         for name in ("_looked", "_sent"):
             assert looked_at(space, path, name) == "422"
+    stray = tmp_path / "uploaded" / "tmp_broken_off"
+    stray.touch()
+    os.utime(stray, (0, 0))
     own = uploaded(space, b'{"not": "a rank file"}', "203.0.113.1").json()[0]
     assert "The file is not taken" in looked_at(space, own)
+    assert not stray.exists()
     for path in (f"file={own}", "file=/etc/passwd", "file=https://example.org/", "proxy=x", "info"):
         assert space.get(f"/gradio_api/{path}").status_code == 404
 
