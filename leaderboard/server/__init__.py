@@ -179,17 +179,15 @@ class Server:
             )
         return found
 
-    def durability(self, submission: Submission, *, wait: bool = False) -> Durability:
-        """How safe a submission is as it stands.
+    @property
+    def awaited(self) -> HubLog | None:
+        """The log whose commit an upload's answer waits for, where the settings ask for it."""
+        return self.log if self.settings.received == "committed" else None
 
-        Args:
-            submission: which.
-            wait: whether to wait for a commit where the settings ask for it.
-        """
+    def durability(self, submission: Submission) -> Durability:
+        """How safe a submission is as it stands."""
         if self.log is None:
             return "journalled"
-        if wait and self.settings.received == "committed" and self.log.wait():
-            return "committed"
         self.log.news()
         return self.log.committed(submission.id)
 

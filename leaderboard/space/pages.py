@@ -199,7 +199,7 @@ class Pages:
                 publish=publish,
             )
             one, new = self._server.intake.take(to, chunks_of(Path(path)), cover)
-            self._server.durability(one, wait=True)
+            self._server.durability(one)
         except UploadRefusedError as error:
             yield shown.refused(error), gr.Button(interactive=True)
             return

@@ -17,6 +17,7 @@ has ended.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import secrets
@@ -56,6 +57,7 @@ _TROUBLE = (FileStoreError, SubmissionStoreError, SQLAlchemyError, OSError, Valu
 """What may go wrong with the Hub, the disk and files that others left there; the thread goes on."""
 _ANSWER_SECONDS = 60.0
 """How long an upload's answer waits for a commit."""
+_ANSWER_POLL_SECONDS = 0.05
 _LAST_SECONDS = 30.0
 
 
@@ -116,7 +118,6 @@ class HubLog:
         self._rows = HubRows(store)
         self._bucket = Bucket(commits_an_hour, commits_an_hour, time.time())
         self._stop, self._news = threading.Event(), threading.Event()
-        self._done = threading.Condition()
         self._thread: threading.Thread | None = None
         self._committed = 0
         self._handed_in: set[str] = set()
@@ -263,12 +264,17 @@ class HubLog:
         """Whether a submission is in the log as it stands now."""
         return "journalled" if self._rows.is_noted(submission_id) else "committed"
 
-    def wait(self, seconds: float = _ANSWER_SECONDS) -> bool:
-        """Wait until what was written before is committed; whether it is."""
-        noted = self._rows.last_noted()
+    def mark(self) -> int:
+        """The number of the last change so far, which is committed soon; see `reached`."""
         self._news.set()
-        with self._done:
-            return self._done.wait_for(lambda: not noted or self._committed >= noted, seconds)
+        return self._rows.last_noted()
+
+    async def reached(self, mark: int, seconds: float = _ANSWER_SECONDS) -> bool:
+        """Wait until that change is committed; whether it is. No thread is held meanwhile."""
+        until = time.monotonic() + seconds
+        while self._committed < mark and time.monotonic() < until:
+            await asyncio.sleep(_ANSWER_POLL_SECONDS)
+        return self._committed >= mark
 
     def _run(self) -> None:
         looked = rested = time.monotonic()
@@ -367,9 +373,7 @@ class HubLog:
                 self._see()
                 return
         self._rows.forget(made.upto, number if made.rows else number - 1)
-        with self._done:
-            self._committed = max(self._committed, made.upto)
-            self._done.notify_all()
+        self._committed = max(self._committed, made.upto)
 
     def _commit(
         self,

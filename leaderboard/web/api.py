@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import PurePath
 from typing import Any
 
@@ -35,6 +36,7 @@ from leaderboard.intake.destination import HEAD_BYTES, board_offered, with_end
 from leaderboard.intake.life import Action, act
 from leaderboard.server import Server
 from leaderboard.server.callers import EDIT_KEY, Sender, as_whom, caller_of, changeable, readable, sender_of
+from leaderboard.settings import Durability
 from leaderboard.standings.views import already_here, submission_page, submission_view
 from leaderboard.store.files import IncomingFile
 from leaderboard.store.submission import Submission
@@ -62,6 +64,8 @@ _FORM_FIELDS = tuple(
 
 _PassingOn = Callable[[Server, Submission, str], tuple[Submission, bool]]
 """Sends what is there already, from an address: the new submission, and whether it is new."""
+_TakenIn = tuple[Submission, Sender, bool]
+_Answer = Callable[[Submission, Sender, bool, Durability], Response]
 
 _MEDIA_TYPES = {
     ".json": "application/json",
@@ -109,25 +113,28 @@ def _router(server: Server, prefix: str) -> APIRouter:
     @router.post("/submissions", **taking, max_body_size=upload_bytes(server))
     async def upload(request: Request) -> Response:
         """Take a rank file in: multipart with the field `file`, or the file alone as the request's body."""
-        return await taken_in(request, server, sender_of, _taken)
+        return await taken_in(request, server, sender_of, partial(_taken, server))
 
-    def passed_on(submission_id: str, request: Request, send: _PassingOn) -> JSONResponse:
-        before, _ = changeable(server, caller_of(request, server), submission_id)
-        sender = Sender(before.owner, request.client.host if request.client else "")
-        submission, new = send(server, before, sender.address)
-        return _taken(server, submission, sender, new)
+    async def passed_on(submission_id: str, request: Request, send: _PassingOn) -> Response:
+        def take() -> _TakenIn:
+            before, _ = changeable(server, caller_of(request, server), submission_id)
+            sender = Sender(before.owner, request.client.host if request.client else "")
+            submission, new = send(server, before, sender.address)
+            return submission, sender, new
+
+        return await _answered(server, take, partial(_taken, server))
 
     @router.post("/submissions/{submission_id}/send-on", **passing_on)
-    def send_on(submission_id: str, request: Request, body: NoBody | None = None) -> JSONResponse:
+    async def send_on(submission_id: str, request: Request, body: NoBody | None = None) -> Response:
         """Send a file that was refused to the board that it names; its private link opens the new one too."""
-        return passed_on(submission_id, request, _sent_on)
+        return await passed_on(submission_id, request, _sent_on)
 
     @router.post("/submissions/{submission_id}/bundle", **passing_on)
-    def bundle(submission_id: str, request: Request, body: NoBody | None = None) -> JSONResponse:
+    async def bundle(submission_id: str, request: Request, body: NoBody | None = None) -> Response:
         """Join the files of one method for all members of a suite to its bundle, and check that."""
         from leaderboard.server import suite_bundles
 
-        return passed_on(submission_id, request, suite_bundles.join)
+        return await passed_on(submission_id, request, suite_bundles.join)
 
     @router.get(
         "/key",
@@ -234,14 +241,35 @@ def _router(server: Server, prefix: str) -> APIRouter:
     return router
 
 
-def _taken(server: Server, submission: Submission, sender: Sender, new: bool) -> JSONResponse:
+async def _answered(server: Server, take: Callable[[], _TakenIn], answer: _Answer) -> Response:
+    """Take a file in and answer, in one thread; in two where the answer waits for a commit: none does."""
+
+    def taken() -> tuple[_TakenIn, int]:
+        found = take()
+        return found, 0 if log is None else log.mark()
+
+    def at_once() -> Response:
+        found = take()
+        return answer(*found, server.durability(found[0]))
+
+    log = server.awaited
+    if log is None:
+        return await run_in_threadpool(at_once)
+    found, mark = await run_in_threadpool(taken)
+    safe: Durability = "committed" if await log.reached(mark) else "journalled"
+    return await run_in_threadpool(answer, *found, safe)
+
+
+def _taken(
+    server: Server, submission: Submission, sender: Sender, new: bool, safe: Durability
+) -> JSONResponse:
     """The answer to a file that was taken in."""
     view = {
         **submission_view(submission, owner=True),
         "new": new,
         "unchanged": None if new else already_here(submission),
         "receipt": server.receipt(submission).model_dump(),
-        "durability": server.durability(submission, wait=True),
+        "durability": safe,
         "edit_key": (sender.edit_key or None) if new else None,
         "edit_link": _edit_link(server, submission, sender.edit_key) if new else None,
         "quota": server.quotas.of(sender.owner, known_board(submission.board)).to_dict(),
@@ -287,7 +315,7 @@ async def taken_in(
     request: Request,
     server: Server,
     as_sender: Callable[[Request, Server], Sender],
-    answer: Callable[[Server, Submission, Sender, bool], Response],
+    answer: _Answer,
     *,
     name_after_file: bool = False,
 ) -> Response:
@@ -299,7 +327,7 @@ async def taken_in(
         request: whose body it is.
         server: the leaderboard.
         as_sender: says who sends it.
-        answer: makes the answer from the submission, who sent it, and whether it is new.
+        answer: makes the answer from the submission, who sent it, whether it is new, and how safe it is.
         name_after_file: whether a method that has no name is called as its file until its owner says another.
 
     Raises:
@@ -330,7 +358,7 @@ async def taken_in(
         head.extend(piece[: max(0, HEAD_BYTES - len(head))])
         incoming.write(piece)
 
-    def whole(texts: Mapping[str, str], file_name: str | None) -> Response:
+    def whole(texts: Mapping[str, str], file_name: str | None) -> _TakenIn:
         found = board
         if in_form or found is None:
             looked_at = with_end(bytes(head[:HEAD_BYTES]), incoming.end)
@@ -339,7 +367,7 @@ async def taken_in(
         if name_after_file:
             texts = {**_named_after(file_name or ""), **texts}
         submission, new = server.intake.accept(found, incoming, _cover(texts, file_name, sender))
-        return answer(server, submission, sender, new)
+        return submission, sender, new
 
     try:
         if in_form:
@@ -353,11 +381,12 @@ async def taken_in(
                     fix="put the rank file into the field `file`",
                     status=422,
                 )
-            return await run_in_threadpool(whole, {**query, **texts}, form.file_name)
+            take_it = partial(whole, {**query, **texts}, form.file_name)
+            return await _answered(server, take_it, answer)
         incoming.write(bytes(head))
         async for chunk in stream:
             incoming.write(chunk)
-        return await run_in_threadpool(whole, query, query.get("file_name"))
+        return await _answered(server, partial(whole, query, query.get("file_name")), answer)
     finally:
         incoming.discard()
 

@@ -18,6 +18,7 @@ from leaderboard.pages.addresses import FIRST_PARTS, page_at
 from leaderboard.pages.site import PAGE_POLICY, SUBMIT_PATH, Links, Page, Site, missing_page
 from leaderboard.server import Server
 from leaderboard.server.callers import Sender, as_whom, caller_of, readable, sender_of
+from leaderboard.settings import Durability
 from leaderboard.standings.views import entry_page
 from leaderboard.standings.views import submission_page as address_of
 from leaderboard.store.submission import Submission
@@ -89,8 +90,7 @@ def router(server: Server) -> APIRouter:
         if not is_form(request):
             raise submit_page.NO_FILE
 
-        def taken(server: Server, one: Submission, sender: Sender, new: bool) -> Response:
-            server.durability(one, wait=True)
+        def taken(one: Submission, sender: Sender, new: bool, safe: Durability) -> Response:
             address = f".{address_of(one.id, sender.edit_key)}" if new else f".{address_of(one.id)}?again"
             if by_script:
                 return JSONResponse({"page": address}, 201, _OWN)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import random
@@ -11,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from cir_here import cir
 from http_hub import TOKEN, Fault, Hub
@@ -29,6 +31,7 @@ from leaderboard.store.hub_log import Bucket, HubLog
 from leaderboard.store.hub_repository import MovedError, Repository, TooOftenError
 from leaderboard.store.submission import Submission
 from leaderboard.store.transfer import carried_tables
+from leaderboard.web import app as web_app
 
 BOARD = "shapes/val"
 NAME = "me/log"
@@ -77,6 +80,11 @@ def sent(log: HubLog, number: int, owner: str = "token:ada") -> Submission:
         board=BOARD, sha256=incoming.sha256, size=incoming.size, file_name="a.json", **said
     )
     return one
+
+
+def waited(log: HubLog) -> bool:
+    """Whether all that is noted is committed soon."""
+    return asyncio.run(log.reached(log.mark()))
 
 
 def jane(store: Store) -> Submission:
@@ -208,7 +216,7 @@ def test_the_second_of_two_servers_reads_only_and_follows(hub: Hub, opened: Open
     with pytest.raises(UploadRefusedError, match="reads-only"):
         sent(second, 1)
     one = sent(first, 2)
-    assert first.wait()
+    assert waited(first)
     second._see()
     assert second._store.submission(one.id) == one
     with pytest.raises(UploadRefusedError, match="reads-only"):
@@ -229,7 +237,7 @@ def test_who_only_read_writes_when_the_writer_has_ended(hub: Hub, opened: Open, 
     first.stop()
     until(lambda: not second._store.reads_only, "the second one's turn")
     other = sent(second, 2)
-    assert second.wait()
+    assert waited(second)
     second.stop()
     third = opened("c")
     assert [each.id for each in third._store.of_board(BOARD)] == [one.id, other.id]
@@ -350,7 +358,9 @@ def test_a_server_commits_in_the_background_and_says_so(
     server = Server.open(chosen, leads=True)
     try:
         one, _ = server.store.receive(board=BOARD, sha256="a" * 64, size=1, file_name="a.json")
-        assert server.durability(one, wait=True) == "committed"
+        assert server.log is not None
+        assert waited(server.log)
+        assert server.durability(one) == "committed"
         one = server.store.append(one, [("withdrawn", {})])
         until(lambda: server.durability(one) == "committed", "the commit")
     finally:
@@ -361,6 +371,33 @@ def test_a_server_commits_in_the_background_and_says_so(
         assert other.receipt(one) == server.receipt(one)
     finally:
         other.close()
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+@pytest.mark.anyio
+async def test_answers_that_wait_for_a_commit_hold_no_threads(
+    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub_log, "Repository", partial(Repository, endpoint=hub.url, token=TOKEN))
+    monkeypatch.setattr(hub_log, "_TROUBLE_SECONDS", 0.1)
+    server = Server.open(Settings(tmp_path / "home", log=NAME, received="committed"), leads=True)
+    monkeypatch.setattr(Server, "open", lambda *_, **__: server)
+    transport = httpx.ASGITransport(web_app.create_app(chosen=server.settings))
+    async with httpx.AsyncClient(transport=transport, base_url="http://localhost", timeout=60) as client:
+
+        async def upload(number: int) -> str:
+            content = b"[%d]" % number
+            answer = await client.post("/api/submissions", params={"board": BOARD}, content=content)
+            return str(answer.json()["durability"])
+
+        hub.faults["/commit/"] = Fault("status", 503)
+        sending = [asyncio.create_task(upload(number)) for number in range(50)]
+        while len(server.store.of_board(BOARD)) < 50:
+            assert (await client.get("/health")).status_code == 200
+        assert not any(one.done() for one in sending)
+        hub.faults.clear()
+        assert await asyncio.gather(*sending) == ["committed"] * 50
+    server.close()
 
 
 def test_a_database_elsewhere_is_taken_over_and_old_commits_are_squashed(
@@ -412,7 +449,7 @@ def test_many_segments_become_one(
     sent_here = []
     for number in range(8):
         sent_here.append(sent(log, number))
-        assert log.wait()
+        assert waited(log)
         if number == 4:
             reader._see()
     segments = [name for name in hub.repositories[NAME].files if name.startswith("log/")]
@@ -442,7 +479,7 @@ def test_tokens_are_made_elsewhere_while_the_server_runs(
     log = opened("a")
     Tokens(log._store).create("bob")
     log.start()
-    assert log.wait()
+    assert waited(log)
     made = cir("leaderboard", "token", "create", "ada", "--role", "organiser").stdout.strip()
     until(lambda: Tokens(log._store).caller(made) is not None, "the token")
     until(lambda: not any(name.startswith("inbox/") for name in hub.repositories[NAME].files), "the commit")
@@ -461,6 +498,6 @@ def test_the_hubs_refusal_is_waited_out_in_the_background(hub: Hub, opened: Open
     repository.taken[:] = [time.monotonic()] * 128
     one = sent(log, 1)
     log.start()
-    assert log.wait()
+    assert waited(log)
     assert log.committed(one.id) == "committed"
     log.stop()
