@@ -361,7 +361,8 @@ def scrubbed(run: Ran) -> dict[tuple[str, str], tuple[int, str]]:
         if text.startswith("<!doctype html>"):
             # A plot's numbers stand in the table beside it; its axes move with them.
             text = re.sub(r"<svg.*?</svg>", "PLOT", text, flags=re.DOTALL)
-            text = re.sub(r"\d+\.\d+", "N", text)
+            # Numbers are as coarse as they are told, whole ones too.
+            text = re.sub(r"\b\d+(\.\d+)?\b", "N", text)
         return re.sub(r'("[^"]*@\d+"|"main"|"primary"): ?[0-9.]+(e-\d+)?', r"\1: N", text)
 
     found = {}
