@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import io
 import json
-import threading
 import zipfile
-from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -216,8 +214,7 @@ class Lists:
     def __init__(self, store: Store) -> None:
         """Nothing is read before it is asked for."""
         self._store = store
-        self._held: OrderedDict[tuple[str, int], KeptLists | None] = OrderedDict()
-        self._lock = threading.Lock()
+        self._read = lru_cache(maxsize=_HELD)(self._of_score)
 
     def shown(self, submission: Submission) -> bool:
         """Whether readers may see an entry's lists: it is public, on an open board whose data is here."""
@@ -237,21 +234,13 @@ class Lists:
         signed = [{one.get("data_hash") for one in run["signatures"].values()} for run in runs]
         if not runs or signed != [{data_hash} for data_hash in here]:
             return None
-        key = scored_as(submission)
-        if key not in self._held:
-            packed = self._store.kept_values(submission.id)
-            lists = None if packed is None else KeptLists.read(packed)
-            with self._lock:
-                self._held[key] = lists
-                while len(self._held) > _HELD:
-                    self._held.popitem(last=False)
-        return self._held.get(key)
+        event = submission.last("scored", "rescored")
+        return self._read(submission.id, 0 if event is None else event.sequence)
 
-
-def scored_as(submission: Submission) -> tuple[str, int]:
-    """Names the score of an entry that counts now."""
-    event = submission.last("scored", "rescored")
-    return submission.id, 0 if event is None else event.sequence
+    def _of_score(self, submission_id: str, _event: int) -> KeptLists | None:
+        """What the store keeps of the score that counts now, which the number of its event names."""
+        packed = self._store.kept_values(submission_id)
+        return None if packed is None else KeptLists.read(packed)
 
 
 def _data_here(submission: Submission) -> list[str]:

@@ -5,11 +5,10 @@ Tables by group are those of `cir score` for the same files (`submissions.report
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +19,7 @@ from cir_metrics.sums import exact_means
 from leaderboard import boards
 from leaderboard.boards import Board
 from leaderboard.inspection.hits import main_cutoff
-from leaderboard.inspection.lists import KeptLists, Lists, scored_as
+from leaderboard.inspection.lists import KeptLists, Lists
 from leaderboard.inspection.reports import entry_report
 from leaderboard.queue.beginnings import UNLISTED
 from leaderboard.store import Store
@@ -33,8 +32,6 @@ if TYPE_CHECKING:
 
 _BINS = ((1, 1), (2, 5), (6, 10), (11, 50))
 """Ranks that are counted together; deeper ones follow."""
-_HELD = 64
-"""Entries whose numbers are kept in memory."""
 
 
 @dataclass(frozen=True)
@@ -119,8 +116,8 @@ class GroupedNumbers:
     def __init__(self, store: Store, lists: Lists) -> None:
         """Nothing is computed before it is asked for."""
         self._store, self._lists = store, lists
-        self._held: OrderedDict[tuple[str, int], EntryNumbers] = OrderedDict()
-        self._lock = threading.Lock()
+        # As long as the lists that they are made of are in memory.
+        self._held: WeakKeyDictionary[KeptLists, EntryNumbers] = WeakKeyDictionary()
 
     def report(self, submission: Submission) -> ScoreReport | None:
         """An entry's score with the values per query behind it.
@@ -138,18 +135,12 @@ class GroupedNumbers:
         lists = self._lists.of(submission)
         if lists is None:
             return None
-        key = scored_as(submission)
-        numbers = self._held.get(key)
+        numbers = self._held.get(lists)
         if numbers is None:
             report = self._report(submission, lists)
             if report is None:
                 return None
-            numbers = _numbers(boards.board(submission.board), report, lists)
-        with self._lock:
-            self._held[key] = numbers
-            self._held.move_to_end(key)
-            while len(self._held) > _HELD:
-                self._held.popitem(last=False)
+            numbers = self._held[lists] = _numbers(boards.board(submission.board), report, lists)
         return numbers
 
     def side_by_side(self, submissions: Sequence[Submission]) -> dict[str, EntryNumbers]:
