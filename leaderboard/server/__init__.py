@@ -172,6 +172,11 @@ class Server:
                 "Entries end with the next restart: the disk of this server is lost then, and it keeps no "
                 "log. Its organisers set CIR_LEADERBOARD_LOG."
             )
+        if self.log is not None and self.log.fails:
+            found.append(
+                "The log's repository takes no commits. What is sent now stands on this server's disk alone "
+                "until it does; its organisers find the reason in the server's output."
+            )
         if self.store.reads_only:
             found.append(
                 "This server reads only, since another one writes this leaderboard's log. Files are not "
@@ -221,6 +226,7 @@ class Server:
             "preparing": [] if self.preparing is None else self.preparing.view(),
             "reads_only": self.store.reads_only,
             "lasts": self.lasts,
+            "alarms": self.alarms,
             **condition,
             "free_bytes": free,
         }

@@ -20,13 +20,14 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import math
 import secrets
 import tempfile
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from leaderboard.errors import FileStoreError, SubmissionStoreError
 from leaderboard.settings import DEFAULT_COMMITS_AN_HOUR, Durability, Settings
 from leaderboard.store import Store
-from leaderboard.store.hub_repository import MovedError, Repository, TooOftenError
+from leaderboard.store.hub_repository import Bucket, HubRefusedError, MovedError, Repository, TooOftenError
 from leaderboard.store.hub_rows import HubRows
 
 log = logging.getLogger("leaderboard.log")
@@ -45,59 +46,20 @@ _SEGMENTS = 500
 """From so many on, the next one holds all rows, and takes their place."""
 _FILES = 200
 """Rank files in a commit; where a leaderboard is taken over, others come first."""
-_BURST = 10
-_HOUR = 3600.0
 _GRACE_SECONDS = 20.0
 """How long a server that finds another writer waits for its answer."""
 _LOOK_SECONDS = 5.0
 """How often the writer looks whether somebody asks; a good part of the time that they wait."""
 _POLL_SECONDS = 0.5
 _TROUBLE_SECONDS = 5.0
+_ALARM_SECONDS = 300.0
+"""From so long on, pages say that nothing is committed; at once where the Hub refuses us."""
 _TROUBLE = (FileStoreError, SubmissionStoreError, SQLAlchemyError, OSError, ValueError)
 """What may go wrong with the Hub, the disk and files that others left there; the thread goes on."""
 _ANSWER_SECONDS = 60.0
 """How long an upload's answer waits for a commit."""
 _ANSWER_POLL_SECONDS = 0.05
 _LAST_SECONDS = 30.0
-
-
-@dataclass
-class Bucket:
-    """When the next commit may be made: a few at once, and so many in any hour.
-
-    Args:
-        an_hour: most commits in an hour.
-        level: how many may be made at once now.
-        at: when that was, in seconds of the clock.
-    """
-
-    an_hour: int
-    level: float
-    at: float
-
-    @property
-    def _burst(self) -> float:
-        return min(_BURST, self.an_hour / 2)
-
-    def _rate(self) -> float:
-        return (self.an_hour - self._burst) / _HOUR
-
-    def _now(self, now: float) -> float:
-        return min(self._burst, self.level + max(0.0, now - self.at) * self._rate())
-
-    def wait(self, now: float) -> float:
-        """Seconds until the next commit may be made.
-
-        Example:
-            >>> Bucket(100, 1.0, 0.0).wait(0.0), Bucket(100, 0.0, 0.0).wait(0.0)
-            (0.0, 40.0)
-        """
-        self.at = min(self.at, now)  # or a clock that was ahead would keep it empty until that time has come
-        return max(0.0, 1.0 - self._now(now)) / self._rate()
-
-    def take(self, now: float) -> None:
-        """Note a commit."""
-        self.level, self.at = self._now(now) - 1.0, now
 
 
 class HubLog:
@@ -120,6 +82,8 @@ class HubLog:
         self._stop, self._news = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
         self._committed = 0
+        self._entered = False
+        self._failing_since: float | None = None
         self._handed_in: set[str] = set()
         self._head, self._names = "", set[str]()
 
@@ -158,10 +122,12 @@ class HubLog:
         self._repository.open()
         self._look()
         holder = self._holder()
-        if not self._is_free(holder):
-            self._ask()
-        elif holder.get("writer") != self._rows.writer or holder.get("released"):
-            self._claim(established=True)
+        try:
+            self._enter(holder)
+        except HubRefusedError:
+            raise
+        except FileStoreError as error:
+            log.warning("who writes cannot be said now, which is tried again: %s", error)
         self._catch_up()
         self._take_in()
         key = self._home / _KEY
@@ -172,19 +138,30 @@ class HubLog:
                 path.chmod(0o600)
                 path.replace(key)
 
+    def _enter(self, holder: dict[str, Any]) -> None:
+        """Say that this server writes, or ask the one that does."""
+        if not self._is_free(holder):
+            self._ask()
+        elif holder.get("writer") != self._rows.writer or holder.get("released"):
+            self._claim(established=True)
+        self._entered = True
+
     def _is_free(self, holder: dict[str, Any]) -> bool:
         return not holder or bool(holder.get("released")) or holder["writer"] == self._rows.writer
 
     def _ask(self) -> None:
         """Take the other's place, and wait whether it takes it back."""
+        self._store.reads_only = True
         self._claim(established=False)
         until = time.monotonic() + _GRACE_SECONDS
-        while not self._store.reads_only and time.monotonic() < until:
-            time.sleep(min(1.0, _GRACE_SECONDS / 5))
+        while time.monotonic() < until:
+            if self._stop.wait(min(1.0, _GRACE_SECONDS / 5)):
+                return
             self._look()
-            self._store.reads_only = self._holder().get("writer") != self._rows.writer
-        if not self._store.reads_only:
-            self._claim(established=True)
+            if self._holder().get("writer") != self._rows.writer:
+                return
+        self._store.reads_only = False
+        self._claim(established=True)
 
     def _claim(self, *, established: bool, released: bool = False) -> None:
         """Write who writes; where somebody else is faster, they do."""
@@ -199,8 +176,8 @@ class HubLog:
                 self._claim(established=established, released=released)
 
     def _look(self) -> None:
-        self._head = self._repository.head()
-        self._names = self._repository.names(self._head)
+        head = self._repository.head()
+        self._head, self._names = head, self._repository.names(head)
 
     def _holder(self) -> dict[str, Any]:
         found = json.loads(self._repository.read(_WRITER, self._head) or b"{}")
@@ -216,6 +193,22 @@ class HubLog:
         """Take in what the log has and the store has not."""
         position, names = self._rows.position, self._below("log/")
         last = _number(names[-1]) if names else 0
+        if names and _number(names[0]) + len(names) != last + 1:
+            raise SubmissionStoreError(
+                f"{self._repository.shown}: a segment is missing between {names[0]} and {names[-1]}. Fix: "
+                " put it back from an earlier commit of the repository."
+            )
+        if last < position and names:
+            raise SubmissionStoreError(
+                f"{self._repository.shown}: the log ends with {names[-1]}, and {self._store.database.shown} "
+                f"has what came up to segment {position}: the repository went back, or is another "
+                "leaderboard's. Fix: name the right repository, put its newest commit back, or name an empty "
+                "one, which this home fills."
+            )
+        if last < position and not self._store.reads_only:
+            log.warning("%s: is empty, and is filled from here", self._repository.shown)
+            self._rows.begin_anew()
+            return
         if position < last == self._rows.attempted and self._is_own(names[-1]):
             position = last  # our own; nobody was there to hear the answer
             self._rows.forget(0, last)
@@ -256,6 +249,12 @@ class HubLog:
         if self._thread is not None:
             self._thread.join(_LAST_SECONDS)
 
+    @property
+    def fails(self) -> bool:
+        """Whether the Hub refuses us, or nothing could be committed for minutes."""
+        since = self._failing_since
+        return since is not None and time.monotonic() >= since + _ALARM_SECONDS
+
     def news(self) -> None:
         """Something was written: commit it soon."""
         self._news.set()
@@ -284,14 +283,25 @@ class HubLog:
                     looked = time.monotonic()
                     self._see()
                 ready = time.monotonic() >= rested and not self._bucket.wait(time.time())
+                if ready and not self._entered:
+                    self._look()
+                    self._enter(self._holder())
+                    self._catch_up()
+                    self._take_in()
                 if ready and not self._store.reads_only and self._rows.last_noted():
                     self.flush()
-            except TooOftenError as error:
-                log.warning("%s", error)
-                rested = time.monotonic() + (error.seconds or _TROUBLE_SECONDS)
-            except _TROUBLE:
-                log.exception("what was journalled cannot be committed now")
-                rested = time.monotonic() + _TROUBLE_SECONDS
+                if ready:
+                    self._failing_since = None
+            except _TROUBLE as error:
+                if isinstance(error, TooOftenError):
+                    log.warning("%s", error)
+                else:
+                    log.exception("what was journalled cannot be committed now")
+                rested = time.monotonic() + (getattr(error, "seconds", 0) or _TROUBLE_SECONDS)
+                if isinstance(error, HubRefusedError):
+                    self._failing_since = -math.inf
+                elif self._failing_since is None:
+                    self._failing_since = time.monotonic()
             if self._news.wait(_POLL_SECONDS):
                 self._news.clear()
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,6 +14,8 @@ from cir_datasets.errors import without_secret_cause
 from leaderboard.errors import FileStoreError
 
 _ATTEMPTS = 5
+_BURST = 10
+_HOUR = 3600.0
 _LONGEST_PAUSE_SECONDS = 30.0
 _TIMEOUT_SECONDS = 60.0
 _TOO_OFTEN = 429
@@ -28,6 +31,10 @@ class MovedError(FileStoreError):
     """Somebody else has committed since the revision that a commit was to follow."""
 
 
+class HubRefusedError(FileStoreError):
+    """The repository is not there for our token, or takes nothing from it: only people can mend that."""
+
+
 class TooOftenError(FileStoreError):
     """The Hub takes no more commits for a while.
 
@@ -40,6 +47,45 @@ class TooOftenError(FileStoreError):
         """Keep the time."""
         super().__init__(message)
         self.seconds = seconds
+
+
+@dataclass
+class Bucket:
+    """When the next commit may be made: a few at once, and so many in any hour.
+
+    Args:
+        an_hour: most commits in an hour.
+        level: how many may be made at once now.
+        at: when that was, in seconds of the clock.
+    """
+
+    an_hour: int
+    level: float
+    at: float
+
+    @property
+    def _burst(self) -> float:
+        return min(_BURST, self.an_hour / 2)
+
+    def _rate(self) -> float:
+        return (self.an_hour - self._burst) / _HOUR
+
+    def _now(self, now: float) -> float:
+        return min(self._burst, self.level + max(0.0, now - self.at) * self._rate())
+
+    def wait(self, now: float) -> float:
+        """Seconds until the next commit may be made.
+
+        Example:
+            >>> Bucket(100, 1.0, 0.0).wait(0.0), Bucket(100, 0.0, 0.0).wait(0.0)
+            (0.0, 40.0)
+        """
+        self.at = min(self.at, now)  # or a clock that was ahead would keep it empty until that time has come
+        return max(0.0, 1.0 - self._now(now)) / self._rate()
+
+    def take(self, now: float) -> None:
+        """Note a commit."""
+        self.level, self.at = self._now(now) - 1.0, now
 
 
 class Repository:
@@ -58,7 +104,9 @@ class Repository:
     ) -> None:
         """Nothing is asked yet."""
         from huggingface_hub import HfApi
+        from huggingface_hub.utils import disable_progress_bars  # type: ignore[attr-defined]
 
+        disable_progress_bars()  # of files of some hundred bytes
         self._api = HfApi(endpoint=endpoint, token=token)
         self._name = name
         self.shown = f"hf://datasets/{name}"
@@ -169,11 +217,16 @@ class Repository:
         except (OSError, RuntimeError, ValueError, hub_httpx.HTTPError, errors.HfHubHTTPError) as error:
             status = _status_of(error)
             what = type(error).__name__ if status is None else f"the Hub answered {status}"
-            fix = "try again later"
-            if status in _REFUSED or isinstance(error, errors.RepositoryNotFoundError):
-                fix = "set HF_TOKEN to a token that may write to that repository"
+            refused = status in _REFUSED or isinstance(error, errors.RepositoryNotFoundError)
+            fix = (
+                "see that the repository's name is right, and set HF_TOKEN to a token that may write to it"
+                if refused
+                else "try again later"
+            )
             said = f"{self.shown}: {what}. Fix: {fix}."
             cause = without_secret_cause(error)
+            if refused:
+                raise HubRefusedError(said) from cause
             if status == _TOO_OFTEN:
                 raise TooOftenError(said, _retry_after(error)) from cause
             if status in _MOVED:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -103,6 +103,12 @@ class HubRows:
             connection.exec_driver_sql("DELETE FROM hub_pending WHERE id <= ?", (upto,))
             _set(connection, position=position)
 
+    def begin_anew(self) -> None:
+        """Note all rows, for a log that has none of them."""
+        with self._database.write() as connection:
+            _note_all(connection)
+            _set(connection, position=0, attempted=0)
+
     # Into the log.
 
     def write(self, path: Path, number: int, there: set[str], *, whole: bool = False) -> Segment:
@@ -175,7 +181,12 @@ class HubRows:
             for pair in people.items():
                 connection.exec_driver_sql("INSERT OR REPLACE INTO hub_people VALUES (?, ?)", pair)
             for number, path in segments:
-                first, *lines = _lines(path)
+                first, *lines = map(json.loads, path.read_bytes().splitlines())
+                if not first["whole"] and number != int(_state(connection, "position") or 0) + 1:
+                    raise SubmissionStoreError(
+                        f"log/{path.name}: a segment before it is missing. Fix: put it back from an earlier "
+                        "commit of the log's repository."
+                    )
                 for table in (swept, members) if first["whole"] else ():
                     connection.execute(table.delete())
                 for line in lines:
@@ -253,17 +264,6 @@ def _noted(connection: sa.Connection, upto: int) -> list[Key]:
     noted = [(name, tuple(json.loads(key))) for name, key in connection.exec_driver_sql(query, (upto,))]
     erased = set(connection.execute(sa.select(events.c.id).where(events.c.kind == "erased")).scalars())
     return sorted(noted, key=lambda key: key[0] != events.name or key[1][0] not in erased)
-
-
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    """The lines of a segment, its head first."""
-    if not path.is_file():
-        raise SubmissionStoreError(
-            f"{path.name}: a segment of the log is missing. Fix: put it back from an earlier commit of the "
-            "log's repository."
-        )
-    with path.open(encoding="utf-8") as handle:
-        yield from map(json.loads, handle)
 
 
 def _line_of(connection: sa.Connection, key: Key, as_told: Callable[[str], str]) -> dict[str, Any]:

@@ -81,6 +81,7 @@ class HealthAnswer(_Strict):
     preparing: list[StepAnswer] = Field(description="what CIR_PREPARE names, and how far it is")
     reads_only: bool = Field(description="another server writes the log: nothing is taken here")
     lasts: bool = Field(description="whether entries are there after a restart")
+    alarms: list[str] = Field(description="what everybody must know who looks at this leaderboard")
     waiting: int = Field(description="submissions that are not judged yet")
     oldest_waiting: datetime | None = Field(description="when the oldest of them came")
     last_scored: datetime | None = Field(description="when a file was scored last")

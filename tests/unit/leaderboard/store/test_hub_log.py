@@ -27,8 +27,8 @@ from leaderboard.server import Server
 from leaderboard.settings import Settings
 from leaderboard.store import Store, hub_log, hub_repository
 from leaderboard.store.files import FolderFiles, file_path
-from leaderboard.store.hub_log import Bucket, HubLog
-from leaderboard.store.hub_repository import MovedError, Repository, TooOftenError
+from leaderboard.store.hub_log import HubLog
+from leaderboard.store.hub_repository import Bucket, MovedError, Repository, TooOftenError
 from leaderboard.store.submission import Submission
 from leaderboard.store.transfer import carried_tables
 from leaderboard.web import app as web_app
@@ -490,6 +490,76 @@ def test_tokens_are_made_elsewhere_while_the_server_runs(
     assert "token:ada" not in in_log(hub)
     log.stop()
     assert rows(opened("c"))["tokens"] == rows(log)["tokens"]
+
+
+@pytest.mark.parametrize(
+    "fault", [Fault("status", 429, {"Retry-After": "1"}, times=1), Fault("status", 503, times=1)]
+)
+@pytest.mark.parametrize("ended", [True, False])
+def test_a_server_starts_while_the_hub_takes_no_commits(
+    hub: Hub, opened: Open, monkeypatch: pytest.MonkeyPatch, fault: Fault, ended: bool
+) -> None:
+    monkeypatch.setattr(hub_log, "_TROUBLE_SECONDS", 0.1)
+    first = opened("a")
+    one = sent(first, 1)
+    first.flush(released=ended)
+    hub.faults["/commit/"] = fault
+    log = opened("b")
+    assert log._store.submission(one.id) == one
+    assert log._store.reads_only != ended
+    log.start()
+    until(lambda: not log._store.reads_only, "its turn")
+    other = sent(log, 2)
+    assert waited(log)
+    log.stop()
+    assert opened("c")._store.submission(other.id) == other
+
+
+def test_commits_that_fail_are_told_on_every_page_until_they_do_not(
+    hub: Hub, opened: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub_log, "_TROUBLE_SECONDS", 0.1)
+    log = opened("a")
+    log.start()
+    with opened_app(tmp_path) as (client, server):
+        object.__setattr__(server, "log", log)
+        for status in (403, 503):
+            assert client.get("/health").json()["alarms"] == []
+            hub.faults["/commit/"] = Fault("status", status)
+            sent(log, status)
+            until(lambda: log.fails, "the alarm")
+            assert len(client.get("/health").json()["alarms"]) == 1
+            assert 'role="alert"' in client.get("/").text
+            hub.faults.clear()
+            until(lambda: not log.fails, "its end")
+            monkeypatch.setattr(hub_log, "_ALARM_SECONDS", 0.1)
+    log.stop()
+
+
+def test_a_kept_home_fills_a_repository_that_is_new(hub: Hub, opened: Open) -> None:
+    log = opened("a")
+    every = [sent(log, 1), sent(log, 2)]
+    log.flush()
+    hub.repository(NAME).commit({})
+    log = opened("a")
+    log.flush()
+    assert file_path(every[0].sha256) in hub.repository(NAME).files
+    assert "log/000001.jsonl" in hub.repository(NAME).files
+    assert rows(opened("b")) == rows(log)
+
+
+@pytest.mark.parametrize(("home", "lost"), [("a", 2), ("a", 3), ("b", 1), ("b", 2)])
+def test_a_log_that_misses_a_segment_is_refused(hub: Hub, opened: Open, home: str, lost: int) -> None:
+    log = opened("a")
+    for number in range(3):
+        sent(log, number)
+        log.flush()
+    repository = hub.repository(NAME)
+    repository.commit(
+        {name: content for name, content in repository.files.items() if f"{lost}.jsonl" not in name}
+    )
+    with pytest.raises(SubmissionStoreError, match=r"segment.*Fix"):
+        opened(home)
 
 
 def test_the_hubs_refusal_is_waited_out_in_the_background(hub: Hub, opened: Open) -> None:
