@@ -13,7 +13,7 @@ from leaderboard.boards import Board
 from leaderboard.identity import NOBODY
 from leaderboard.inspection.hits import answer_words, turn_word
 from leaderboard.inspection.numbers import MemberNumbers
-from leaderboard.inspection.protocol import protocol_check
+from leaderboard.inspection.protocol import protocol_findings
 from leaderboard.pages.board.chance_level import chance_level
 from leaderboard.pages.board.groups import parts_of
 from leaderboard.pages.board.head import file_word
@@ -192,7 +192,7 @@ def _looked_at(site: Site, board: Board, submission: Submission, row: Mapping[st
     checked = []
     if lists is not None:
         reference = Reference(**row["reference_evidence"])
-        checked = protocol_check(board, lists, reference, server.equals(submission)).findings()
+        checked = protocol_findings(board, lists, reference, server.equals(submission))
     name = method_name(row)
     return {
         "checked": checked,

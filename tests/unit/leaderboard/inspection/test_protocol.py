@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import gzip
 import itertools
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import orjson
@@ -14,7 +15,8 @@ from shapes_dialogues import as_lines, shapes_dialogue
 
 import cir_datasets
 from leaderboard import boards
-from leaderboard.inspection.protocol import ProtocolCheck, protocol_check
+from leaderboard.inspection.lists import KeptLists, MemberLists
+from leaderboard.inspection.protocol import ProtocolFinding, protocol_findings
 from leaderboard.queue.beginnings import _known_codes, _subset_codes, _subset_facts
 from leaderboard.server import Server
 from leaderboard.settings import Settings
@@ -22,26 +24,50 @@ from leaderboard.standings import Reference
 from leaderboard.store.submission import Submission
 from submissions.validation import read
 
-KEPT = ProtocolCheck(
-    keeps=True,
-    reference=Reference("kept", 5, 20, "", False),
-    lists=20,
-    gallery=None,
-    never_ranked=None,
-    shortest=10,
-    longest=50,
-    scored=20,
-    subsets=10,
-    subsets_compared=8,
-    subsets_consistent=6,
-    equals=("289f32ba7118",),
-)
+REFERENCE = Reference("kept", 5, 20, "", False)
+COUNTS = {
+    "lists": 20,
+    "gallery": None,
+    "never_ranked": None,
+    "shortest": 10,
+    "longest": 50,
+    "scored": 20,
+    "subsets": 10,
+    "subsets_compared": 8,
+    "subsets_consistent": 6,
+}
 
 
-def check(server: Server, submission: Submission) -> ProtocolCheck:
+def made_lists() -> KeptLists:
+    """Lists of one query of which `COUNTS` is said."""
+    about = {"benchmark": "shapes/val", "names": ["1"], "images": [], **COUNTS}
+    arrays = {
+        "about": np.frombuffer(orjson.dumps(about), dtype=np.uint8),
+        "rank": np.zeros(1, dtype=np.int32),
+        "listed": np.zeros(1, dtype=np.int32),
+        "starts": np.array([0, 1]),
+        "top": np.full((1, 10), -1, dtype=np.int32),
+    }
+    return KeptLists((MemberLists(arrays),))
+
+
+def said_of(
+    reference: Reference, board: str = "shapes/multiturn_val", equals: Sequence[str] = ()
+) -> list[ProtocolFinding]:
+    return protocol_findings(boards.board(board), made_lists(), reference, equals)
+
+
+def counts_of(server: Server, submission: Submission) -> dict[str, Any]:
+    """What the entry's lists count."""
     lists = server.lists.of(submission)
     assert lists is not None
-    return protocol_check(
+    return lists.member().about
+
+
+def findings_of(server: Server, submission: Submission) -> list[ProtocolFinding]:
+    lists = server.lists.of(submission)
+    assert lists is not None
+    return protocol_findings(
         boards.board(submission.board), lists, reference_of(submission), server.equals(submission)
     )
 
@@ -69,16 +95,19 @@ def test_the_check_of_queries_counts_what_a_slow_reading_counts(
                 said.get(a, 9) < said.get(b, 9) and there.get(b, 99) < there.get(a, 99)
                 for a, b in itertools.permutations(members, 2)
             )
-        found = check(server, entries[name])
-        assert (found.lists, found.reference.lists, found.reference.held) == (300, 300, held)
-        assert found.never_ranked == len(set(benchmark.gallery or ()) - ranked)
-        assert (found.gallery, found.shortest, found.longest) == (3940, 50, 50)
-        assert (found.subsets, found.subsets_compared, found.subsets_consistent) == (
-            300,
-            compared,
-            consistent,
-        )
-        assert found.equals == ()
+        found, reference = counts_of(server, entries[name]), reference_of(entries[name])
+        never = len(set(benchmark.gallery or ()) - ranked)
+        assert (found["lists"], reference.lists, reference.held) == (300, 300, held)
+        assert (found["never_ranked"], found["gallery"]) == (never, 3940)
+        assert (found["shortest"], found["longest"], found["subsets"]) == (50, 50, 300)
+        assert (found["subsets_compared"], found["subsets_consistent"]) == (compared, consistent)
+        said = [(each.value, each.fits, each.entries) for each in findings_of(server, entries[name])]
+        assert said == [
+            (f"in {held} of 300 lists ({100 * held / 300:.2f} %)", not held, ()),
+            (f"in {consistent} of {compared} queries ({100 * consistent / compared:.2f} %)", None, ()),
+            (f"{never:,} of 3,940 images ({100 * never / 3940:.2f} %)", None, ()),
+            ("none", None, ()),
+        ]
 
 
 def test_the_check_of_sessions_looks_at_each_turns_reference(
@@ -90,9 +119,10 @@ def test_the_check_of_sessions_looks_at_each_turns_reference(
         for turn, listed in zip(row["turns"], file.rankings[row["session_id"]], strict=True):
             lists += 1
             held += turn["reference_image_id"] in listed
-    found = check(server, entries["tirg"])
-    assert (found.keeps, found.lists, found.reference.held, found.subsets) == (True, lists, held, 0)
-    assert [finding.label for finding in found.findings()] == [
+    found = counts_of(server, entries["tirg"])
+    assert (found["lists"], reference_of(entries["tirg"]).held) == (lists, held)
+    assert boards.board("shapes/multiturn_val").spec.config.reference == "kept"
+    assert [finding.label for finding in findings_of(server, entries["tirg"])] == [
         "Reference ranked",
         "Images never ranked",
         "Same rankings",
@@ -111,8 +141,9 @@ def test_a_round_that_a_silent_user_ends_ranks_nothing(server: Server) -> None:
             silent += others[0].reference in first.top
     assert silent > 100
     sent = as_lines(played.model_copy(update={"rounds": rounds}))
-    found = check(server, handed_in(server, sent, "silent.jsonl", "shapes/dialogue_val"))
-    assert (found.lists, found.reference.lists, found.reference.held) == (len(rounds), 300, 0)
+    entry = handed_in(server, sent, "silent.jsonl", "shapes/dialogue_val")
+    reference = reference_of(entry)
+    assert (counts_of(server, entry)["lists"], reference.lists, reference.held) == (len(rounds), 300, 0)
 
 
 def test_an_image_that_is_not_listed_stands_behind_those_that_are(tmp_path: Path) -> None:
@@ -132,21 +163,22 @@ def test_an_image_that_is_not_listed_stands_behind_those_that_are(tmp_path: Path
     assert 0 < contradicted < some
     opened = Server.open(Settings(tmp_path))
     file = {**content, "rankings": rankings, "subset_rankings": subsets}
-    found = check(opened, handed_in(opened, orjson.dumps(file), "turned.json"))
-    assert (found.subsets_compared, found.subsets_consistent) == (some, some - contradicted)
-    assert (found.longest, found.scored) == (80, 50)
+    found = counts_of(opened, handed_in(opened, orjson.dumps(file), "turned.json"))
+    assert (found["subsets_compared"], found["subsets_consistent"]) == (some, some - contradicted)
+    assert (found["longest"], found["scored"]) == (80, 50)
     opened.close()
 
 
 def test_findings_say_what_the_numbers_mean() -> None:
-    assert [(each.value, each.fits) for each in KEPT.findings()] == [
+    found = said_of(REFERENCE, equals=["289f32ba7118"])
+    assert [(each.value, each.fits) for each in found] == [
         ("in 5 of 20 lists (25.00 %)", None),
         ("in 6 of 8 queries (75.00 %)", None),
         ("not known", None),
         ("", None),
     ]
-    assert KEPT.findings()[-1].entries == ("289f32ba7118",)
-    said = " ".join(each.sentence for each in KEPT.findings())
+    assert found[-1].entries == ("289f32ba7118",)
+    said = " ".join(each.sentence for each in found)
     assert "keeps the reference image: a list may hold it" in said
     assert "In the other queries the subset ranking contradicts the list of the gallery:" in said
     assert "2 queries are not checked, because the list holds no image of the subset." in said
@@ -154,21 +186,18 @@ def test_findings_say_what_the_numbers_mean() -> None:
         "The list of the gallery is not here. There are 20 lists of 10 to 50 images. The board scores" in said
     )
     assert "scores the first 20 of each." in said
-    wrong = replace(KEPT, keeps=False).findings()[0]
+    wrong = said_of(REFERENCE, "shapes/val")[0]
     assert (wrong.fits, wrong.sentence) == (
         False,
         "The protocol removes the reference image, but lists hold it.",
     )
-    right = replace(KEPT, keeps=False, reference=Reference("removed", 0, 20, "", False)).findings()[0]
+    right = said_of(Reference("removed", 0, 20, "", False), "shapes/val")[0]
     assert (right.fits, right.value) == (True, "in 0 of 20 lists (0.00 %)")
 
 
-def test_equal_rankings_are_named(server: Server, entries: dict[str, Submission]) -> None:
-    lists = server.lists.of(entries["sum"])
-    assert lists is not None
-    board = boards.board("shapes/val")
-    assert protocol_check(board, lists, KEPT.reference, ["b", "a"]).findings()[-1].entries == ("b", "a")
-    assert protocol_check(board, lists, KEPT.reference).findings()[-1].value == "none"
+def test_equal_rankings_are_named() -> None:
+    assert said_of(REFERENCE, equals=["b", "a"])[-1].entries == ("b", "a")
+    assert said_of(REFERENCE)[-1].value == "none"
 
 
 def test_subsets_of_any_size_are_read_whole() -> None:
