@@ -124,27 +124,46 @@ def take_over(
     Example:
         cir leaderboard take-over --database postgresql+psycopg://me@host/board --home new
     """
+    import asyncio
     import tempfile
 
+    from leaderboard.errors import FileStoreError
     from leaderboard.store import Store
     from leaderboard.store.files import files_of, open_files
     from leaderboard.store.hub_log import HubLog
     from leaderboard.store.transfer import export_store, import_store
 
     chosen = _with_log(home)
+    path = database.removeprefix("sqlite:///")
+    if path != database and not Path(path).is_file():
+        raise CallError(f"{path}: there is no such database. Fix: name the one that the leaderboard had.")
     chosen.home.mkdir(parents=True, exist_ok=True)
     kept = files_of(chosen)
     with tempfile.TemporaryDirectory(dir=chosen.home) as folder, closing(Store(database)) as source:
         export_store(
             source, open_files(rank_files, chosen.home) if rank_files else kept, Path(folder) / "all"
         )
-        with closing(Store.of(chosen)) as store:
-            counts = import_store(Path(folder) / "all", store, kept)
+        with closing(Store.of(chosen, fills=True)) as store:
             hub_log = HubLog.of(chosen, store)
             hub_log.open()
             store.refuse_if_read_only()
-            hub_log.flush(released=True)
+            counts = import_store(Path(folder) / "all", store, kept)
+            hub_log.start()
+            while not asyncio.run(hub_log.reached(hub_log.mark(), 1)) and not hub_log.fails:
+                pass
+            hub_log.stop()
+            if hub_log.fails:
+                raise FileStoreError(
+                    f"hf://datasets/{chosen.log}: takes no commits. Fix: set HF_TOKEN to a token that may "
+                    f"write to it, and start the server: {chosen.home} has everything, which it commits."
+                )
     echo(f"{chosen.home}, hf://datasets/{chosen.log}: {_counted(counts)}")
+    if not (chosen.home / "signing_key.pem").exists():
+        echo(
+            "The key that signs receipts is in no database: put signing_key.pem of the earlier home there "
+            "before the server starts, or receipts given so far cannot be checked with its key.",
+            err=True,
+        )
 
 
 def squash(home: Home = None) -> None:

@@ -99,7 +99,7 @@ def _tokens(home: Path | None) -> Iterator[Tokens]:
     from leaderboard.store import Store
 
     chosen = settings.read(home)
-    if chosen.log and not (chosen.home / "leaderboard.sqlite").exists():
+    if chosen.log:
         from leaderboard.store.hub_log import HubLog
 
         with HubLog.changes(chosen) as store:

@@ -125,7 +125,7 @@ class Server:
                 "Fix: name a folder that can be written with --home or CIR_LEADERBOARD_HOME."
             ) from error
         boards.use(settings.home)
-        store, hub_log = Store.of(settings), None
+        store, hub_log = Store.of(settings, fills=leads), None
         if settings.log and leads:
             from leaderboard.store.hub_log import HubLog
 

@@ -21,7 +21,7 @@ from sqlalchemy.exc import IntegrityError, OperationalError
 
 from leaderboard.errors import ConflictError, UploadRefusedError
 from leaderboard.settings import Settings
-from leaderboard.store.database import Database, take_turns, upsert
+from leaderboard.store.database import Database, check_copy, take_turns, upsert
 from leaderboard.store.files import files_of
 from leaderboard.store.schema import board_states, events, jobs, submissions, swept, values, views, workers
 from leaderboard.store.submission import (
@@ -114,11 +114,15 @@ class Store:
         """Whether another server writes the log: nothing may happen to a submission here."""
 
     @classmethod
-    def of(cls, chosen: Settings) -> Store:
+    def of(cls, chosen: Settings, *, fills: bool = False) -> Store:
         """The store that a leaderboard's settings name; a new database beside its rank files is refused.
 
-        Where there is a log, it is filled from that.
+        Args:
+            chosen: the settings.
+            fills: whether the caller fills it from the log, where there is one; others need a copy of that.
         """
+        if chosen.log and not fills:
+            check_copy(chosen)
         return cls(
             chosen.database_url, lambda: not chosen.log and any(True for _ in files_of(chosen).names())
         )

@@ -25,6 +25,8 @@ from leaderboard.store.submission import name_key
 if TYPE_CHECKING:
     from tenacity import Retrying
 
+    from leaderboard.settings import Settings
+
 log = logging.getLogger("leaderboard.store")
 
 _T = TypeVar("_T")
@@ -358,3 +360,17 @@ def _set_up_sqlite(engine: sa.Engine) -> None:
         code = getattr(context.original_exception, "sqlite_errorcode", 0)
         if code & 0xFF == sqlite3.SQLITE_READONLY:
             context.is_disconnect = True
+
+
+def check_copy(chosen: Settings) -> None:
+    """Refuse a home that is no working copy of the log that its settings name."""
+    try:
+        address = (chosen.home.absolute() / "leaderboard.sqlite").as_uri()
+        with contextlib.closing(sqlite3.connect(f"{address}?mode=ro", uri=True)) as connection:
+            connection.execute("SELECT 1 FROM hub_state")
+    except sqlite3.OperationalError as error:
+        raise SubmissionStoreError(
+            f"{chosen.home}: holds no copy of the log hf://datasets/{chosen.log}. Fix: run this where its "
+            "server runs, with the server's home, or unset CIR_LEADERBOARD_LOG for a leaderboard of this "
+            "machine;  cir leaderboard token, take-over and squash  work anywhere."
+        ) from error

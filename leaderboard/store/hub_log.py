@@ -107,6 +107,8 @@ class HubLog:
                 hub_log._repository.open()
                 hub_log._look()
                 hub_log._catch_up()
+                hub_log._take_in()
+                hub_log._rows.forget(hub_log._rows.last_noted(), hub_log._rows.position)
                 yield store
                 hub_log.hand_in()
 
@@ -334,8 +336,13 @@ class HubLog:
     def _take_in(self) -> None:
         """Take in what commands elsewhere have handed in, where this server writes."""
         for name in () if self._store.reads_only else self._below("inbox/"):
-            self._rows.take_in(name, self._repository.read(name, self._head) or b"")
-            self._handed_in.add(name)
+            lines = self._repository.read(name, self._head) or b""
+            try:
+                self._rows.take_in(name, lines)
+            except (SubmissionStoreError, SQLAlchemyError, ValueError):
+                log.exception("%s: cannot be taken in", name)
+            else:
+                self._handed_in.add(name)
 
     def hand_in(self) -> None:
         """Leave what has changed in the log's inbox, for the server that writes.
@@ -346,8 +353,11 @@ class HubLog:
         lines = self._rows.changed()
         while lines:
             try:
-                name = f"inbox/{secrets.token_hex(8)}.jsonl"
-                self._repository.commit("Hand in", self._repository.head(), {name: lines})
+                self._look()
+                earlier = self._below("inbox/")
+                number = 1 + _number(earlier[-1].partition("-")[0]) if earlier else 1
+                name = f"inbox/{number:06d}-{secrets.token_hex(8)}.jsonl"  # the server takes the first first
+                self._repository.commit("Hand in", self._head, {name: lines})
                 return
             except MovedError:
                 continue

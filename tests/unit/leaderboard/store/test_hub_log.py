@@ -415,6 +415,10 @@ def test_a_database_elsewhere_is_taken_over_and_old_commits_are_squashed(
     command = ("leaderboard", "take-over", "--database", f"sqlite:///{tmp_path / 'old.sqlite'}")
     assert cir(*command).returncode == CallError.exit_code
     monkeypatch.setenv("CIR_LEADERBOARD_LOG", f"hf://datasets/{NAME}")
+    assert cir(*command[:3], f"sqlite:///{tmp_path / 'odl.sqlite'}").returncode == CallError.exit_code
+    assert not (tmp_path / "odl.sqlite").exists()
+    monkeypatch.setattr(hub_log, "_TROUBLE_SECONDS", 0.1)
+    hub.faults["/commit/"] = Fault("status", 503, times=3)
     assert cir(*command, "--home", str(tmp_path / "new")).returncode == 0
     assert opened("b")._store.submission(one.id) == one
     assert cir("leaderboard", "squash", "--home", str(tmp_path / "new")).returncode == 0
@@ -513,6 +517,31 @@ def test_a_server_starts_while_the_hub_takes_no_commits(
     assert waited(log)
     log.stop()
     assert opened("c")._store.submission(other.id) == other
+
+
+def test_a_machine_with_a_leaderboard_of_its_own_works_on_the_log_or_says_that_it_does_not(
+    hub: Hub, opened: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub_log, "Repository", partial(Repository, endpoint=hub.url, token=TOKEN))
+    monkeypatch.setenv("CIR_LEADERBOARD_HOME", str(tmp_path / "laptop"))
+    assert cir("leaderboard", "token", "create", "zoe").returncode == 0
+    opened("a").flush(released=True)
+    monkeypatch.setenv("CIR_LEADERBOARD_LOG", f"hf://datasets/{NAME}")
+    made = [cir("leaderboard", "token", "create", name).stdout.strip() for name in ("ada", "bob")]
+    listed = cir("leaderboard", "token", "list").stdout
+    assert ("ada" in listed, "bob" in listed, "zoe" in listed) == (True, True, False)
+    number = next(line.split()[0] for line in listed.splitlines() if "ada" in line)
+    assert cir("leaderboard", "token", "revoke", number).returncode == 0
+    tokens = Tokens(opened("a")._store)
+    assert [tokens.caller(one) is None for one in made] == [True, False]
+    for command in (["show", BOARD], ["export", str(tmp_path / "e")], ["change", "1", "hide"], ["verify"]):
+        for home in ("laptop", "none"):
+            (tmp_path / home).mkdir(exist_ok=True)
+            monkeypatch.setenv("CIR_LEADERBOARD_HOME", str(tmp_path / home))
+            refused = cir("leaderboard", *command)
+            assert refused.returncode, command
+            assert "no copy of the log" in refused.stderr, command
+    assert not (tmp_path / "none/leaderboard.sqlite").exists()
 
 
 def test_commits_that_fail_are_told_on_every_page_until_they_do_not(
