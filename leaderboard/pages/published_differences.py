@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import combinations
 
 from cir_datasets.common.yaml import own_yaml
 from cir_datasets.registry.published import Number, Reported, published
+from leaderboard.pages.published_rows import metric_order
 
 UNEXPLAINED = "The sources do not say why."
 _BACKBONE = re.compile(r"\b([BLHG])/(\d\d)\b")
@@ -23,27 +24,39 @@ _Numbered = tuple[Reported, Number]
 
 
 @dataclass(frozen=True)
-class SeveralNumbers:
-    """One method, benchmark (or suite) and metric, and numbers that differ.
+class MethodDifferences:
+    """A method of several numbers on one benchmark or suite.
 
     Args:
-        method: the name that they share.
+        method: the name that the rows share.
         benchmark: its id.
-        metric: its printed name.
-        numbers: the rows and what each says, the largest number first.
+        numbers: by metric in which they differ the rows and what each says, the largest number first.
         why: a sentence on what explains it, or that the sources do not say.
     """
 
     method: str
     benchmark: str
-    metric: str
-    numbers: tuple[_Numbered, ...]
+    numbers: Mapping[str, Sequence[_Numbered]]
     why: str
 
     @property
-    def largest(self) -> Decimal:
-        """The largest difference of two of the numbers, as they are shown."""
-        return Decimal(self.numbers[0][1].text) - Decimal(self.numbers[-1][1].text)
+    def rows(self) -> list[tuple[Reported, list[Number | None]]]:
+        """The rows, and by metric the number, or None where a row has none or has no other than the rest."""
+        rows = {id(row): row for numbers in self.numbers.values() for row, _ in numbers}
+        by_row = [{id(row): number for row, number in numbers} for numbers in self.numbers.values()]
+        return [(row, [numbers.get(key) for numbers in by_row]) for key, row in rows.items()]
+
+    @property
+    def largest(self) -> list[Decimal]:
+        """By metric the largest difference of two of the numbers, as they are shown."""
+        ends = [(numbers[0][1], numbers[-1][1]) for numbers in self.numbers.values()]
+        return [Decimal(high.text) - Decimal(low.text) for high, low in ends]
+
+    @property
+    def first(self) -> list[str]:
+        """The numbers of the first metric, each once, the largest first."""
+        numbers = next(iter(self.numbers.values()))
+        return list({Decimal(number.text): number.text for _, number in numbers}.values())
 
     @property
     def anchor(self) -> str:
@@ -53,16 +66,16 @@ class SeveralNumbers:
 
 
 @functools.cache
-def differences() -> tuple[SeveralNumbers, ...]:
-    """Every method, benchmark and metric for which sources give numbers that differ, method by method.
+def differences() -> tuple[MethodDifferences, ...]:
+    """Every method and benchmark for which sources give numbers that differ, method by method.
 
     Versions that one table tells apart by name or backbone are not counted, nor are rows whose stated
     backbones differ, nor what rounding explains.
 
     Example:
-        >>> by_place = {(one.method, one.benchmark, one.metric): one for one in differences()}
-        >>> one = by_place["SPRC", "fashioniq/val", "mean(recall@10, recall@50)"]
-        >>> [number.text for _, number in one.numbers]
+        >>> by_place = {(one.method, one.benchmark): one for one in differences()}
+        >>> one = by_place["SPRC", "fashioniq/val"]
+        >>> [number.text for _, number in one.numbers["mean(recall@10, recall@50)"]]
         ['64.85', '62.135']
     """
     groups: dict[tuple[str, str, str], list[_Numbered]] = {}
@@ -74,15 +87,20 @@ def differences() -> tuple[SeveralNumbers, ...]:
         for entry in own_yaml("leaderboard", "pages/published_explanations.yaml")
         for benchmark in entry["benchmarks"]
     }
-    several = []
-    for (method, benchmark, metric), rows in groups.items():
-        differing = _differing(rows)
+    found: dict[tuple[str, str], dict[str, list[_Numbered]]] = {}
+    for method, benchmark, metric in sorted(groups, key=lambda slot: metric_order(slot[2])):
+        differing = _differing(groups[method, benchmark, metric])
         if differing:
-            # The shortest spelling is the name without what a source adds to it.
-            name = min((row.names[-1] for row, _ in differing), key=len)
-            numbers = tuple(sorted(differing, key=lambda one: -one[1].value))
-            reason = why.get((method, benchmark), UNEXPLAINED)
-            several.append(SeveralNumbers(name, benchmark, metric, numbers, reason))
+            found.setdefault((method, benchmark), {})[metric] = differing
+    several = []
+    for place, by_metric in found.items():
+        # The shortest spelling is the name without what a source adds to it.
+        name = min((row.names[-1] for differing in by_metric.values() for row, _ in differing), key=len)
+        numbers = {
+            metric: sorted(differing, key=lambda one: -one[1].value)
+            for metric, differing in by_metric.items()
+        }
+        several.append(MethodDifferences(name, place[1], numbers, why.get(place, UNEXPLAINED)))
     return tuple(sorted(several, key=lambda one: one.method.casefold()))
 
 

@@ -12,14 +12,13 @@ from itertools import groupby
 from cir_datasets.common.terminal import counted
 from cir_datasets.registry.published import Number, Reported, published
 from cir_metrics.errors import did_you_mean
+from leaderboard.pages.published_differences import MethodDifferences, differences
 from leaderboard.pages.published_rows import best_for, boards_of, row_anchor
 from leaderboard.pages.published_tables import (
-    MethodDifferences,
     column_of,
     is_called,
     published_benchmarks,
     rows_of,
-    several_numbers,
     tables_of,
     title_of,
 )
@@ -72,7 +71,10 @@ def page(site: Site, query: Mapping[str, str]) -> Page:
     shown = [] if overview else [name for name in all_benchmarks if benchmark in ("", name)]
     tables = [table for name in shown for table in tables_of(name, method.casefold())]
     rows = [row for row in rows_of(method) if overview or any(name in shown for name, _ in row.values)]
-    several = [one for one in several_numbers() if _is_shown(one, benchmark, method)]
+    several = sorted(
+        (one for one in differences() if _is_shown(one, benchmark, method)),
+        key=lambda one: all_benchmarks.index(one.benchmark),
+    )
     sources = {row.source: row for row in rows}
     counts = (len(rows), len(sources))
     return Page(
@@ -90,6 +92,7 @@ def page(site: Site, query: Mapping[str, str]) -> Page:
             "titles": {name: title_of(name) for name in all_benchmarks},
             "boards": {name: [board.id for board in boards_of(name)] for name in shown},
             "differing": several,
+            "column_of": column_of,
             "counts": counts,
             "has_means": any(
                 number is not None and number.is_derived

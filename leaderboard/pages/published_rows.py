@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from cir_datasets.registry.published import Number, Reported, published
 from cir_datasets.registry.schema import main_metric_terms
+from cir_metrics.catalogue import METRICS
 from leaderboard import boards
 from leaderboard.boards import Board
 
@@ -216,3 +217,16 @@ def _test_split(board: Board) -> str:
     beginning = f"{name}/{config.replace('val', 'test')}"
     found = {one for row in published() for one, _ in row.values if one.startswith(beginning)}
     return min(found, default="")
+
+
+def metric_order(metric: str) -> tuple[bool, int, tuple[int, ...], str]:
+    """What metrics of published numbers are sorted by: means first, then as the catalogue has them.
+
+    Args:
+        metric: its printed name.
+    """
+    order = [entry.printed for entry in METRICS.values()]
+    printed, _, rest = metric.partition("@")
+    numbers = tuple(int(part) for part in rest.replace(":", "@").split("@") if part.isdigit())
+    place = order.index(printed) if printed in order else len(order)
+    return (not metric.startswith("mean("), place, numbers, metric)

@@ -15,8 +15,8 @@ from cir_datasets.registry.suites import find_suite
 from cir_metrics.catalogue import METRICS, parse_metric
 from cir_metrics.errors import CirError
 from leaderboard import boards
-from leaderboard.pages.published_differences import SeveralNumbers, differences
-from leaderboard.pages.published_rows import boards_of, printed_key, row_anchor
+from leaderboard.pages.published_differences import differences
+from leaderboard.pages.published_rows import boards_of, metric_order, printed_key, row_anchor
 
 _KEPT = 256
 """Choices of benchmark and method whose tables a process keeps."""
@@ -102,31 +102,6 @@ class ReportedTable:
     def has_remarks(self) -> bool:
         """Whether something is odd about a row."""
         return any(line.row.note or line.anchor or line.also for line in self.lines)
-
-
-@dataclass(frozen=True)
-class MethodDifferences:
-    """A method of several numbers on one benchmark.
-
-    Args:
-        method: the name.
-        benchmark: its id.
-        anchor: id of the element.
-        columns: the metrics in which they differ.
-        rows: the rows, and by column the number, or None where a row has none or has no other than the rest.
-        largest: by column the largest difference of two numbers.
-        why: what explains them, where known.
-        first: the numbers of the first column, each once, the largest first.
-    """
-
-    method: str
-    benchmark: str
-    anchor: str
-    columns: tuple[ReportedColumn, ...]
-    rows: tuple[tuple[Reported, tuple[Number | None, ...]], ...]
-    largest: tuple[Decimal, ...]
-    why: str
-    first: tuple[str, ...]
 
 
 def title_of(benchmark: str) -> str:
@@ -235,35 +210,9 @@ def _by_table(words: str, rows: Sequence[_Numbered]) -> list[tuple[str, list[_Nu
     return list(found.items())
 
 
-@functools.cache
-def several_numbers() -> tuple[MethodDifferences, ...]:
-    """The methods to which sources give different numbers, a benchmark at a time."""
-    held: dict[tuple[str, str], list[SeveralNumbers]] = {}
-    for one in sorted(differences(), key=lambda one: _rank_of(one.metric)):
-        held.setdefault((one.method, one.benchmark), []).append(one)
-    places = {name: place for place, name in enumerate(published_benchmarks())}
-    ordered = sorted(held.items(), key=lambda item: (places[item[0][1]], item[0][0].casefold()))
-    return tuple(_of_method(method, benchmark, found) for (method, benchmark), found in ordered)
-
-
-def _of_method(method: str, benchmark: str, found: Sequence[SeveralNumbers]) -> MethodDifferences:
-    rows = {id(row): row for one in found for row, _ in one.numbers}
-    by_row = [{id(row): number for row, number in one.numbers} for one in found]
-    return MethodDifferences(
-        method,
-        benchmark,
-        found[0].anchor,
-        tuple(column_of(one.metric) for one in found),
-        tuple((row, tuple(numbers.get(key) for numbers in by_row)) for key, row in rows.items()),
-        tuple(one.largest for one in found),
-        found[0].why,
-        tuple({Decimal(number.text): number.text for _, number in found[0].numbers}.values()),
-    )
-
-
 def _table(benchmark: str, kind: str, rows: Sequence[_Numbered], seen: set[str]) -> ReportedTable:
     metrics = _in_order([metric for _, numbers in rows for metric in numbers])
-    anchors = {(row.id, one.benchmark): one.anchor for one in differences() for row, _ in one.numbers}
+    anchors = {(row.id, one.benchmark): one.anchor for one in differences() for row, _ in one.rows}
     also: dict[tuple[object, ...], list[Reported]] = {}
     first: dict[tuple[object, ...], _Numbered] = {}
     for row, numbers in rows:
@@ -302,19 +251,11 @@ def _place(line: ReportedRow, metrics: Sequence[str]) -> tuple[int, Decimal]:
 
 def _in_order(metrics: Sequence[str]) -> list[str]:
     """Means first, then metric by metric in the catalogue's order, by cutoff; groups stand together."""
-    ordered = sorted(dict.fromkeys(metrics), key=_rank_of)
+    ordered = sorted(dict.fromkeys(metrics), key=metric_order)
     groups = [column_of(metric).group or metric for metric in ordered]
     # A group's mean stands with the group, where that goes on.
     last = {group: place for place, group in enumerate(groups)}
     return [ordered[place] for place in sorted(range(len(ordered)), key=lambda place: last[groups[place]])]
-
-
-def _rank_of(metric: str) -> tuple[bool, int, tuple[int, ...], str]:
-    order = [entry.printed for entry in METRICS.values()]
-    printed, _, rest = metric.partition("@")
-    numbers = tuple(int(part) for part in rest.replace(":", "@").split("@") if part.isdigit())
-    place = order.index(printed) if printed in order else len(order)
-    return (not metric.startswith("mean("), place, numbers, metric)
 
 
 def _kind(metric: str, has_recall: bool) -> int:
