@@ -154,8 +154,8 @@ def take_over(
             hub_log.stop()
             if hub_log.fails:
                 raise FileStoreError(
-                    f"hf://datasets/{chosen.log}: takes no commits. Fix: set HF_TOKEN to a token that may "
-                    f"write to it, and start the server: {chosen.home} has everything, which it commits."
+                    f"hf://datasets/{chosen.log}: takes no commits; why is said above. Fix: mend that, and "
+                    f"start the server: {chosen.home} has everything, which it commits."
                 )
     echo(f"{chosen.home}, hf://datasets/{chosen.log}: {_counted(counts)}")
     if not (chosen.home / "signing_key.pem").exists():
