@@ -336,18 +336,7 @@ def _quoted(words: bytes) -> str:
 
 
 def _judged(answer: dict[str, Any], values: Path | None) -> Judged:
-    if answer["outcome"] == "rejected":
-        return Judged("rejected", answer["findings"], answer["text"], answer.get("explanation", ""))
-    return Judged(
-        "scored",
-        answer["findings"],
-        answer["text"],
-        method=answer["method"],
-        claims=answer["claims"],
-        report=answer["report"],
-        canonical=answer["canonical"],
-        values=values if values is not None and values.is_file() else None,
-    )
+    return Judged(**answer, values=values if values is not None and values.is_file() else None)
 
 
 def _too_costly(limit: Limited, limits: Limits, benchmark: str, file_name: str) -> Judged:
@@ -435,8 +424,11 @@ def loaded(request: Mapping[str, Any]) -> tuple[Benchmarks, Benchmark | None]:
 
     asked = Benchmarks(request["benchmark"])
     benchmarks = [asked.load(member) for member in members_of(request["benchmark"])]
-    address = request["ground_truth"]
-    return asked, None if address is None else _with_ground_truth(benchmarks[0], address)
+    if request["ground_truth"] is None:
+        return asked, None
+    from leaderboard.queue.ground_truth import laid_over, read
+
+    return asked, laid_over(benchmarks[0], read(request["ground_truth"]))
 
 
 def _confine(parent: int, memory: int, cpu: int) -> None:
@@ -460,18 +452,6 @@ def _confine(parent: int, memory: int, cpu: int) -> None:
         resource.setrlimit(kind, limit)
 
 
-def _dialogue_of(asked: Mapping[str, Any]) -> BoardDialogue:
-    from leaderboard.dialogues import BoardDialogue
-
-    return BoardDialogue.model_validate(asked)
-
-
-def _with_ground_truth(benchmark: Benchmark, address: str) -> Benchmark:
-    from leaderboard.queue.ground_truth import laid_over, read
-
-    return laid_over(benchmark, read(address))
-
-
 def _answer(request: dict[str, Any], asked: Benchmarks, sealed: Benchmark | None) -> dict[str, Any]:
     """What became of the file.
 
@@ -489,7 +469,11 @@ def _answer(request: dict[str, Any], asked: Benchmarks, sealed: Benchmark | None
         # A disk that does not give the bytes is not the file's fault; validation would call it unreadable.
         while file.read(_CHUNK):
             pass
-    dialogue = None if request["dialogue"] is None else _dialogue_of(request["dialogue"])
+    dialogue = None
+    if request["dialogue"] is not None:
+        from leaderboard.dialogues import BoardDialogue
+
+        dialogue = BoardDialogue.model_validate(request["dialogue"])
     judged = judge_file(path, asked, file_name=request["file_name"], form=request["form"], dialogue=dialogue)
     if isinstance(judged, Rejected):
         return {"outcome": "rejected", **judged.payload}

@@ -119,11 +119,7 @@ class Worker:
         The flag has a lock. The thread that handles a signal may hold it already, from waiting or from an
         earlier signal, and would wait for itself; another thread waits until it is free.
         """
-        threading.Thread(target=self.stop_soon, name="stopped", daemon=True).start()
-
-    def stop_soon(self) -> None:
-        """Let `run` end at once, without waiting for it."""
-        self._stop.set()
+        threading.Thread(target=self._stop.set, name="stopped", daemon=True).start()
 
     def load(self, board: Board) -> None:
         """Prepare what a board ranks, so that what is wrong with its data is said before a file is taken.
