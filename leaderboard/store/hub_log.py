@@ -123,6 +123,12 @@ class HubLog:
         """
         self._repository.open()
         self._look()
+        first = next(iter(self._below("log/")), "")
+        if first and _number(first) > 1 and not self._said(first)["whole"]:
+            raise SubmissionStoreError(
+                f"{self._repository.shown}: segments before {first} are missing. Fix: put them back from an "
+                "earlier commit of the repository, or name an empty one, which a home with all rows fills."
+            )
         holder = self._holder()
         try:
             self._enter(holder)
@@ -211,7 +217,10 @@ class HubLog:
             log.warning("%s: is empty, and is filled from here", self._repository.shown)
             self._rows.begin_anew()
             return
-        if position < last == self._rows.attempted and self._is_own(names[-1]):
+        if (
+            position < last == self._rows.attempted
+            and self._said(names[-1]).get("writer") == self._rows.writer
+        ):
             position = last  # our own; nobody was there to hear the answer
             self._rows.forget(0, last)
         if last == position:
@@ -224,10 +233,10 @@ class HubLog:
             )
         self._replay([name for name in names if _number(name) > position])
 
-    def _is_own(self, name: str) -> bool:
-        """Whether this database wrote a segment."""
+    def _said(self, name: str) -> dict[str, Any]:
+        """The first line of a segment."""
         first = (self._repository.read(name, self._head) or b"{}").partition(b"\n")[0]
-        return bool(json.loads(first).get("writer") == self._rows.writer)
+        return dict(json.loads(first))
 
     # Replaying.
 

@@ -577,7 +577,7 @@ def test_a_kept_home_fills_a_repository_that_is_new(hub: Hub, opened: Open) -> N
     assert rows(opened("b")) == rows(log)
 
 
-@pytest.mark.parametrize(("home", "lost"), [("a", 2), ("a", 3), ("b", 1), ("b", 2)])
+@pytest.mark.parametrize(("home", "lost"), [("a", 1), ("a", 2), ("a", 3), ("b", 1), ("b", 2)])
 def test_a_log_that_misses_a_segment_is_refused(hub: Hub, opened: Open, home: str, lost: int) -> None:
     log = opened("a")
     for number in range(3):
