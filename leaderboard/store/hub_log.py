@@ -86,6 +86,7 @@ class HubLog:
         self._failing_since: float | None = None
         self._handed_in: set[str] = set()
         self._head, self._names = "", set[str]()
+        self._seen = ""
 
     @classmethod
     def of(cls, chosen: Settings, store: Store) -> HubLog:
@@ -137,7 +138,8 @@ class HubLog:
         except FileStoreError as error:
             log.warning("who writes cannot be said now, which is tried again: %s", error)
         self._catch_up()
-        self._take_in()
+        if self._entered:
+            self._take_in()
         key = self._home / _KEY
         if _KEY in self._names and not key.exists():
             with tempfile.TemporaryDirectory(prefix=".key-", dir=self._home) as folder:
@@ -168,20 +170,20 @@ class HubLog:
             self._look()
             if self._holder().get("writer") != self._rows.writer:
                 return
-        self._store.reads_only = False
-        self._claim(established=True)
+        self._store.reads_only = not self._claim(established=True)
 
-    def _claim(self, *, established: bool, released: bool = False) -> None:
-        """Write who writes; where somebody else is faster, they do."""
+    def _claim(self, *, established: bool) -> bool:
+        """Write who writes; where somebody else is faster, they do. Whether it is this server."""
         try:
-            self._commit("Say who writes", {}, (), established=established, released=released)
+            self._commit("Say who writes", {}, (), established=established)
         except MovedError:
             self._look()
-            holder = self._holder()
-            if not self._is_free(holder):
+            if not self._is_free(self._holder()):
                 self._store.reads_only = True
-            else:
-                self._claim(established=established, released=released)
+                return False
+            self._catch_up()
+            return self._claim(established=established)
+        return True
 
     def _look(self) -> None:
         head = self._repository.head()
@@ -323,24 +325,22 @@ class HubLog:
 
     def _see(self) -> None:
         """Look what others have committed: a reader takes it in, the writer answers who asks."""
-        if self._repository.head() == self._head:
+        if self._repository.head() == self._seen:
             return
         self._look()
-        holder = self._holder()
-        if self._store.reads_only:
-            self._catch_up()
-            if not self._is_free(holder):
-                return
-            log.warning("%s is written by nobody else now: this server does", self._repository.shown)
-            self._store.reads_only = False
-        if not self._is_free(holder) and holder["established"]:
+        head, holder, reads_only = self._head, self._holder(), self._store.reads_only
+        if not reads_only and not self._is_free(holder) and holder["established"]:
             self._store.reads_only = True
             log.error("%s is written by another server: this one reads only", self._repository.shown)
-            return
-        self._catch_up()
-        self._take_in()
-        if holder.get("writer") != self._rows.writer:
-            self._claim(established=True)
+        else:
+            self._catch_up()
+            if self._is_free(holder) if reads_only else holder.get("writer") != self._rows.writer:
+                # Before anything is noted here: who loses the race has nothing that is not in the log.
+                self._store.reads_only = not self._claim(established=True)
+            self._take_in()
+        if reads_only and not self._store.reads_only:
+            log.warning("%s is written by nobody else now: this server does", self._repository.shown)
+        self._seen = head  # at last: what failed is tried again
 
     def _take_in(self) -> None:
         """Take in what commands elsewhere have handed in, where this server writes."""
@@ -377,6 +377,10 @@ class HubLog:
         Raises:
             FileStoreError: it cannot be committed now; it stays noted.
         """
+        if self._seen != self._head:  # or it would follow what is not here
+            self._see()
+        if self._store.reads_only:
+            return
         number, earlier = self._rows.position + 1, self._below("log/")
         with tempfile.TemporaryDirectory(prefix=".log-", dir=self._home) as folder:
             path = Path(folder) / "segment"
@@ -422,7 +426,10 @@ class HubLog:
             "bucket": bucket,
         }
         added = {**added, _WRITER: json.dumps(who).encode()}
-        self._head = self._repository.commit(message, self._head, added, removed)
+        head = self._repository.commit(message, self._head, added, removed)
+        if self._seen == self._head:
+            self._seen = head
+        self._head = head
         self._names = (self._names | set(added)) - set(removed)
 
 

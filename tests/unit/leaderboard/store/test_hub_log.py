@@ -243,6 +243,44 @@ def test_who_only_read_writes_when_the_writer_has_ended(hub: Hub, opened: Open, 
     assert [each.id for each in third._store.of_board(BOARD)] == [one.id, other.id]
 
 
+@pytest.mark.parametrize("failing", ["", "/resolve/", "/commit/"])
+def test_of_two_readers_one_writes_and_the_other_follows(
+    hub: Hub, opened: Open, answering: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: str
+) -> None:
+    first = opened("a")
+    first.start()
+    one, other = opened("b"), opened("c")
+    elsewhere = Store(f"sqlite:///{tmp_path / 'elsewhere.sqlite'}")
+    noted = hub_log.HubRows(elsewhere)
+    Tokens(elsewhere).create("ada")
+    lines = noted.changed()
+    elsewhere.close()
+    first.stop()
+    hub.repository(NAME).commit({**hub.repository(NAME).files, "inbox/1.jsonl": lines})
+    if failing:  # once: it is tried again
+        hub.faults[failing] = Fault("status", 400)
+        with pytest.raises(FileStoreError):
+            other._see()
+        assert other._store.reads_only
+        hub.faults.clear()
+    caught_up = other._catch_up
+
+    def overtaken() -> None:
+        caught_up()
+        one._see()
+
+    monkeypatch.setattr(other, "_catch_up", overtaken)
+    other._see()
+    monkeypatch.undo()
+    assert (one._store.reads_only, other._store.reads_only) == (False, True)
+    sent(one, 1)
+    one.flush(released=True)
+    other._see()
+    assert not other._store.reads_only
+    assert rows(other) == rows(one)
+    assert rows(one)["tokens"]
+
+
 def test_what_was_handed_in_is_taken_once_and_nothing_of_it_ends_the_log(hub: Hub, opened: Open) -> None:
     log = opened("a")
     Tokens(log._store).create("ada")
