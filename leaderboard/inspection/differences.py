@@ -44,7 +44,7 @@ class Compared:
         """Nothing is compared before it is asked for."""
         self._numbers = numbers
         self._lane = ThreadPoolExecutor(max_workers=1, thread_name_prefix="compare")
-        self._asked: OrderedDict[tuple[object, ...], Future[Comparison | None]] = OrderedDict()
+        self._asked: OrderedDict[tuple[object, ...], Future[Comparison]] = OrderedDict()
         self._lock = threading.Lock()
 
     def close(self) -> None:
@@ -54,16 +54,16 @@ class Compared:
     def of(
         self, submissions: Sequence[Submission], seconds: float | None = _WAIT_SECONDS
     ) -> Comparison | None:
-        """The differences of some entries, or None where lists or values of one are not available.
+        """The differences of some entries, or None where they are not known yet.
 
         Args:
             submissions: two or more entries of one open board, the order of which is kept.
-            seconds: how long to wait, None for as long as it takes: None is returned for what is not known
-                then, and it goes on in the background.
+            seconds: how long to wait, None for as long as it takes; what is not known then is made in the
+                background.
 
         Raises:
             ComparisonError: their comparability keys differ; the message says which part.
-            PassingError: too many comparisons wait to be made.
+            PassingError: too many comparisons wait to be made, or the values of an entry are not here.
         """
         from submissions.comparison.keys import check_comparable
 
@@ -71,7 +71,7 @@ class Compared:
         key = tuple(map(_scored, submissions))
         with self._lock:
             future = self._asked.get(key)
-            if future is None or (future.done() and (future.exception() or future.result() is None)):
+            if future is None or (future.done() and future.exception()):
                 waiting = sum(not each.done() for each in self._asked.values())
                 if waiting >= _AT_ONCE:
                     raise PassingError(
@@ -87,17 +87,21 @@ class Compared:
         except NotYetError:
             return None
 
-    def _made(self, submissions: Sequence[Submission]) -> Comparison | None:
+    def _made(self, submissions: Sequence[Submission]) -> Comparison:
         from submissions.comparison.comparing import compare
 
         board = boards.board(submissions[0].board)
-        reports = [self._numbers.report(each) for each in submissions]
-        whole = [
-            replace(each, main_metric=board.primary, main=board.primary_value(each.metrics))
-            for each in reports
-            if each is not None
-        ]
-        return compare(whole) if len(whole) == len(reports) else None
+        whole = []
+        for each in submissions:
+            report = self._numbers.report(each)
+            if report is None:
+                raise PassingError(
+                    f"what entry {each.id} answered each query with is not on this server now. Fix: load the "
+                    f"page again when the data of {board.id} is prepared; an entry that an earlier version "
+                    f"scored is scored again by  cir leaderboard rescore {board.id} --switch"
+                )
+            whole.append(replace(report, main_metric=board.primary, main=board.primary_value(report.metrics)))
+        return compare(whole)
 
 
 def _scored(submission: Submission) -> tuple[object, ...]:

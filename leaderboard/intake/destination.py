@@ -14,13 +14,14 @@ import functools
 import json
 import logging
 import re
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cir_datasets.errors import DatasetError
 from cir_datasets.registry import members_of, spec
 from cir_datasets.registry.suites import find_suite
+from cir_metrics.errors import CirError
 from leaderboard import boards
 from leaderboard.boards import Board
 from leaderboard.errors import UploadRefusedError
@@ -39,6 +40,10 @@ END_BYTES = 32 * 1024
 
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _SHOWN = 80
+_ONE_AT_A_TIME = threading.Lock()
+"""Held while a benchmark is prepared whose queries somebody's file may answer."""
+_DAMAGED: set[str] = set()
+"""Benchmarks that could not be prepared."""
 
 
 def board_of_head(head: bytes) -> Board:
@@ -273,12 +278,14 @@ def _queries(of: BenchmarkSpec) -> frozenset[str]:
     from leaderboard.boards.data import missing_file
 
     prepared = last_prepared(of)
-    if prepared is None and missing_file(of) is None:
+    if prepared is None and of.id not in _DAMAGED and missing_file(of) is None:
         # A board is open as soon as its files are here, whether or not anything was judged yet.
-        try:
-            prepared = ensure(of)
-        except DatasetError as error:
-            log.warning("%s: its queries are not known: %s", of.id, error)
+        with _ONE_AT_A_TIME:
+            try:
+                prepared = last_prepared(of) or ensure(of)
+            except (CirError, OSError) as error:
+                _DAMAGED.add(of.id)
+                log.warning("%s: its queries are not known until the next start: %s", of.id, error)
     column = "session_id" if of.kind == "multi_turn" else "query_id"
     return frozenset() if prepared is None else _column(prepared.rows_file, column)
 

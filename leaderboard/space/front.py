@@ -27,7 +27,7 @@ from leaderboard.web.app import create_app
 from leaderboard.web.options import WebOptions
 from leaderboard.web.serving import serve
 
-_AT_ROOT = ("/health", "/api/{rest:path}", "/login/{rest:path}", "/logout")
+_AT_ROOT = ("/health", "/api", "/api/{rest:path}", "/login/{rest:path}", "/logout")
 """What programs and the provider of logins find where a server without this app has it."""
 _HUB = ["10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16", "127.0.0.0/8", "fc00::/7", "::1"]
 """Networks of no sender: a Space sees the Hub's proxies at such addresses."""
@@ -71,6 +71,7 @@ def create_space(chosen: Settings, web: WebOptions, workers: int = 1) -> FastAPI
         mcp_server=False,
         pwa=False,
         show_error=False,
+        enable_monitoring=False,
         max_file_size=chosen.max_upload_bytes,
     )
     if chosen.accounts == "oauth":

@@ -11,6 +11,7 @@ from typing import Any
 
 from fastapi.concurrency import run_in_threadpool
 from gradio.utils import get_upload_folder
+from starlette.datastructures import Headers
 from starlette.middleware.body_limit import RequestBodyLimitMiddleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
@@ -19,6 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from leaderboard.errors import UploadRefusedError
 from leaderboard.server import Server
 from leaderboard.web.options import JSON_BYTES
+from leaderboard.web.origins import is_from_here
 
 _API = "/gradio_api/"
 _STRAY_SECONDS = 3600
@@ -46,7 +48,10 @@ class Gate:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Choose by the path."""
         path = scope["path"]
-        if path.startswith(_API) and not _USED.fullmatch(path):
+        if path.startswith(_API) and not is_from_here(Headers(scope=scope)):
+            # Gradio lets any site's page ask with the visitor's cookies.
+            await PlainTextResponse("A page of another site may not ask this.", 403)(scope, receive, send)
+        elif path.startswith(_API) and not _USED.fullmatch(path):
             await PlainTextResponse("There is no such address.", 404)(scope, receive, send)
         elif path != _UPLOAD:
             await self._small(scope, receive, send)

@@ -30,6 +30,8 @@ from leaderboard.store.submission import Submission
 
 FULL = "full"
 """Path below which the full pages are."""
+_LOOKS = 15
+"""Looks at a comparison that is being made, each of two seconds."""
 
 
 @functools.cache
@@ -97,9 +99,11 @@ def comparison(site: Site, board_id: str, one: str | None, other: str | None) ->
     """Two entries of a board side by side; one that is being made is waited for."""
     if not one or not other:
         return said("A board with one entry has nothing to compare." if board_id else "Choose a board above.")
-    path, page = f"compare?e={one},{other}", None
-    while page is None or page.template == "compare_waiting.html":
+    path = f"compare?e={one},{other}"
+    for _ in range(_LOOKS):
         page = page_at(site, "compare", {"e": f"{one},{other}"})
+        if page.template != "compare_waiting.html":
+            break
     if "pairs" not in page.values:
         return said(page.values.get("said") or page.description)
     return _filled("comparison", **page.values, pair=page.values["pairs"][0], path=path)

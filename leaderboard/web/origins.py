@@ -92,7 +92,7 @@ class SameOrigin:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check `Origin` and `Sec-Fetch-Site` of a write."""
         writes = scope["type"] == "http" and scope["method"] not in _READING
-        if writes and not _is_from_here(Headers(scope=scope)):
+        if writes and not is_from_here(Headers(scope=scope)):
             raise UploadRefusedError(
                 "cross-origin",
                 "a page of another site may not send this.",
@@ -168,7 +168,8 @@ def host_name(host: str) -> str:
     return found["name"].strip("[]").lower() if found else ""
 
 
-def _is_from_here(headers: Headers) -> bool:
+def is_from_here(headers: Headers) -> bool:
+    """Whether no page of another site asks, as a browser says in `Origin` and `Sec-Fetch-Site`."""
     if headers.get("sec-fetch-site", "none") not in _FROM_HERE:
         return False
     origin = headers.get("origin")

@@ -77,6 +77,18 @@ def test_only_what_was_uploaded_is_read(space: TestClient, tmp_path: Path) -> No
         assert space.get(f"/gradio_api/{path}").status_code == 404
 
 
+def test_a_page_of_another_site_asks_nothing(space: TestClient) -> None:
+    for method, path in (
+        ("POST", "queue/join"),
+        ("OPTIONS", "queue/join"),
+        ("POST", "upload"),
+        ("GET", "queue/data"),
+    ):
+        answer = space.request(method, f"/gradio_api/{path}", headers={"Origin": "https://evil.example"})
+        assert (answer.status_code, "access-control-allow-origin" in answer.headers) == (403, False)
+    assert space.get("/gradio_api/queue/data", headers={"Origin": "http://testserver"}).status_code != 403
+
+
 def test_uploads_are_counted_by_the_address_that_the_proxy_saw_and_are_bounded(space: TestClient) -> None:
     forged = ("203.0.113.1", "198.51.100.9, 203.0.113.1", "198.51.100.8, 203.0.113.1, 10.1.2.3")
     assert [uploaded(space, b"{}", each).status_code for each in forged] == [200] * 3

@@ -78,7 +78,8 @@ def test_what_was_not_to_be_had_is_asked_for_again_and_few_comparisons_are_held(
     both = [entries["sum"], entries["random"]]
     with monkeypatch.context() as patch:
         patch.setattr("leaderboard.inspection.numbers.entry_report", lambda *_: None)
-        assert compared.of(both, None) is None
+        with pytest.raises(PassingError, match=r"is not on this server now\. Fix: load the page again"):
+            compared.of(both, None)
     found = compared.of(both, None)
     assert found is not None
     monkeypatch.setattr(module, "_HELD", 1)
@@ -95,7 +96,8 @@ def test_what_cannot_be_compared_is_refused_in_words(
         compared.of([one, _of_other_data(other)])
     sealed = boards.board("shapes/val").model_copy(update={"track": "sealed", "ground_truth": "/truth"})
     monkeypatch.setattr(boards, "board", lambda name: sealed)
-    assert compared.of([one, other], None) is None, "of a sealed board nobody has the values"
+    with pytest.raises(PassingError):
+        compared.of([one, other], None)
 
 
 def _of_other_data(submission: Submission) -> Submission:
