@@ -113,7 +113,7 @@ def read_choices(board: Board, query: Mapping[str, str]) -> tuple[Choices, tuple
         page = int(asked)
     elif asked:
         remarks.append(f"page={asked} is not a page.")
-    said["sort"] = "main" if said["sort"] in ("", board.primary) else said["sort"]
+    said["sort"] = said["sort"] or "main"
     return Choices(**said, page=page), tuple(remarks)
 
 

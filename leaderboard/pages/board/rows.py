@@ -124,10 +124,9 @@ def shown(board: Board, lines: Sequence[Line], choices: Choices, remarks: Sequen
         choices: what is asked for.
         remarks: from `read_choices`.
     """
-    wanted = [line for line in lines if _is_wanted(line, choices)]
+    left = _sorted(board, [line for line in lines if _is_wanted(line, choices)], choices)
     if not choices.q:
-        wanted = _with_best_published(wanted)
-    left = _sorted(board, wanted, choices)
+        left = _with_best_published(left)
     pages = max(1, -(-len(left) // PAGE_ROWS))
     place = next((at for at, line in enumerate(left) if line.id and line.id == choices.entry), None)
     own_page = None if place is None else place // PAGE_ROWS + 1

@@ -23,7 +23,7 @@ from leaderboard.challenge.making import Rules, default_phase, make
 from leaderboard.challenge.material import Material
 from leaderboard.pages.addresses import page_at
 from leaderboard.pages.board.choices import read_choices
-from leaderboard.pages.board.rows import BEST_PUBLISHED, PAGE_ROWS, lines_of, shown
+from leaderboard.pages.board.rows import BEST_PUBLISHED, PAGE_ROWS, lines_of, published_lines, shown
 from leaderboard.pages.published_rows import rows_for
 from leaderboard.pages.site import Links, Site
 from leaderboard.server import Server
@@ -615,13 +615,19 @@ def test_links_beside_the_table_lead_to_its_other_forms_and_one_may_be_framed(mi
 
 
 def test_published_rows_of_the_own_split_stand_there_the_best_alone(server: Server) -> None:
-    lines = [line for line in rows_for(boards.board("fashioniq/val")) if not line.other_split]
+    board = boards.board("fashioniq/val")
+    lines = [line for line in rows_for(board) if not line.other_split]
     page = read(server, "b/fashioniq/val")
     above = page.select_one("tr.block")
     assert words(above) == f"Published, as reported · all {len(lines)}"
     assert followed(above.select_one("a")["href"]) == {"benchmark": "fashioniq/val"}
     assert column(page, "name") == [line.row.method for line in lines[:BEST_PUBLISHED]]
     assert "–" not in words(page.select_one(".standings tbody")), "what is not printed is blank"
+    dress = "recall@10@fashioniq/dress_val"
+    numbers = (each.numbers.get(dress) for each in lines)
+    by_dress = sorted((float(each.value) for each in numbers if each), reverse=True)
+    view = shown(board, published_lines(board), read_choices(board, {"sort": dress})[0])
+    assert [100 * line.values[dress] for line in view.left] == pytest.approx(by_dress[:BEST_PUBLISHED])
     searched = read(server, "b/fashioniq/val", q="SPRC")
     assert column(searched, "name") == [each.row.method for each in lines if "SPRC" in each.row.method]
     # No source prints what ranks here, and those of the test split are another question's.
