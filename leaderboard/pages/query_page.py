@@ -234,7 +234,8 @@ def _values(
     images = dict.fromkeys(image for view, _ in cards for image in view.images())
     pictures, offered = _pictures(site, narrow.queries.spec, images)
     elsewhere = asked.get("pictures") == "publisher" and bool(offered)
-    asked_for = {"e": "" if pair == _default_pair(rows) else ",".join(pair), **narrow.address}
+    # Without `e` there is the default pair, so that none is said too.
+    asked_for = {"e": "" if pair == _default_pair(rows) else ",".join(pair) or ",", **narrow.address}
     asked_for["pictures"] = "publisher" if elsewhere else ""
     pictures = offered if elsewhere else pictures
     if elsewhere:

@@ -171,6 +171,16 @@ def test_a_search_of_the_list_goes_on_from_query_to_query(shown_site: Site) -> N
     assert 'name="q" value="BLUE"' in html
 
 
+def test_no_method_stays_no_method_from_query_to_query(
+    shown_site: Site, shown_entries: dict[str, Submission]
+) -> None:
+    shown_site.server.tables.refresh(boards.board(BOARD))
+    name = cir_datasets.load(BOARD).query_ids[1]
+    for asked, kept in (({"e": ","}, ","), ({}, "")):
+        page, _ = opened(shown_site, BOARD, name, **asked)
+        assert (page.values["asked_for"]["e"], bool(page.values["pair"])) == (kept, not kept)
+
+
 def test_the_leaders_of_two_groups_are_shown_where_nobody_chooses() -> None:
     rows = [
         {"submission": name, "group": group, "is_oracle": False, "block": "current"}
