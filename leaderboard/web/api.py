@@ -49,6 +49,7 @@ from leaderboard.web.schemas import (
     SubmissionAnswer,
     SubmissionsAnswer,
     UploadAnswer,
+    fields_of,
     upload_request,
 )
 from submissions.rank_file.content import suffix_of
@@ -162,7 +163,7 @@ def _router(server: Server, prefix: str) -> APIRouter:
         wanted = body or ActionBody()
         if action != "correct":
             said = wanted.model_dump(exclude_none=True)
-            refuse_unknown(said, ["reason", "seen"], f"field of {action}")
+            refuse_unknown(said, fields_of(action), f"field of {action}")
         submission, by = changeable(server, caller_of(request, server), submission_id)
         if wanted.seen not in (None, len(submission.events)):
             raise UploadRefusedError(

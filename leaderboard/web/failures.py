@@ -137,7 +137,7 @@ def _refusal(scope: Scope, error: Exception) -> UploadRefusedError | None:
     if isinstance(error, UploadRefusedError):
         return error
     if isinstance(error, RequestValidationError):
-        return _invalid(error.errors())
+        return _invalid(scope, error.errors())
     if isinstance(error, HTTPException):
         return _of_http(error)
     code = _known(error)
@@ -180,14 +180,14 @@ def _is_full(error: BaseException | None) -> bool:
     return False
 
 
-def _invalid(faults: Any) -> UploadRefusedError:
+def _invalid(scope: Scope, faults: Any) -> UploadRefusedError:
     """What FastAPI finds of a request; of an unknown field of an action, which fields there are."""
-    from leaderboard.web.schemas import ActionBody
+    from leaderboard.web.schemas import fields_of
 
     for fault in faults:
         if fault["type"] == "extra_forbidden":
             try:
-                refuse_unknown([str(fault["loc"][-1])], ActionBody.model_fields, "field")
+                refuse_unknown([str(fault["loc"][-1])], fields_of(scope["path"].rpartition("/")[2]), "field")
             except UploadRefusedError as refused:
                 return refused
     where = ".".join(str(part) for part in faults[0]["loc"])

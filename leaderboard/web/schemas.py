@@ -300,6 +300,16 @@ class ActionBody(_Strict):
     seen: Annotated[int, Field(strict=True, ge=1)] | None = None
 
 
+def fields_of(action: str) -> list[str]:
+    """The fields of a body that an action on a submission reads; of one that sends a file on none.
+
+    Args:
+        action: the last part of its address.
+    """
+    own = {"correct": list(ActionBody.model_fields), "send-on": [], "bundle": []}
+    return own.get(action, ["reason", "seen"])
+
+
 FAILURES: dict[int | str, dict[str, Any]] = {
     "4XX": {"model": FailureAnswer, "description": "the request is wrong"},
     "5XX": {"model": FailureAnswer, "description": "the server cannot answer now"},

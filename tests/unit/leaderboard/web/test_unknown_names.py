@@ -84,6 +84,11 @@ def test_a_body_has_the_fields_that_its_action_reads(server: tuple[Any, Server])
     refused(act("correct", submiter="Ada"), "'submiter'", "Did you mean 'submitter'?", "reason, method")
     refused(act("correct", method={"backbon": "mine"}), "field of a method", "Did you mean 'backbone'?")
     refused(act("publish", submitter="Ada"), "field of publish 'submitter'", "use one of reason")
+    fixes = {"hide": "use one of reason, seen,", "send-on": "leave it out", "bundle": "leave it out"}
+    for action, fix in fixes.items():
+        answer = act(action, nonsense=1)
+        refused(answer, "'nonsense'")
+        assert answer.json()["error"]["fix"].startswith(fix)
     refused(client.post(f"/api/v1/submissions/{one.id}/hide?reason=x"), "query parameter 'reason'")
     malformed = client.post(f"/api/v1/submissions/{one.id}/hide", json=[1])
     assert malformed.json()["error"]["code"] == "bad-request"
