@@ -320,6 +320,18 @@ class Board(BaseModel):
         """The metrics that the ranking value is made of."""
         return main_metric_terms(self.primary)
 
+    def step_of(self, metric: str) -> float:
+        """In which steps a metric's values are told: a mean's are finer than those of its terms.
+
+        Args:
+            metric: its printed name, or `mean(a, b)`.
+
+        Example:
+            >>> board("cirr/val").primary, board("cirr/val").step_of(board("cirr/val").primary)
+            ('mean(recall@5, recall_subset@1)', 0.005)
+        """
+        return self.step / len(main_metric_terms(metric))
+
     @property
     def right_by(self) -> tuple[str, ...]:
         """The metrics that `right_answers` goes by; none where every right picture counts.

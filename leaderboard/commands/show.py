@@ -143,7 +143,7 @@ def _cells(board: Board, entry: Entry) -> list[str]:
     # In a column of its own, before the name: no name can imitate it.
     kind = "oracle" if entry.oracle else "baseline" if entry.submission.baseline else ""
     kind = ", ".join(filter(None, [kind, "reference unverified" if entry.reference.unverified else ""]))
-    values = [shown_value(entry.value, board.primary_unit, board.step)]
+    values = [shown_value(entry.value, board.primary_unit, board.step_of(board.primary))]
     values += [shown_value(entry.metrics.get(each.metric), each.unit, board.step) for each in board.columns]
     return ["-" if entry.rank is None else str(entry.rank), kind, entry.name, *values]
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from leaderboard.boards import Board
-from leaderboard.pages.figures import number
+from leaderboard.pages.labels import metric_value
 from leaderboard.standings.views import method_name
 from submissions.rank_file.texts import is_link
 
@@ -43,7 +43,7 @@ def citation(board: Board, row: Mapping[str, Any], site: str, server: str) -> di
     """
     name, id_ = method_name(row), row["submission"]
     when = datetime.fromisoformat(row["published_at"] or row["received_at"])
-    value = f"{board.primary_label} {number(row['main'], board.primary_unit, board.step)}"
+    value = f"{board.primary_label} {metric_value(board, board.primary, row['main'])}"
     address = f"{server}/e/{id_}" if server else ""
     by = f"{row['submitter']}. " if row["submitter"] else ""
     where = f", {address}" if address else ""

@@ -19,7 +19,7 @@ from leaderboard.pages.board.groups import parts_of
 from leaderboard.pages.board.head import file_word
 from leaderboard.pages.citation import citation
 from leaderboard.pages.event_words import event_words
-from leaderboard.pages.figures import chance, number, with_interval
+from leaderboard.pages.figures import chance, with_interval
 from leaderboard.pages.labels import metric_value, ranked_by_heading
 from leaderboard.pages.plots import histogram_svg
 from leaderboard.pages.published_rows import as_sentence
@@ -128,7 +128,7 @@ def _not_listed(submission: Submission) -> Page:
 
 def _score_line(board: Board, row: Mapping[str, Any], rows: list[Mapping[str, Any]]) -> str:
     """An entry's number with its interval, and its group."""
-    value = with_interval(row["main"], row["interval"], board.primary_unit, board.step)
+    value = with_interval(row["main"], row["interval"], board.primary_unit, board.step_of(board.primary))
     return f"{ranked_by_heading(board)} {value}, {_place(row, rows)}"
 
 
@@ -258,6 +258,6 @@ def _other(board: Board, other: Mapping[str, Any], row: Mapping[str, Any]) -> di
         "own": own,
         "name": method_name(other),
         "place": other["group"] or other["rank"] or ("baseline" if other["baseline"] else ""),
-        "value": number(other["main"], board.primary_unit, board.step),
+        "value": metric_value(board, board.primary, other["main"]),
         "difference": "" if own else f"{scale * (row['main'] - other['main']):+.{digits}f}",
     }

@@ -9,7 +9,7 @@ from typing import Any
 
 from leaderboard import boards
 from leaderboard.boards import Board
-from leaderboard.pages.figures import number
+from leaderboard.pages.labels import metric_value
 from leaderboard.pages.pictures import task_example
 from leaderboard.pages.published_rows import PublishedLine, best_for
 from leaderboard.pages.published_tables import column_of
@@ -115,7 +115,7 @@ def _leader(board: Board, rows: Sequence[Mapping[str, Any]]) -> Leader | None:
     return Leader(
         first["submission"],
         method_name(first),
-        number(first["main"], board.primary_unit, board.step),
+        metric_value(board, board.primary, first["main"]),
         sum(row[key] == first[key] for row in entered) - 1,
         first["baseline"],
     )

@@ -17,7 +17,9 @@ def metric_value(board: Board, metric: str, value: float | None) -> str:
         value: a fraction or a rank; None where it is not known.
     """
     units = board.units
-    return number(value, units[metric], board.step) if metric in units else shown_value(metric, value).strip()
+    if metric not in units:
+        return shown_value(metric, value).strip()
+    return number(value, units[metric], board.step_of(metric))
 
 
 def metric_label(board: Board, metric: str) -> str:

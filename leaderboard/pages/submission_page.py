@@ -16,8 +16,8 @@ from leaderboard.errors import UploadRefusedError
 from leaderboard.intake.destination import board_offered
 from leaderboard.pages import owner_form
 from leaderboard.pages.event_words import event_words
-from leaderboard.pages.figures import number
 from leaderboard.pages.findings import grouped
+from leaderboard.pages.labels import metric_value
 from leaderboard.pages.site import Page, Site
 from leaderboard.server import suite_bundles
 from leaderboard.standings.views import (
@@ -171,9 +171,10 @@ def moment(at: datetime) -> str:
 def _figures(report: dict[str, Any], board: Board) -> list[tuple[str, str]]:
     """What the board shows of a score, the value that ranks first."""
     metrics = all_metrics(report)
-    main = (board.primary_label, number(board.primary_value(metrics), board.primary_unit, board.step))
-    others = [(each.label, number(metrics.get(each.metric), each.unit, board.step)) for each in board.columns]
-    return [main, *others]
+    values = {**metrics, board.primary: board.primary_value(metrics)}
+    return [
+        (label, metric_value(board, metric, values.get(metric))) for metric, label in board.labels.items()
+    ]
 
 
 def _explanation(submission: Submission, board: Board | None) -> str:

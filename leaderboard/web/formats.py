@@ -16,7 +16,7 @@ from typing import Any
 from cir_datasets.common.tables import guarded, render
 from cir_datasets.common.terminal import Cell, Table
 from leaderboard.boards import Board
-from leaderboard.pages.figures import number
+from leaderboard.pages.labels import metric_value
 from leaderboard.pages.published_rows import rows_for
 from leaderboard.standings import UNVERIFIED, block_mark
 from leaderboard.standings.views import compared_rows, method_name
@@ -148,7 +148,6 @@ def as_latex(board: Board, view: Mapping[str, Any]) -> bytes:
         board: the board.
         view: from `table_view`.
     """
-    units = {column.metric: column.unit for column in board.columns}
     heads = ("Method", "Group", board.primary_label, *(column.label for column in board.columns))
     rows, rules, group = [], [], None
     for above, row in enumerate(view["rows"]):
@@ -159,10 +158,10 @@ def as_latex(board: Board, view: Mapping[str, Any]) -> bytes:
             if group not in (None, row["group"]):
                 rules.append(above)
             group = row["group"]
-        values = [Cell(number(row["main"], board.primary_unit, board.step), row["main"])]
-        for metric, unit in units.items():
-            value = row["metrics"].get(metric)
-            values.append(Cell("-" if value is None else number(value, unit, board.step), value))
+        values = [Cell(metric_value(board, board.primary, row["main"]), row["main"])]
+        for column in board.columns:
+            value = row["metrics"].get(column.metric)
+            values.append(Cell("-" if value is None else metric_value(board, column.metric, value), value))
         place = Cell("-" if row["group"] is None else str(row["group"]), row["group"])
         rows.append((Cell(_marked(row)), place, *values))
     signatures = [row["signature"] for row in compared_rows(view["rows"]) or view["rows"][:1]]

@@ -12,6 +12,7 @@ from leaderboard.boards import Board, Column
 from leaderboard.pages.board.choices import KINDS, Choices
 from leaderboard.pages.board.rows import PAGE_ROWS, Line, Shown, best_first, filter_words, has_groups
 from leaderboard.pages.figures import Unit, number
+from leaderboard.pages.labels import metric_value
 from leaderboard.standings import UNVERIFIED
 
 _WIDTH, _MARGIN = 140, 5
@@ -135,10 +136,8 @@ def _rows(
             {
                 "line": line,
                 "above": _above(line, before, blocks),
-                "main": _printed(board, line, board.primary, line.main, board.primary_unit),
-                "values": [
-                    _printed(board, line, c.metric, line.values.get(c.metric), c.unit) for c in columns
-                ],
+                "main": _printed(board, line, board.primary, line.main),
+                "values": [_printed(board, line, c.metric, line.values.get(c.metric)) for c in columns],
                 **_half_width(line, board.primary_unit),
                 "interval": _interval(line, board.primary_unit, scale),
                 "received": line.received[:10],
@@ -163,10 +162,10 @@ def _above(line: Line, before: Line | None, blocks: Mapping[str, str]) -> str:
     return blocks.get(line.block, "")
 
 
-def _printed(board: Board, line: Line, metric: str, value: float | None, unit: Unit) -> dict[str, Any]:
+def _printed(board: Board, line: Line, metric: str, value: float | None) -> dict[str, Any]:
     """A number as its source prints it or as tables show it, and whether it is a mean that is not printed."""
     # What a source does not print is left blank.
-    text = line.texts.get(metric, "") if line.kind == "published" else number(value, unit, board.step)
+    text = line.texts.get(metric, "") if line.kind == "published" else metric_value(board, metric, value)
     return {"text": text, "is_derived": metric in line.derived}
 
 

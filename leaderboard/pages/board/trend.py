@@ -10,7 +10,6 @@ from cir_datasets.common.terminal import Cell, Table
 from cir_datasets.pages import table_values
 from cir_datasets.registry.published import Number
 from leaderboard.boards import Board
-from leaderboard.pages.figures import number
 from leaderboard.pages.labels import metric_value, ranked_by_heading
 from leaderboard.pages.plots import Dated, Trend, trend_svg
 from leaderboard.pages.published_rows import PublishedLine, rows_for
@@ -36,7 +35,7 @@ def trend(board: Board, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         if not row["baseline"] and row["published_at"]:
             moment = datetime.fromisoformat(row["published_at"])
             name = method_name(row)
-            words = f"{name}, {moment:%Y-%m-%d}: {number(row['main'], 'percent', board.step)}"
+            words = f"{name}, {moment:%Y-%m-%d}: {metric_value(board, board.primary, row['main'])}"
             own.append((f"{moment:%Y-%m-%d}", Dated(name, _year(moment), row["main"], words)))
     for line in rows_for(board):
         printed, year = line.numbers.get(board.primary), line.row.year

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from full_boards import START, a_submission
 from leaderboard import boards
 from leaderboard.commands.show import board_text
 from leaderboard.pages.board.head import facts
+from leaderboard.pages.labels import metric_value
 from leaderboard.standings import Entry, block_words, checked_gallery, standings
 from leaderboard.standings.views import table_view
 from leaderboard.store.submission import Event, Submission
@@ -92,6 +94,17 @@ def test_no_name_imitates_the_mark_of_a_baseline() -> None:
     assert floor.split()[:3] == ["-", "baseline", "Floor"]
     assert mine.split()[:2] == ["1", "Mine"]
     assert mine.index("Mine") == floor.index("Floor") == head.index("Method")
+
+
+@pytest.mark.parametrize(
+    ("primary", "step", "shown"),
+    [("mean(map@5, map@10)", 5.0, "57.5"), ("map@5", 5.0, "57"), ("mean(map@5, map@10)", 0.01, "57.50")],
+)
+def test_a_mean_is_told_in_finer_steps_than_its_terms(primary: str, step: float, shown: str) -> None:
+    board = CIRCO.model_copy(update={"primary": primary, "step": step})
+    assert metric_value(board, primary, 0.575) == shown
+    (entry,) = entries(submission("a", 1))
+    assert f" {shown} " in board_text(board, [replace(entry, value=0.575)])
 
 
 def test_a_table_explains_entries_without_a_rank() -> None:
