@@ -345,13 +345,17 @@ class HubLog:
     def _take_in(self) -> None:
         """Take in what commands elsewhere have handed in, where this server writes."""
         for name in () if self._store.reads_only else self._below("inbox/"):
+            if name in self._handed_in:
+                continue
             lines = self._repository.read(name, self._head) or b""
             try:
                 self._rows.take_in(name, lines)
-            except (SubmissionStoreError, SQLAlchemyError, ValueError):
+            except (SubmissionStoreError, SQLAlchemyError):
                 log.exception("%s: cannot be taken in", name)
-            else:
-                self._handed_in.add(name)
+                continue
+            except (ValueError, TypeError, AttributeError, LookupError):
+                log.exception("%s: is damaged, and goes with the next commit", name)
+            self._handed_in.add(name)
 
     def hand_in(self) -> None:
         """Leave what has changed in the log's inbox, for the server that writes.

@@ -255,6 +255,7 @@ def test_of_two_readers_one_writes_and_the_other_follows(
     Tokens(elsewhere).create("ada")
     lines = noted.changed()
     elsewhere.close()
+    sent(first, 0)
     first.stop()
     hub.repository(NAME).commit({**hub.repository(NAME).files, "inbox/1.jsonl": lines})
     if failing:  # once: it is tried again
@@ -296,6 +297,19 @@ def test_what_was_handed_in_is_taken_once_and_nothing_of_it_ends_the_log(hub: Hu
             log._rows.take_in("inbox/2.jsonl", odd)
     log.flush()
     assert "inbox/1.jsonl" not in hub.repository(NAME).files
+
+
+@pytest.mark.parametrize("damaged", [b"[", b"1", b"\xff", b'{"table": "tokens", "row": 1}'])
+def test_what_is_damaged_in_the_inbox_hides_nothing_and_goes(hub: Hub, opened: Open, damaged: bytes) -> None:
+    log = opened("a")
+    Tokens(log._store).create("ada")
+    lines = log._rows.changed()
+    hub.repository(NAME).private = True
+    hub.repository(NAME).commit({"inbox/0.jsonl": damaged, "inbox/1.jsonl": lines})
+    log = opened("b")
+    assert Tokens(log._store).all()
+    log.flush()
+    assert not any(name.startswith("inbox/") for name in hub.repository(NAME).files)
 
 
 def test_a_server_that_was_thought_dead_reads_only(hub: Hub, opened: Open) -> None:
