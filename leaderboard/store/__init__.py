@@ -197,6 +197,10 @@ class Store:
                 arrive(connection)
                 take_turns(connection, f"{board}\n{owner}")
                 latest = self._latest_attempt(connection, board, sha256, owner)
+                if publish and latest is not None and latest.state in WAITING:
+                    # Its worker may be about to end it: what is asked comes before, or to what it became.
+                    self.database.hold_board(connection, board)
+                    latest = self.reread(connection, latest)
                 anew = latest is None or _may_begin_anew(latest, row, since)
                 if anew:
                     admit(connection)

@@ -6,7 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,7 +20,7 @@ from leaderboard.intake import Cover
 from leaderboard.intake.life import act
 from leaderboard.server import Server
 from leaderboard.settings import Settings
-from leaderboard.store import Store
+from leaderboard.store import Happened, Store
 from leaderboard.store.database import upsert
 from leaderboard.store.schema import board_states
 from leaderboard.store.submission import Submission
@@ -142,6 +142,25 @@ def test_two_workers_put_one_name_and_the_same_rankings_up_once(servers: tuple[S
         )
         assert twins == ["published", "superseded"]
         assert servers[1].worker.process(sent[2]).state == "private"
+
+
+def test_to_publish_is_not_lost_where_it_is_asked_while_a_submission_ends(
+    stores: tuple[Store, Store],
+) -> None:
+    file = {"board": BOARD, "sha256": "a" * 64, "size": 3, "file_name": "run.json"}
+    checked, _ = stores[0].receive(**file, publish=False)  # type: ignore[arg-type]
+    with ThreadPoolExecutor(1) as pool:
+        asked: list[Future[tuple[Submission, bool]]] = []
+
+        def decided(connection: sa.Connection) -> list[Happened]:
+            assert not stores[0].reread(connection, checked).publish
+            asked.append(pool.submit(stores[1].receive, **file))  # type: ignore[arg-type]
+            wait(asked, 0.3)
+            return [("validated", {}), ("scored", {"report": {}}), ("private", {})]
+
+        stores[0].append(checked, decided)
+    again, new = asked[0].result()
+    assert (again.id, again.state, new) == (checked.id, "private", False)  # which intake publishes
 
 
 def test_a_read_sees_one_moment(stores: tuple[Store, Store]) -> None:
