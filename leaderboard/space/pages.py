@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -199,13 +200,17 @@ class Pages:
                 publish=publish,
             )
             one, new = self._server.intake.take(to, chunks_of(Path(path)), cover)
-            self._server.durability(one)
+            self._server.durability(one)  # which is committed soon
         except UploadRefusedError as error:
             yield shown.refused(error), gr.Button(interactive=True)
             return
         except FileStoreError:
             yield shown.said("The server cannot write files now: try again later.", "bad"), off
             return
+        if (log := self._server.awaited) is not None:
+            mark = log.mark()
+            yield shown.said("Storing the file…"), off
+            asyncio.run(log.reached(mark))
         sender = sender if new else replace(sender, edit_key="")
         for _ in range(_SECONDS):
             yield shown.became(self._site, one, sender), off

@@ -5,14 +5,24 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from http_hub import TOKEN, Fault, Hub
+from judging_worlds import until
+from starlette.requests import Request
 from starlette.testclient import TestClient
 
 from leaderboard import settings
+from leaderboard.server import Server
 from leaderboard.space import shown
+from leaderboard.store import hub_log
+from leaderboard.store.hub_repository import Repository
 from leaderboard.web.options import WebOptions
 
 pytest.importorskip("gradio", reason="gradio is not installed: it is in the extra leaderboard")
@@ -105,6 +115,32 @@ def test_addresses_of_other_servers_lead_to_the_full_pages(space: TestClient) ->
         assert (answer.status_code, answer.url.path.startswith("/full/")) == (status, True)
         assert answer.url.query == b"entry=x" * ("?" in path)
     assert space.post("/submit", follow_redirects=False).headers["location"] == ".?view=submit"
+
+
+def test_who_sends_a_file_is_answered_when_it_is_committed_where_that_is_asked(
+    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from leaderboard.space.pages import Pages
+
+    monkeypatch.setattr(hub_log, "Repository", partial(Repository, endpoint=hub.url, token=TOKEN))
+    monkeypatch.setattr(hub_log, "_TROUBLE_SECONDS", 0.1)
+    (tmp_path / "mine.json").write_text("[1]")
+    chosen = settings.Settings(tmp_path / "home", log="me/log", received="committed")
+    server = Server.open(chosen, leads=True)
+    with closing(server), ThreadPoolExecutor(1) as pool:
+        request: Any = SimpleNamespace(
+            request=Request({"type": "http", "headers": [], "client": ("203.0.113.1", 1)})
+        )
+        hub.faults["/commit/"] = Fault("status", 503)
+        told = Pages(server)._sent(str(tmp_path / "mine.json"), "shapes/val", "", "", False, request)
+        assert "Storing" in next(told)[0]
+        one = server.store.unfinished()[0]
+        answer = pool.submit(next, told)
+        until(lambda: server.log is not None and server.log._failing_since is not None, "a failure")
+        assert (answer.done(), server.durability(one)) == (False, "journalled")
+        hub.faults.clear()
+        assert one.id in answer.result()[0]
+        assert server.durability(one) == "committed"
 
 
 def test_it_says_what_to_choose() -> None:
