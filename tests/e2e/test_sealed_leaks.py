@@ -361,8 +361,15 @@ def scrubbed(run: Ran) -> dict[tuple[str, str], tuple[int, str]]:
         if text.startswith("<!doctype html>"):
             # A plot's numbers stand in the table beside it; its axes move with them.
             text = re.sub(r"<svg.*?</svg>", "PLOT", text, flags=re.DOTALL)
-            # Numbers are as coarse as they are told, whole ones too.
-            text = re.sub(r"\b\d+(\.\d+)?\b", "N", text)
+            text = re.sub(r"\d+\.\d+", "N", text)
+            # Whole numbers of a coarse step are scores in these places alone: a count elsewhere is none.
+            for place in (
+                r'<td class="?num.*?</td>',
+                r"</a> <strong>[^<]*</strong></td>",
+                r'<dl class="figures">.*?</dl>',
+                r"\bmAP@5 \d+\b",
+            ):
+                text = re.sub(place, lambda cell: re.sub(r"\b\d+\b", "N", cell[0]), text, flags=re.DOTALL)
         return re.sub(r'("[^"]*@\d+"|"main"|"primary"): ?[0-9.]+(e-\d+)?', r"\1: N", text)
 
     found = {}
