@@ -280,7 +280,7 @@ class Client:
         """Address of the board's page with the submission marked."""
         return f"{self.url}{outcome['page']}"
 
-    def own_page(self, outcome: Outcome) -> str:
+    def entry_page(self, outcome: Outcome) -> str:
         """Address of the submission's own page; with the key of its private link, where it has one."""
         return f"{self.url}{outcome['outcome_page']}{'#' * bool(self.edit_key)}{self.edit_key}"
 

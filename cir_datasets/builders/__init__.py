@@ -19,7 +19,7 @@ def builder_class(name: str) -> type[BenchmarkBuilder]:
     from cir_datasets import registry
 
     publisher = registry.card(name).source.publisher
-    name = {"challenge": "challenge", "folder": "own_folder"}.get(publisher, name)
+    name = {"challenge": "challenge", "folder": "user_folder"}.get(publisher, name)
     module = importlib.import_module(f"{__name__}.{name}")
     found: type[BenchmarkBuilder] = getattr(module, name.title().replace("_", ""))
     return found

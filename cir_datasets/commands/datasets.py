@@ -9,12 +9,12 @@ from cir_datasets.commands.export import export_queries
 from cir_datasets.commands.images import cover_images, hash_benchmark_images
 from cir_datasets.commands.listing import list_benchmarks, show_benchmark
 from cir_datasets.commands.overlays import overlay_commands
-from cir_datasets.commands.own import check_benchmark, new_benchmark
 from cir_datasets.commands.preparing import prepare_benchmarks
 from cir_datasets.commands.publishing import publish_benchmarks
 from cir_datasets.commands.qrels import write_qrels
 from cir_datasets.commands.statistics import show_statistics
 from cir_datasets.commands.template import template_folder
+from cir_datasets.commands.user_folder import check_benchmark, new_benchmark
 from cir_datasets.commands.verification import verify_benchmarks
 
 

@@ -96,7 +96,7 @@ def read_fields(path: Path, error: Callable[[str], CirError], example: str) -> t
     return fields, text
 
 
-def own_yaml(package: str, path: str) -> Any:
+def package_yaml(package: str, path: str) -> Any:
     """The value of a YAML file that lies in a package of ours.
 
     Args:
@@ -104,7 +104,7 @@ def own_yaml(package: str, path: str) -> Any:
         path: of the file in it, such as `rank_file/findings.yaml`.
 
     Example:
-        >>> own_yaml("cir_datasets", "statistics/stop_words.yaml")["articles"]
+        >>> package_yaml("cir_datasets", "statistics/stop_words.yaml")["articles"]
         ['a', 'an', 'the']
     """
     return parse_yaml((resources.files(package) / path).read_text(encoding="utf-8"))

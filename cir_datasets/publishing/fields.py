@@ -90,7 +90,7 @@ def _field(name: str, field: pa.Field, above: str, words: Mapping[str, str]) -> 
 
 @functools.cache
 def _shared() -> Mapping[str, Mapping[str, str]]:
-    from cir_datasets.common.yaml import own_yaml
+    from cir_datasets.common.yaml import package_yaml
 
-    loaded: dict[str, Any] = own_yaml("cir_datasets", "publishing/fields.yaml")
+    loaded: dict[str, Any] = package_yaml("cir_datasets", "publishing/fields.yaml")
     return loaded

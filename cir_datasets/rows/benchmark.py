@@ -82,7 +82,7 @@ def second_on_board(spec: BenchmarkSpec) -> AskedRanking | None:
     return second if second is not None and second.on_board else None
 
 
-class OwnLists:
+class QueryLists:
     """The list of images that each query ranks, all of them as numbers.
 
     Args:
@@ -92,7 +92,7 @@ class OwnLists:
 
     Example:
         >>> import pyarrow as pa
-        >>> lists = OwnLists(["1", "2"], pa.chunked_array([[["a", "b"], ["b"]]]))
+        >>> lists = QueryLists(["1", "2"], pa.chunked_array([[["a", "b"], ["b"]]]))
         >>> sorted(lists["1"]), lists.lengths.tolist(), lists.images.to_pylist()
         (['a', 'b'], [2, 1], ['a', 'b'])
     """
@@ -352,7 +352,7 @@ class Benchmark:
         if self.references.null_count == len(self.references):
             return "none"
         if self.per_query:
-            lists = self.own_lists(AskedRanking(GALLERY, removes_reference=False, on_board=True))
+            lists = self.query_lists(AskedRanking(GALLERY, removes_reference=False, on_board=True))
             references = numbers(pc.index_in(self.references, value_set=lists.images), null=-1)
             held = lists.holds(np.arange(len(references)), references).any()
             return self.spec.config.reference if held else "outside"
@@ -362,16 +362,16 @@ class Benchmark:
             return self.spec.config.reference
         return "outside"
 
-    def own_lists(self, asked: AskedRanking) -> OwnLists:
+    def query_lists(self, asked: AskedRanking) -> QueryLists:
         """The images that each query ranks where a ranking is over lists of its own."""
         key = asked.column, asked.removes_reference
-        if key not in self._own_lists:
+        if key not in self._query_lists:
             left_out = self.references if asked.removes_reference else None
-            self._own_lists[key] = OwnLists(self.query_ids, self.ids(asked.column), left_out)
-        return self._own_lists[key]
+            self._query_lists[key] = QueryLists(self.query_ids, self.ids(asked.column), left_out)
+        return self._query_lists[key]
 
     @functools.cached_property
-    def _own_lists(self) -> dict[tuple[str, bool], OwnLists]:
+    def _query_lists(self) -> dict[tuple[str, bool], QueryLists]:
         return {}
 
     def column(self, name: str) -> list[Any]:

@@ -65,9 +65,9 @@ def query_schema(*own: pa.Field) -> pa.Schema:
     return pa.schema([*QUERY_FIELDS, *own])
 
 
-def session_schema(*own_turn_fields: pa.Field) -> pa.Schema:
-    """Schema of a multi-turn benchmark whose turns carry `own_turn_fields` besides CIRCLED's three."""
-    turns = pa.field("turns", pa.list_(pa.struct([*TURN_FIELDS, *own_turn_fields])))
+def session_schema(*more_turn_fields: pa.Field) -> pa.Schema:
+    """Schema of a multi-turn benchmark whose turns carry `more_turn_fields` besides CIRCLED's three."""
+    turns = pa.field("turns", pa.list_(pa.struct([*TURN_FIELDS, *more_turn_fields])))
     return pa.schema([*SESSION_FIELDS[:-1], turns])
 
 

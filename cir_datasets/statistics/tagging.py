@@ -24,9 +24,9 @@ def classes() -> dict[str, str]:
         >>> classes()["NN1"], classes()["AJC"]
         ('noun', 'adjective')
     """
-    from cir_datasets.common.yaml import own_yaml
+    from cir_datasets.common.yaml import package_yaml
 
-    tagset = own_yaml("cir_datasets", "statistics/tagset.yaml")
+    tagset = package_yaml("cir_datasets", "statistics/tagset.yaml")
     return {tag: name for name, tags in tagset.items() for tag in tags}
 
 

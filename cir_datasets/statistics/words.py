@@ -41,7 +41,7 @@ def stop_words() -> frozenset[str]:
         >>> "the" in stop_words(), "longer" in stop_words()
         (True, False)
     """
-    from cir_datasets.common.yaml import own_yaml
+    from cir_datasets.common.yaml import package_yaml
 
-    groups = own_yaml("cir_datasets", "statistics/stop_words.yaml").values()
+    groups = package_yaml("cir_datasets", "statistics/stop_words.yaml").values()
     return frozenset(word for group in groups for word in group)

@@ -10,7 +10,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from cir_datasets.common.yaml import own_yaml
+from cir_datasets.common.yaml import package_yaml
 from cir_metrics.errors import CallError
 
 Unit = Literal["percent", "rank"]
@@ -42,7 +42,7 @@ class _PriceRule(BaseModel):
 @functools.cache
 def rule() -> _PriceRule:
     """The rule by which sealed boards are priced."""
-    return _PriceRule.model_validate(own_yaml("leaderboard", "pricing.yaml"))
+    return _PriceRule.model_validate(package_yaml("leaderboard", "pricing.yaml"))
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ import yaml
 import cir_datasets
 from cir_datasets.common.atomic import write_whole
 from cir_datasets.common.paths import cache_home, challenge_home
-from cir_datasets.common.yaml import own_yaml
+from cir_datasets.common.yaml import package_yaml
 from cir_datasets.errors import RecordError
 from cir_datasets.registry.challenges import CARD_FILE, CONFIG, PINS_FILE, challenge_names
 from cir_datasets.registry.schema import main_metric_terms
@@ -33,7 +33,7 @@ from cir_datasets.rows.benchmark import second_ranking
 from cir_metrics.errors import CallError
 from leaderboard.boards import Phase, check_place, organisers_folder, parse, phases_fault
 from leaderboard.boards.pricing import BoardPrice, Unit, offered, oversold, rule
-from leaderboard.challenge.material import Material, own_data
+from leaderboard.challenge.material import Material, private_data_home
 from leaderboard.errors import BoardError, FileStoreError
 from leaderboard.queue.ground_truth import LEAST_QUERIES, as_bytes
 
@@ -129,7 +129,7 @@ def make(material: Material, rules: Rules) -> Made:
     if rules.name in cir_datasets.names():
         raise CallError(f"{rules.name!r} is the name of a benchmark. Fix: choose another name.")
     board = _board(material, rules)
-    with own_data():
+    with private_data_home():
         _check_rows(material, rules)
     content = as_bytes(rules.id, material.rows)
     done: list[Path] = []
@@ -284,7 +284,7 @@ def _board(material: Material, rules: Rules) -> dict[str, Any]:
         "title": rules.title,
         "short_title": rules.title[:30],
         "group": "Multi-turn" if material.multi_turn else "Single-turn",
-        **own_yaml("leaderboard", "challenge/new.yaml")["board"],
+        **package_yaml("leaderboard", "challenge/new.yaml")["board"],
         "benchmark": rules.id,
         "ground_truth": rules.ground_truth,
         "primary": material.main,
@@ -326,7 +326,7 @@ def _card(material: Material, rules: Rules) -> dict[str, Any]:
     }
     if material.subset is not None:
         config["subset"] = material.subset
-    fixed = own_yaml("leaderboard", "challenge/new.yaml")["card"]
+    fixed = package_yaml("leaderboard", "challenge/new.yaml")["card"]
     card: dict[str, Any] = {
         "name": rules.name,
         "title": rules.title,

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import cir_datasets
-from cir_datasets.builders.own_folder import listed_image
 from cir_datasets.builders.reading import Record
+from cir_datasets.builders.user_folder import listed_image
 from cir_datasets.common.row_files import NOT_UTF8, Tallied, read_row_file, text_lines
 from cir_datasets.errors import FIX, RecordError
 from cir_datasets.images.locate import image_card
@@ -119,7 +119,7 @@ def _answered(benchmark: Benchmark, answers: Path) -> list[Row]:
     """
     field, known = "session_id" if benchmark.multi_turn else "query_id", set(benchmark.query_ids)
     found: dict[str, Row] = {}
-    with own_data():
+    with private_data_home():
         for number, fields in _read(answers):
             record = Record(
                 answers, number, {name: each for name, each in fields.items() if each is not None}
@@ -147,7 +147,7 @@ def _answered(benchmark: Benchmark, answers: Path) -> list[Row]:
 
 
 @contextmanager
-def own_data() -> Iterator[None]:
+def private_data_home() -> Iterator[None]:
     """Let errors of records say what an organiser can do, whose data has no other publisher."""
     try:
         yield

@@ -289,7 +289,7 @@ def _show(client: Client, outcome: Outcome, as_json: bool, publish: bool | None)
     from leaderboard.errors import LeaderboardError, RemoteError
 
     is_private = outcome["state"] == "private"
-    page = client.own_page(outcome) if is_private else client.page(outcome)
+    page = client.entry_page(outcome) if is_private else client.page(outcome)
     if as_json:
         echo(json.dumps({**outcome, "url": page}, indent=2))
     if outcome["state"] == "failed":

@@ -63,8 +63,8 @@ def entry_report(
         return None
     for number, (benchmark, document) in enumerate(zip(benchmarks, said, strict=True)):
         own = None if lists is None or number >= len(lists.members) else lists.members[number]
-        own_names = {name for name in kept if "/" not in name}
-        names = {*document["metrics"]} if board.takes_bundles else own_names
+        plain_names = {name for name in kept if "/" not in name}
+        names = {*document["metrics"]} if board.takes_bundles else plain_names
         values = {}
         for name in names:
             parts = member_values(board, kept, scores, name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 
-from cir_datasets.common.yaml import own_yaml
+from cir_datasets.common.yaml import package_yaml
 from leaderboard.store.submission import Event
 
 
@@ -27,4 +27,4 @@ def event_words(event: Event) -> str:
 
 @functools.cache
 def _words() -> Mapping[str, str]:
-    return dict(own_yaml("leaderboard", "pages/event_words.yaml"))
+    return dict(package_yaml("leaderboard", "pages/event_words.yaml"))

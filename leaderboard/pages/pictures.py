@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from cir_datasets import registry
 from cir_datasets.common.paths import open_picture
-from cir_datasets.common.yaml import own_yaml
+from cir_datasets.common.yaml import package_yaml
 from cir_datasets.errors import DatasetError
 from cir_datasets.images.locate import gallery_paths, image_card, locate
 from cir_datasets.registry import BenchmarkSpec
@@ -149,7 +149,7 @@ def _galleries() -> set[tuple[str, str]]:
 @functools.cache
 def task_example() -> dict[str, Any]:
     """The query that explains the task on the first page, with the paths of its pictures."""
-    found: dict[str, Any] = own_yaml("leaderboard", "pages/task_example.yaml")
+    found: dict[str, Any] = package_yaml("leaderboard", "pages/task_example.yaml")
     for part in ("reference", "target", "near_miss"):
         found[part]["path"] = picture_path(registry.spec(found["benchmark"]), found[part]["image"])
     return found

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from itertools import combinations
 
-from cir_datasets.common.yaml import own_yaml
+from cir_datasets.common.yaml import package_yaml
 from cir_datasets.registry.published import Number, Reported, published
 from leaderboard.pages.published_rows import metric_order
 
@@ -84,7 +84,7 @@ def differences() -> tuple[MethodDifferences, ...]:
             groups.setdefault((row.names[-1].casefold(), *slot), []).append((row, number))
     why = {
         (entry["method"].casefold(), benchmark): entry["why"].strip()
-        for entry in own_yaml("leaderboard", "pages/published_explanations.yaml")
+        for entry in package_yaml("leaderboard", "pages/published_explanations.yaml")
         for benchmark in entry["benchmarks"]
     }
     found: dict[tuple[str, str], dict[str, list[_Numbered]]] = {}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from cir_datasets.common.yaml import own_yaml
+from cir_datasets.common.yaml import package_yaml
 from cir_datasets.registry import base_spec, benchmark_ids
 from cir_datasets.registry.published import Number, Reported, published
 from cir_datasets.registry.schema import main_metric_terms
@@ -284,7 +284,7 @@ def published_benchmarks() -> list[str]:
 
 @functools.cache
 def _first_wanted() -> list[str]:
-    return list(own_yaml("leaderboard", "pages/published_order.yaml"))
+    return list(package_yaml("leaderboard", "pages/published_order.yaml"))
 
 
 def rows_of(method: str = "") -> list[Reported]:

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from cir_datasets.common.yaml import own_yaml
+from cir_datasets.common.yaml import package_yaml
 from leaderboard.boards import Board
 from leaderboard.store.submission import Submission
 
@@ -53,4 +53,4 @@ def part_meaning(part: str) -> str:
 
 @functools.cache
 def _meanings() -> Mapping[str, str]:
-    return dict(own_yaml("leaderboard", "pages/signature_meanings.yaml"))
+    return dict(package_yaml("leaderboard", "pages/signature_meanings.yaml"))

@@ -62,8 +62,8 @@ def play_command(options: PlayOptions) -> None:
     """
     from submissions.commands.outputs import check_folder
     from submissions.multiround.journal import only_program
-    from submissions.multiround.own_pictures import own_pictures
     from submissions.multiround.person import PersonDialogue
+    from submissions.multiround.user_pictures import user_pictures
     from submissions.running.options import RunOptions
     from submissions.transcripts.settings import RoundSettings
 
@@ -84,7 +84,7 @@ def play_command(options: PlayOptions) -> None:
     settings, run_options = options.call(RoundSettings), options.call(RunOptions, k=None)
     with only_program(out, "cir play"):
         dialogue = PersonDialogue(
-            options.benchmark or "shapes/val" if own is None else own_pictures(own),
+            options.benchmark or "shapes/val" if own is None else user_pictures(own),
             options.method,
             settings,
             run_options,

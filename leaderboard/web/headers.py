@@ -20,8 +20,8 @@ class SecurityHeaders:
     def __init__(self, app: ASGIApp, framed_by: str = "'self'", policy: str = PAGE_POLICY) -> None:
         """Put them together once."""
         self._app = app
-        own_pages = (policy, PAGE_POLICY, COCO_POLICY)
-        self._policies = {own: f"{own}; frame-ancestors {framed_by}" for own in own_pages}
+        page_policies = (policy, PAGE_POLICY, COCO_POLICY)
+        self._policies = {own: f"{own}; frame-ancestors {framed_by}" for own in page_policies}
         self._policies[FRAMED_POLICY] = f"{FRAMED_POLICY}; frame-ancestors *"
         self._policy = policy
         self._headers = {

@@ -14,7 +14,7 @@ from submissions.commands.outputs import WritesRankFile, check_file, warn_of_sho
 
 if TYPE_CHECKING:
     from cir_datasets.registry.suites import Suite
-    from submissions.running.own_ids import Names
+    from submissions.running.user_ids import Names
 
 _FILE = "of a suite a folder with one a member"
 _ARRAY = f".npy, .npz, .pt or .safetensors; {_FILE}"
@@ -81,9 +81,9 @@ def rank_command(options: RankOptions) -> None:
         cir rank --benchmark shapes/val --lists rankings.json --method Ours --out run.json
     """
     from submissions.rank_file.model import answer_of
-    from submissions.running.own_embeddings import ranked_by_embeddings
-    from submissions.running.own_lists import ranked_by_lists
-    from submissions.running.own_scores import ranked_by_scores
+    from submissions.running.user_embeddings import ranked_by_embeddings
+    from submissions.running.user_lists import ranked_by_lists
+    from submissions.running.user_scores import ranked_by_scores
 
     named = {argument: getattr(options, argument) for argument in _OPTIONS}
     paths = {argument: path for argument, path in named.items() if path is not None}
@@ -170,7 +170,7 @@ def _read_parts(benchmark: str, paths: dict[str, Path], needs_no_ids: bool) -> l
 
 def _read(paths: dict[str, Path], member: str, needs_no_ids: bool) -> _Given:
     from submissions.commands.rank_inputs import read_array, read_ids, read_lists
-    from submissions.running.own_ids import not_given
+    from submissions.running.user_ids import not_given
 
     values: dict[str, Any] = {}
     lines = set()
@@ -192,7 +192,7 @@ def _read(paths: dict[str, Path], member: str, needs_no_ids: bool) -> _Given:
 
 
 def _names() -> Names:
-    from submissions.running.own_ids import Names
+    from submissions.running.user_ids import Names
 
     options = {argument: f"{option} FILE" for argument, option in _OPTIONS.items()}
     return Names(options=options | {"by_position": "--by-position"})
@@ -202,7 +202,7 @@ def _files_in(suite: Suite, argument: str, folder: Path) -> dict[str, Path]:
     """The file of each member of the suite."""
     from submissions.commands.rank_inputs import ENDINGS
     from submissions.errors import MethodError
-    from submissions.running.own_ids import by_member
+    from submissions.running.user_ids import by_member
 
     option, ending = _OPTIONS[argument], ENDINGS[argument]
     wanted = ", ".join(f"{member.partition('/')[2]}{ending[0]}" for member in suite.benchmarks)

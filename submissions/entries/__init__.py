@@ -50,9 +50,9 @@ def entries(benchmark: str | None = None) -> list[BaselineEntry]:
         >>> entries("shapes/val")[0].method
         'Random'
     """
-    from cir_datasets.common.yaml import own_yaml
+    from cir_datasets.common.yaml import package_yaml
 
-    listed = own_yaml("submissions", f"entries/{LIST}")
+    listed = package_yaml("submissions", f"entries/{LIST}")
     return [BaselineEntry(**each) for each in listed if benchmark in (None, each["benchmark"])]
 
 

@@ -52,9 +52,9 @@ def entered(benchmark: str) -> list[Baseline]:
         >>> [each.name for each in entered("shapes/val")][-1]
         'tirg-shapes'
     """
-    from cir_datasets.common.yaml import own_yaml
+    from cir_datasets.common.yaml import package_yaml
 
-    further = own_yaml("submissions", "entries/further.yaml")[benchmark]
+    further = package_yaml("submissions", "entries/further.yaml")[benchmark]
     return [*baselines(benchmark, encoder=SHAPES_ENCODER).run, *(Baseline(**each) for each in further)]
 
 

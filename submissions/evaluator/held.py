@@ -10,8 +10,8 @@ import numpy as np
 
 from submissions.errors import MethodError
 from submissions.evaluator.processes import gathered, joined
-from submissions.running.own_arrays import check_whole, is_tensor, numbers
-from submissions.running.own_ids import Names, given_ids
+from submissions.running.user_arrays import check_whole, is_tensor, numbers
+from submissions.running.user_ids import Names, given_ids
 
 _ALIKE = 0.05
 """How far a repeated row may lie from the first, by its length: batches of other sizes round otherwise."""

@@ -30,10 +30,10 @@ from submissions.rank_file.benchmarks import Spelling, board_depth, image_family
 from submissions.rank_file.columns import Columns
 from submissions.rank_file.model import Method, RankFile
 from submissions.running.describing import declaring_reference
-from submissions.running.own_arrays import is_tensor, numbers
-from submissions.running.own_embeddings import own_vectors
-from submissions.running.own_ids import Names, check_keys, described, given_ids, own_gallery, rows_and_turns
-from submissions.running.own_lists import ranked_by_lists
+from submissions.running.user_arrays import is_tensor, numbers
+from submissions.running.user_embeddings import joined_vectors
+from submissions.running.user_ids import Names, check_keys, described, given_ids, own_gallery, rows_and_turns
+from submissions.running.user_lists import ranked_by_lists
 
 Similarity = Literal["cosine", "dot"] | Callable[[Any, Any], Any]
 """How a query and an image are compared; or a function of a block of queries and all images."""
@@ -208,7 +208,7 @@ class MemberRanker:
         step = self.block_size or max(1, SCORES // len(ids))
         for start in range(0, len(queries), step):
             asked = queries[start : start + step]
-            block = own_block(similarity(asked, images), ids, "similarity")
+            block = score_block(similarity(asked, images), ids, "similarity")
             if len(block.near) != len(asked):
                 raise MethodError(
                     f"similarity: {len(block.near):,} rows of scores for {len(asked):,} queries. "
@@ -243,7 +243,9 @@ class MemberRanker:
             if not bool(rows.isfinite().all()):
                 raise MethodError(f"{argument}: a row is not finite, or all zeros. Fix: find where it arose.")
         else:
-            rows = own_vectors({argument: flat}, argument, named, of, names=self.names, normalise=normalise)
+            rows = joined_vectors(
+                {argument: flat}, argument, named, of, names=self.names, normalise=normalise
+            )
         if each > 1 and self.over_vectors == "mean":
             # The mean over all pairs is the product of the means.
             parts = rows.reshape(-1, each, rows.shape[1])
@@ -281,7 +283,7 @@ class MemberRanker:
         """
         gallery = list(self.benchmark.gallery or ()) if image_ids is None else image_ids
         ids = own_gallery(gallery, self.benchmark, self.names)
-        block = own_block(scores, ids, self.names.of("scores"))
+        block = score_block(scores, ids, self.names.of("scores"))
         rows, lists = len(block.near), self.held["ranked_ids"]
         if query_ids is None:
             keys = self._keys[len(lists) : len(lists) + rows]
@@ -370,7 +372,7 @@ class MemberRanker:
         )
 
 
-def own_block(scores: Any, ids: Sequence[str], called: str) -> Block:
+def score_block(scores: Any, ids: Sequence[str], called: str) -> Block:
     """Scores that somebody else has computed, a row a query and a column an image.
 
     Raises:

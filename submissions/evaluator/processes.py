@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from submissions.errors import MethodError
-from submissions.running.own_arrays import is_tensor
+from submissions.running.user_arrays import is_tensor
 
 T = TypeVar("T")
 

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from itertools import groupby, pairwise, product, zip_longest
 from typing import Any
 
-from cir_datasets.common.yaml import own_yaml
+from cir_datasets.common.yaml import package_yaml
 from cir_datasets.registry import members_of, spec
 from cir_metrics.catalogue import METRICS, parse_metric
 from cir_metrics.errors import CallError
@@ -125,7 +125,7 @@ def explain_numbers(values: str | Mapping[str, float | str], benchmark: str) -> 
         [('the reference stays in the gallery', 'fits'), ('the reference is taken out', 'does not fit')]
     """
     chances = _Chances(benchmark)
-    data = own_yaml("submissions", "explaining/numbers.yaml")
+    data = package_yaml("submissions", "explaining/numbers.yaml")
     rules = [rule for rule in data["rules"] if chances.may_ask(rule)]
     text = values if isinstance(values, str) else "; ".join(f"{name}={each}" for name, each in values.items())
     read, unread = dict[str, float](), list[str]()

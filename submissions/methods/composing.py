@@ -34,7 +34,7 @@ class Composer(Protocol):
     """A retrieval method on the embeddings of an encoder.
 
     A class whose `needs` holds "checkpoint" is made as `Class(checkpoint=...)`, every other as `Class()`.
-    Where the checkpoint is an encoder itself, the method has `own_encoder`, its name or folder; gallery and
+    Where the checkpoint is an encoder itself, the method has `bound_encoder`, its name or folder; gallery and
     queries are then encoded by that. Where it ranks in a space of its own on an encoder's vectors, it has
     `project(vectors, encoder)`, which brings images there: rows of length 1.
     """

@@ -38,7 +38,7 @@ class MagicLens:
 
     def __init__(self, checkpoint: str) -> None:
         """See the class."""
-        self.own_encoder = str(checkpoint)
+        self.bound_encoder = str(checkpoint)
 
     def method(self, encoder: Encoder) -> Method:
         """Who answers; the encoder's own line holds the start of the weights' sha256.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from cir_metrics.errors import UnknownNameError, did_you_mean
 from submissions.errors import MethodError
-from submissions.methods.own import made
+from submissions.methods.user_methods import made
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, cast
 from submissions.embeddings.pictures import pictures_of
 from submissions.errors import MethodError
 from submissions.language.loading import load_language
-from submissions.methods.own import describe_method
 from submissions.methods.registry import kind_of_class
 from submissions.methods.turns import gallery_of
+from submissions.methods.user_methods import describe_method
 from submissions.multiround.dialogue import drawn_sessions, play, sessions_of
 from submissions.multiround.journal import Journal, only_program
 from submissions.multiround.models import ScoreModel, VectorModel

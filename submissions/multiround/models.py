@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from cir_metrics.ranking import best_of, best_target_ranks, top_k
 from submissions.errors import MethodError
 from submissions.methods.composing import Context, unit
-from submissions.methods.own import composed, scored
+from submissions.methods.user_methods import composed, scored
 from submissions.running.search import Searcher
 from submissions.transcripts.settings import DEPTH, RoundSettings
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cir_datasets.rows.benchmark import OwnLists, first_ranking, second_ranking
+from cir_datasets.rows.benchmark import QueryLists, first_ranking, second_ranking
 from cir_metrics.catalogue import METRICS, parse_metric
 from cir_metrics.errors import CallError, CirError
 from submissions.rank_file.model import SECTIONS
@@ -251,7 +251,7 @@ def board_depth(benchmark: Benchmark, *, removes: bool = False) -> Depth:
     if benchmark.gallery is None:
         return Depth(used, used)
     if benchmark.per_query:
-        lists = benchmark.own_lists(first_ranking(benchmark.spec))
+        lists = benchmark.query_lists(first_ranking(benchmark.spec))
         return Depth(used, min(used, int(lists.lengths.max(initial=0))))
     return Depth(used, min(used, len(benchmark.gallery) - (benchmark.excludes_reference or removes)))
 
@@ -313,7 +313,7 @@ class AskedLists:
     depth: Depth
     references: References
     gallery_ids: Sequence[str] | None = None
-    own: OwnLists | None = None
+    own: QueryLists | None = None
     removes: bool = False
     needed: bool = True
     whole: bool = False
@@ -376,7 +376,7 @@ def queries(benchmark: Benchmark, declared: str = "") -> Queries:
     first_section, second_section = SECTIONS
     counts = benchmark.column("num_turns") if benchmark.multi_turn else [1] * len(ids)
     num_turns = dict(zip(ids, counts, strict=True))
-    own = benchmark.own_lists(first) if first.column else None
+    own = benchmark.query_lists(first) if first.column else None
     references = References(num_turns, benchmark.references)
     asked = [
         AskedLists(
@@ -394,7 +394,7 @@ def queries(benchmark: Benchmark, declared: str = "") -> Queries:
                 second_section,
                 Depth(SUBSET_DEPTH, SUBSET_DEPTH),
                 references,
-                own=benchmark.own_lists(second),
+                own=benchmark.query_lists(second),
                 removes=True,
                 needed=second.on_board,
                 whole=True,

@@ -53,9 +53,9 @@ def codes() -> dict[str, Code]:
         >>> codes()["duplicate-image"].severity
         'error'
     """
-    from cir_datasets.common.yaml import own_yaml
+    from cir_datasets.common.yaml import package_yaml
 
-    found = own_yaml("submissions", "rank_file/findings.yaml")
+    found = package_yaml("submissions", "rank_file/findings.yaml")
     return {name: Code(**entry) for name, entry in found.items()}
 
 

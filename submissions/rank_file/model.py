@@ -137,7 +137,7 @@ _ORACLE, _CAPTION_RULE, _BACKBONE = map(_Listed, texts.LISTED_FIELDS)
 Oracle = Annotated[StrictStr, AfterValidator(_ORACLE), BeforeValidator(_or_empty), _ORACLE]
 CaptionRule = Annotated[StrictStr, AfterValidator(_CAPTION_RULE), BeforeValidator(_or_empty), _CAPTION_RULE]
 Backbone = Annotated[StrictStr, AfterValidator(_BACKBONE), BeforeValidator(_or_empty), _BACKBONE]
-OwnGallery = Annotated[StrictStr, AfterValidator(_gallery_name), BeforeValidator(_or_empty)]
+RankedGallery = Annotated[StrictStr, AfterValidator(_gallery_name), BeforeValidator(_or_empty)]
 Reference = Annotated[Declared, BeforeValidator(_or_empty)]
 FieldName = Annotated[StrictStr, AfterValidator(_field_name)]
 Repairs = Annotated[
@@ -179,7 +179,7 @@ class Method(BaseModel):
     """How the gallery was searched, with its measured recall; empty where that was exact or is not given."""
     reranking: Text = ""
     """How the best images were put in another order, and for how many rankings; empty where they were not."""
-    own_gallery: OwnGallery = ""
+    own_gallery: RankedGallery = ""
     """What was ranked where it was not the publisher's list: number of images, a colon, and the sha256 over
     the sorted ids; empty where it was the publisher's, or is not given."""
     reference: Reference = ""

@@ -297,10 +297,10 @@ def _with_form(form: str) -> frozenset[str]:
 
 @functools.cache
 def _listed() -> dict[str, dict[str, dict[str, Any]]]:
-    from cir_datasets.common.yaml import own_yaml
+    from cir_datasets.common.yaml import package_yaml
 
-    found: dict[str, dict[str, dict[str, Any]]] = own_yaml("submissions", "rank_file/words.yaml")
-    rules, own = own_yaml("cir_datasets", "registry/caption_rules.yaml"), found["caption_rule"]
+    found: dict[str, dict[str, dict[str, Any]]] = package_yaml("submissions", "rank_file/words.yaml")
+    rules, own = package_yaml("cir_datasets", "registry/caption_rules.yaml"), found["caption_rule"]
     found["caption_rule"] = {
         name: {"meaning": rule["meaning"], **own.get(name, {})} for name, rule in rules.items()
     }

@@ -218,7 +218,7 @@ def chance(benchmark: Benchmark) -> Chance | None:
     images = gallery - (1 if benchmark.excludes_reference else 0)
     own = None
     if benchmark.per_query:
-        own = benchmark.own_lists(first_ranking(benchmark.spec)).lengths
+        own = benchmark.query_lists(first_ranking(benchmark.spec)).lengths
         images = int(own.max())
 
     def lengths(column: str) -> IntArray:

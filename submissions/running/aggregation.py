@@ -262,7 +262,7 @@ def _firsts(turns: Sequence[int]) -> list[bool]:
 
 @functools.cache
 def _figures() -> dict[str, dict[str, float]]:
-    from cir_datasets.common.yaml import own_yaml
+    from cir_datasets.common.yaml import package_yaml
 
-    read: dict[str, dict[str, float]] = own_yaml("submissions", "running/aggregation.yaml")
+    read: dict[str, dict[str, float]] = package_yaml("submissions", "running/aggregation.yaml")
     return read

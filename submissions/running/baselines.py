@@ -270,7 +270,7 @@ def _encoder(name: str, **loading: Any) -> Encoder:
 @functools.cache
 def _listed() -> dict[str, list[str | None]]:
     """The methods with an encoder, and the aggregations of each."""
-    from cir_datasets.common.yaml import own_yaml
+    from cir_datasets.common.yaml import package_yaml
 
-    rows = own_yaml("submissions", "running/baselines.yaml")
+    rows = package_yaml("submissions", "running/baselines.yaml")
     return {row["method"]: row.get("aggregations", [None]) for row in rows}

@@ -13,9 +13,9 @@ import numpy as np
 from cir_datasets.common.progress import step_progress
 from cir_datasets.rows.benchmark import first_ranking, second_on_board
 from submissions.methods.composing import Composer, Context, Vectors, unit
-from submissions.methods.own import composed
 from submissions.methods.sc4cir import Firsts
 from submissions.methods.turns import Candidates, Turn, excluded_columns
+from submissions.methods.user_methods import composed
 from submissions.rank_file.benchmarks import SUBSET_DEPTH
 from submissions.running.aggregation import (
     Aggregation,

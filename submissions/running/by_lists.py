@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from cir_datasets.common.progress import step_progress
 from cir_datasets.rows.benchmark import AskedRanking, first_ranking, second_on_board
 from submissions.errors import MethodError
-from submissions.methods.own import listed
 from submissions.methods.protocols import Ranker
 from submissions.methods.sc4cir import Firsts, by_rank
 from submissions.methods.turns import Candidates, Turn, removed_reference, turns_of
+from submissions.methods.user_methods import listed
 from submissions.rank_file.benchmarks import SUBSET_DEPTH
 from submissions.rank_file.owners import near_miss
 from submissions.running.answers import Answers

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from cir_datasets.common.progress import step_progress
 from cir_datasets.rows.benchmark import first_ranking, second_on_board
 from cir_metrics.ranking import top_k
-from submissions.methods.own import scored
 from submissions.methods.protocols import Scorer
 from submissions.methods.sc4cir import Firsts
 from submissions.methods.turns import Candidates, Turn, excluded_columns, turns_of
+from submissions.methods.user_methods import scored
 from submissions.rank_file.benchmarks import SUBSET_DEPTH
 from submissions.running.aggregation import Aggregation, aggregate_scores
 from submissions.running.answers import Answers

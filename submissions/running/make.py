@@ -14,11 +14,11 @@ from submissions.encoders.truncation import one_truncation_warning
 from submissions.errors import MethodError
 from submissions.methods.card import method_card
 from submissions.methods.composing import Composer, Context
-from submissions.methods.own import describe_method
 from submissions.methods.protocols import Ranker, Scorer
 from submissions.methods.registry import composer_names, kind_of_class, method_of, methods_for, needs_of
 from submissions.methods.sc4cir import Cost, Firsts
 from submissions.methods.turns import Candidates, Turn, gallery_of, turns_of
+from submissions.methods.user_methods import describe_method
 from submissions.rank_file.benchmarks import board_depth
 from submissions.rank_file.model import RankBundle, RankFile, answer_of
 from submissions.running.by_embeddings import rank_by_embeddings
@@ -253,7 +253,7 @@ def context_of(
     benchmark = gallery.benchmark
     needed = "language" in needs_of(method)
     speaker = cast("Language | None", options.with_language().language) if needed else None
-    chosen = options.encoder_for(benchmark, name, getattr(method, "own_encoder", None))
+    chosen = options.encoder_for(benchmark, name, getattr(method, "bound_encoder", None))
     pictures = pictures_of(benchmark, images=options.images)
     encoder = _encoder(name, chosen, benchmark, options)
     rule = options.caption_rule_for(turns, name, describe_method(name, method, encoder).text_fields)

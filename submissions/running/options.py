@@ -309,7 +309,7 @@ class RunOptions:
             self._check_reranking(how, benchmark, has_encoder=kind == "composer")
         if kind != "composer":
             return
-        own = getattr(method, "own_encoder", None)
+        own = getattr(method, "bound_encoder", None)
         if own is not None and isinstance(self.encoder, str | Path) and str(self.encoder) != own:
             raise MethodError(f"{name} brings its own encoder, {own}. Fix: leave --encoder out.")
         self.encoder_for(benchmark, name, own)

@@ -47,12 +47,12 @@ def estimated(
     gallery = gallery_of(benchmark)
     first, second = first_ranking(benchmark.spec), second_on_board(benchmark.spec)
     if first.column:
-        lengths = benchmark.own_lists(first).lengths.tolist()
+        lengths = benchmark.query_lists(first).lengths.tolist()
     else:
         lengths = [len(gallery.ids) - (removed_reference(turn, gallery) in gallery.place) for turn in turns]
     if second is not None:
         # At most its members beside the candidates of the whole gallery.
-        lengths += benchmark.own_lists(second).lengths.tolist()
+        lengths += benchmark.query_lists(second).lengths.tolist()
     candidates = sum(min(how.top, length) for length in lengths)
     prompts = load_prompts(options.prompts)
     found = []

@@ -15,12 +15,12 @@ from submissions.embeddings.embed import check_gallery, check_pictures
 from submissions.encoders.check import checked_vectors
 from submissions.language.protocol import known_only
 from submissions.methods.composing import Composer, Context, unit
-from submissions.methods.own import composed, scored
 from submissions.methods.protocols import Ranker, Scorer
 from submissions.methods.registry import needs_of
 from submissions.methods.reverse_processes import Backward, Reranker, Ways
 from submissions.methods.sc4cir import SC4CIR, Cost, Firsts, by_rank
 from submissions.methods.turns import Candidates, Turn, turns_of
+from submissions.methods.user_methods import composed, scored
 from submissions.rank_file.model import Method
 from submissions.running.by_lists import checked_lists
 from submissions.running.describing import (

@@ -360,9 +360,9 @@ def _declared(method: Method | None, benchmark: Benchmark) -> bool:
 
 @functools.cache
 def _contradictions() -> dict[str, Any]:
-    from cir_datasets.common.yaml import own_yaml
+    from cir_datasets.common.yaml import package_yaml
 
-    found: dict[str, Any] = own_yaml("submissions", "validation/contradictions.yaml")
+    found: dict[str, Any] = package_yaml("submissions", "validation/contradictions.yaml")
     return found
 
 
@@ -403,7 +403,7 @@ def check_words(method: Mapping[str, Any], spec: BenchmarkSpec, findings: Findin
 def _is_own_data(text: str, spec: BenchmarkSpec) -> bool:
     """Whether a text of `trained_on` names the benchmark's data, or that of the one whose images it ranks."""
     families = {spec.card.name, (spec.config.gallery_from or spec.id).partition("/")[0]}
-    known: dict[str, list[str]] = _contradictions()["own_data"]
+    known: dict[str, list[str]] = _contradictions()["users_data"]
     spellings = (spelling for name in families for spelling in known.get(name, [re.escape(name)]))
     return _says(
         text, (rf"(?<![a-z0-9])(?:{spelling}){_contradictions()['follows']}" for spelling in spellings)

@@ -63,7 +63,7 @@ def test_every_benchmark_begins_with_the_lines_that_load_it(generate: Any) -> No
 
 def test_the_tables_hold_every_benchmark_with_the_registrys_figures(generate: Any) -> None:
     short, long = generate.readme_table(), generate.benchmark_table()
-    own_lists = registry.GALLERY_NOTES["per_query"]
+    query_lists = registry.GALLERY_NOTES["per_query"]
     for name in registry.names():
         assert f"| `{name}/" in short
     for row in listed():
@@ -72,7 +72,7 @@ def test_the_tables_hold_every_benchmark_with_the_registrys_figures(generate: An
         (line,) = [line for line in long.splitlines() if line.startswith(f"| `{row['id']}` |")]
         for key in ("queries", "gallery", "turns", "reference", "main_metric"):
             shown = "?" if row[key] is None else f"{row[key]:,}" if isinstance(row[key], int) else row[key]
-            assert f" {shown} " in line.replace("`", " ").replace(own_lists, ""), (row["id"], key)
+            assert f" {shown} " in line.replace("`", " ").replace(query_lists, ""), (row["id"], key)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

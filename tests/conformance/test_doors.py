@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 import cir_datasets
 import cir_metrics
 import submissions
-from cir_datasets.construction.own_rows import own_benchmark
+from cir_datasets.construction.user_rows import own_benchmark
 from cir_datasets.registry import spec
 from cir_datasets.rows.benchmark import Benchmark
 from cir_metrics.errors import CirError
@@ -290,7 +290,7 @@ def module() -> Any:
     return MapAtK(experiment_id=uuid.uuid4().hex)
 
 
-def own_rows(pairs: Pairs, form: str, folder: Path) -> Any:
+def user_rows(pairs: Pairs, form: str, folder: Path) -> Any:
     """A benchmark whose queries' targets are what the rankings begin with."""
     rows: Any = [
         {
@@ -439,7 +439,7 @@ def changed(pairs: Pairs, rule: str, outcome: str, door: str) -> Pairs:
 def through(door: str, pairs: Pairs, rule: str, folder: Path) -> Any:
     form = rule if rule in ("frame", "tensor") else ""
     if door == "own_benchmark":
-        return own_rows(pairs, form, folder / ("own" if rule else "sound"))
+        return user_rows(pairs, form, folder / ("own" if rule else "sound"))
     if door == "cir rank":
         return ranked_by_command(pairs, folder)
     if door == "transcripts":

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from docs_shell import ROOT, parsed
-from own_answers import small_suite
+from user_answers import small_suite
 
 import submissions
 from submissions.commands.rank_inputs import ENDINGS
-from submissions.running import own_ids
+from submissions.running import user_ids
 
 TEXT = (ROOT / "docs" / "scores.md").read_text(encoding="utf-8")
 
@@ -39,7 +39,7 @@ def test_the_python_runs(
         exec(block, {})
         assert capsys.readouterr().out == "300\n"
     own = small_suite()
-    monkeypatch.setattr(own_ids, "loaded_benchmark", own.__getitem__)
+    monkeypatch.setattr(user_ids, "loaded_benchmark", own.__getitem__)
     known: dict[str, object] = {"submissions": submissions}
     for benchmark in own.values():
         category = benchmark.id.partition("/")[2].partition("_")[0]

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import cir_datasets
 import cir_metrics
 import submissions
-from cir_datasets.construction.own_rows import own_benchmark
+from cir_datasets.construction.user_rows import own_benchmark
 from cir_metrics.catalogue import parse_metric
 from cir_metrics.errors import CirError
 from leaderboard.client import Client

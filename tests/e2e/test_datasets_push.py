@@ -332,7 +332,7 @@ def test_a_licence_that_forbids_copies_is_to_be_quoted(hub: Hub, tmp_path: Path)
     assert "val/validation-00000-of-00001.parquet" in hub.repositories["me/made-up"].files
 
 
-def own_folder(tmp_path: Path, card: str = "") -> None:
+def user_folder(tmp_path: Path, card: str = "") -> None:
     """A folder `mine` with every field that a query may have."""
     folder = tmp_path / "mine"
     folder.mkdir(exist_ok=True)
@@ -375,7 +375,7 @@ json.dump([rows, images], sys.stdout)
 def test_a_private_folder_is_pushed_at_its_owners_word_alone_and_stays_private(
     hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    own_folder(tmp_path)
+    user_folder(tmp_path)
     code, out, said = push_own(hub, tmp_path)
     assert (code, out, hub.requests) == (2, "", [])
     assert "mine: its card says private: true; nothing was pushed.\n  Fix: push it to a private rep" in said
@@ -404,7 +404,7 @@ def test_a_private_folder_is_pushed_at_its_owners_word_alone_and_stays_private(
 
 
 def test_a_private_folder_never_goes_to_a_public_repository(hub: Hub, tmp_path: Path) -> None:
-    own_folder(tmp_path)
+    user_folder(tmp_path)
     repository = hub.repository("me/mine")
     good = repository.head
     code, out, said = push_own(hub, tmp_path, "--even-private")
@@ -418,7 +418,7 @@ def test_a_private_folder_never_goes_to_a_public_repository(hub: Hub, tmp_path: 
 def test_a_folder_that_is_not_private_is_public_where_its_owner_says_so(
     options: tuple[str, ...], private: bool, hub: Hub, tmp_path: Path
 ) -> None:
-    own_folder(tmp_path, "private: false\n")
+    user_folder(tmp_path, "private: false\n")
     code, _, said = push_own(hub, tmp_path, *options)
     assert code == 0, said
     assert hub.repositories["me/mine"].private == private

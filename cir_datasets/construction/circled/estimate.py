@@ -8,7 +8,7 @@ from typing import Any
 
 from cir_datasets.common.estimates import CALL_SECONDS, PICTURE_TOKENS, hours
 from cir_datasets.common.terminal import Cell, Table, counted
-from cir_datasets.common.yaml import own_yaml
+from cir_datasets.common.yaml import package_yaml
 from cir_datasets.construction.circled.settings import CircledSettings
 
 
@@ -121,5 +121,5 @@ def estimate_table(queries: int, gallery: int, settings: CircledSettings, at_onc
 
 @functools.cache
 def _figures() -> dict[str, Any]:
-    found: dict[str, Any] = own_yaml("cir_datasets", "construction/circled/estimate.yaml")
+    found: dict[str, Any] = package_yaml("cir_datasets", "construction/circled/estimate.yaml")
     return found

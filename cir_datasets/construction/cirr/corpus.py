@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from cir_datasets.builders.own_folder import listed_image
+from cir_datasets.builders.user_folder import listed_image
 from cir_datasets.common.parallel import done_in_parallel
 from cir_datasets.common.paths import NAME_RULE, is_name
 from cir_datasets.construction.workspace import FAILED, Row

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from cir_datasets.common.yaml import own_yaml
+from cir_datasets.common.yaml import package_yaml
 from cir_datasets.construction.filled_tables import read_text
 from cir_datasets.construction.fisd.options import COMPLEX
 from cir_datasets.errors import ConstructionError, RecordError
@@ -204,7 +204,7 @@ def _scene(caption: str) -> Scene:
 
 @functools.cache
 def _english() -> dict[str, Any]:
-    found: dict[str, Any] = own_yaml("cir_datasets", "construction/fisd/english.yaml")
+    found: dict[str, Any] = package_yaml("cir_datasets", "construction/fisd/english.yaml")
     return found
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from cir_datasets.browse.queries import caption_of
-from cir_datasets.common.yaml import own_yaml
+from cir_datasets.common.yaml import package_yaml
 from cir_datasets.rows.right import right_answers
 from leaderboard.boards import Board, data
 from leaderboard.pages.pictures import picture_path
@@ -108,7 +108,7 @@ def _picture(spec: BenchmarkSpec, image_id: str | None) -> ShownPicture:
 
 
 def _invented(board: Board) -> BoardExample:
-    known: dict[str, dict[str, Any]] = own_yaml("leaderboard", "pages/examples.yaml")
+    known: dict[str, dict[str, Any]] = package_yaml("leaderboard", "pages/examples.yaml")
     own = known.get(board.spec.card.name, known[board.spec.kind])
     if board.sealed:
         why = "the queries of a sealed board are not shown"

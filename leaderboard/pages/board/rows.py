@@ -129,17 +129,17 @@ def shown(board: Board, lines: Sequence[Line], choices: Choices, remarks: Sequen
         left = _with_best_published(left)
     pages = max(1, -(-len(left) // PAGE_ROWS))
     place = next((at for at, line in enumerate(left) if line.id and line.id == choices.entry), None)
-    own_page = None if place is None else place // PAGE_ROWS + 1
+    page_with_entry = None if place is None else place // PAGE_ROWS + 1
     page, said = choices.page, list(remarks)
     if page is None:
-        page = own_page or 1
+        page = page_with_entry or 1
     elif page > pages:
         said.append(f"There is no page {page}: this is the last.")
         page = pages
-    if own_page is None and any(line.id and line.id == choices.entry for line in lines):
+    if page_with_entry is None and any(line.id and line.id == choices.entry for line in lines):
         said.append(f"The entry {choices.entry} is on this board, but these filters hide it.")
-    elif own_page not in (None, page) and page:
-        said.append(f"The entry {choices.entry} is on page {own_page}.")
+    elif page_with_entry not in (None, page) and page:
+        said.append(f"The entry {choices.entry} is on page {page_with_entry}.")
     start = max(0, page - 1) * PAGE_ROWS
     part = left if page == 0 else left[start : start + PAGE_ROWS]
     return Shown(

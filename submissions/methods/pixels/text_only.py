@@ -60,9 +60,9 @@ class _Vocabulary:
 
 @functools.cache
 def _words() -> _Vocabulary:
-    from cir_datasets.common.yaml import own_yaml
+    from cir_datasets.common.yaml import package_yaml
 
-    read = own_yaml("submissions", "methods/pixels/words.yaml")
+    read = package_yaml("submissions", "methods/pixels/words.yaml")
     tones = [*read["colours"].values(), *read["backgrounds"].values()]
     return _Vocabulary(
         tuple(read["colours"]),

@@ -7,10 +7,10 @@ import warnings
 from typing import Any
 
 import numpy as np
-import own_galleries
 import pytest
-from own_answers import BENCHMARK, IMAGES, KEYS, SESSIONS, small_suite
+import user_galleries
 from says import refusal
+from user_answers import BENCHMARK, IMAGES, KEYS, SESSIONS, small_suite
 
 import cir_datasets
 import submissions
@@ -53,7 +53,7 @@ BENCHMARKS = {
     "queries": BENCHMARK,
     "sessions": SESSIONS,
     "kept": small_suite()["fashioniq/dress_val"],
-    "own lists": own_galleries.loaded(),
+    "own lists": user_galleries.loaded(),
 }
 
 

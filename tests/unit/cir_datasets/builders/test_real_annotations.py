@@ -17,7 +17,7 @@ import cir_datasets
 import submissions
 from cir_datasets import registry, sources
 from cir_datasets.errors import SourceError
-from submissions.running.own_scores import rank_file_from_scores
+from submissions.running.user_scores import rank_file_from_scores
 
 HOME = os.environ.get("CIR_DATA_HOME", "")
 

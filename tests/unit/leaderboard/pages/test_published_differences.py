@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from cir_datasets.common.yaml import own_yaml
+from cir_datasets.common.yaml import package_yaml
 from cir_datasets.registry.published import Number, published
 from leaderboard.pages.published_differences import UNEXPLAINED, MethodDifferences, differences
 
@@ -60,7 +60,7 @@ def test_only_numbers_that_differ_are_listed() -> None:
 def test_what_explains_is_about_a_difference_that_is_there() -> None:
     explained = {
         (one["method"].casefold(), benchmark)
-        for one in own_yaml("leaderboard", "pages/published_explanations.yaml")
+        for one in package_yaml("leaderboard", "pages/published_explanations.yaml")
         for benchmark in one["benchmarks"]
     }
     assert explained <= {(one.method.casefold(), one.benchmark) for one in differences()}

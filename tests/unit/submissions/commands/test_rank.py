@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 import pytest
 import submissions_worlds as worlds
-from own_answers import BENCHMARK, IMAGES, KEYS, small_suite
 from says import says
 from typer.testing import CliRunner
+from user_answers import BENCHMARK, IMAGES, KEYS, small_suite
 
 import submissions
 from cir_metrics.errors import CirError
 from leaderboard.cli import build
 from submissions.errors import MethodError
-from submissions.running import own_ids, own_lists
+from submissions.running import user_ids, user_lists
 
 DRAWN = np.random.default_rng(0)
 SCORES = DRAWN.standard_normal((len(KEYS), len(IMAGES))).astype(np.float32)
@@ -32,7 +32,7 @@ LISTS = dict.fromkeys(KEYS, IMAGES)
 def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The benchmark with few queries under its own id, and a folder with a user's files."""
     known = {BENCHMARK.id: BENCHMARK, **small_suite()}
-    for module in (own_ids, own_lists):
+    for module in (user_ids, user_lists):
         monkeypatch.setattr(
             module, "loaded_benchmark", lambda given: known[given] if isinstance(given, str) else given
         )

@@ -16,7 +16,7 @@ from submissions.rank_file.benchmarks import SUBSET_DEPTH, Spelling, image_famil
 from submissions.rank_file.model import BUNDLE, RANK_FILE, turn_key
 from submissions.running.by_lists import checked_ranking
 from submissions.running.make import loaded_benchmark
-from submissions.running.own_ids import (
+from submissions.running.user_ids import (
     Joined,
     Names,
     check_keys,

@@ -17,7 +17,7 @@ _LONGEST = 300
 """Characters of an image's id in a transcript."""
 
 
-def own_pictures(folder: str | Path) -> Benchmark:
+def user_pictures(folder: str | Path) -> Benchmark:
     """All pictures below a folder, as the gallery of a benchmark without queries.
 
     Dialogues on it start at random (`RoundSettings(start="random")`), and the pictures are found with
@@ -40,6 +40,6 @@ def own_pictures(folder: str | Path) -> Benchmark:
                 f"{folder}: {image[:_LONGEST]!r} cannot be an id, which has up to {_LONGEST} characters and "
                 "all of them printable. Fix: rename it."
             )
-    text = (resources.files("submissions") / "multiround" / "own_pictures.yaml").read_text("utf-8")
-    card = read_model(Card, text, "own_pictures.yaml", CardError)
+    text = (resources.files("submissions") / "multiround" / "user_pictures.yaml").read_text("utf-8")
+    card = read_model(Card, text, "user_pictures.yaml", CardError)
     return Benchmark.from_rows(BenchmarkSpec(card, "all"), [], ids, pinned=False)

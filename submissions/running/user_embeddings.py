@@ -13,9 +13,9 @@ from submissions.errors import MethodError
 from submissions.methods.composing import unit
 from submissions.rank_file.benchmarks import SUBSET_DEPTH
 from submissions.running.by_embeddings import best_by_vectors
-from submissions.running.own_arrays import check_whole, give_back, is_tensor, numbers
-from submissions.running.own_ids import Names, from_own, joined, unframed
 from submissions.running.search import Searcher
+from submissions.running.user_arrays import check_whole, give_back, is_tensor, numbers
+from submissions.running.user_ids import Names, from_own, joined, unframed
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
@@ -113,7 +113,7 @@ def ranked_by_embeddings(
     given = unframed(given, "query_embeddings", {"query_ids": "index"}, names)
     given = unframed(given, "image_embeddings", {"image_ids": "index"}, names)
     task = joined(benchmark, given, method, by_position=by_position, k=k, names=names)
-    vectors = functools.partial(own_vectors, given, names=names, normalise=normalise)
+    vectors = functools.partial(joined_vectors, given, names=names, normalise=normalise)
     queries = vectors("query_embeddings", task.keys, "query")
     images = vectors("image_embeddings", task.gallery.ids, "image")
     if queries.shape[1] != images.shape[1]:
@@ -134,7 +134,7 @@ def ranked_by_embeddings(
     return task.rank_file(task.answers(found.rankings), second)
 
 
-def own_vectors(
+def joined_vectors(
     given: Mapping[str, Any], argument: str, ids: Sequence[str], of: str, *, names: Names, normalise: bool
 ) -> Vectors:
     """Checked vectors as float32; a memory map of these stays one where it is not normalised."""

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 import cir_datasets
 import submissions
 from cir_datasets.construction.folder_check import check_folder
-from cir_datasets.construction.own_rows import own_benchmark
+from cir_datasets.construction.user_rows import own_benchmark
 from cir_metrics.errors import CirError
 from leaderboard.cli import build
 from submissions.rank_file.content import LIMITS

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import own_galleries as world
 import pytest
+import user_galleries as world
 
 import cir_datasets
 import submissions
@@ -26,9 +26,9 @@ from submissions.multiround.making import make_transcript
 from submissions.rank_file.model import Method
 from submissions.report.grouping import chance, random_floor
 from submissions.running.options import RunOptions
-from submissions.running.own_embeddings import rank_file_from_embeddings
-from submissions.running.own_lists import rank_file_from_lists
-from submissions.running.own_scores import rank_file_from_scores
+from submissions.running.user_embeddings import rank_file_from_embeddings
+from submissions.running.user_lists import rank_file_from_lists
+from submissions.running.user_scores import rank_file_from_scores
 from submissions.transcripts.settings import RoundSettings
 
 

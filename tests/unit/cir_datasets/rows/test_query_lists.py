@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cir_datasets.registry import spec
-from cir_datasets.rows.benchmark import GALLERY, SUBSET, OwnLists, first_ranking, second_ranking
+from cir_datasets.rows.benchmark import GALLERY, SUBSET, QueryLists, first_ranking, second_ranking
 
 IDS = st.sampled_from("abcdefgh")
 LISTS = st.lists(st.tuples(st.lists(IDS, unique=True, max_size=6), IDS), min_size=1, max_size=6)
@@ -19,7 +19,7 @@ LISTS = st.lists(st.tuples(st.lists(IDS, unique=True, max_size=6), IDS), min_siz
 def test_lists_are_what_they_were_without_what_is_left_out(drawn: list[tuple[list[str], str]]) -> None:
     names = [f"q{number}" for number in range(len(drawn))]
     column = pa.chunked_array([pa.array([images for images, _ in drawn], pa.list_(pa.string()))])
-    found = OwnLists(names, column, pa.array([left_out for _, left_out in drawn]))
+    found = QueryLists(names, column, pa.array([left_out for _, left_out in drawn]))
     twin = {name: set(images) - {left_out} for name, (images, left_out) in zip(names, drawn, strict=True)}
     assert {name: set(found[name]) for name in names} == twin
     assert found.lengths.tolist() == [len(twin[name]) for name in names]
@@ -40,7 +40,7 @@ def test_rankings_are_over_the_gallery_and_over_cirrs_six() -> None:
     assert second.on_board
     assert second_ranking(spec("circo/val")) is None
     benchmark = worlds.cirr()
-    lists = benchmark.own_lists(second)
+    lists = benchmark.query_lists(second)
     for row in benchmark.rows():
         assert (
             lists[row["query_id"]]

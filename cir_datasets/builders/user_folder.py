@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from cir_datasets.registry import BenchmarkSpec
 
 
-class OwnFolder(BenchmarkBuilder):
+class UserFolder(BenchmarkBuilder):
     """Rows of a folder's configuration."""
 
     def __init__(self, spec: BenchmarkSpec, files: Mapping[str, Path]) -> None:

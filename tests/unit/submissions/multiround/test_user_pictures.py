@@ -15,8 +15,8 @@ from cir_datasets.shapes import picture
 from cir_metrics.errors import CallError
 from submissions.embeddings.store import EmbeddingStore
 from submissions.multiround.making import make_transcript
-from submissions.multiround.own_pictures import own_pictures
 from submissions.multiround.person import SKIPPED, PersonDialogue
+from submissions.multiround.user_pictures import user_pictures
 from submissions.running.options import RunOptions
 from submissions.transcripts.checking import check_transcript
 from submissions.transcripts.reading import read_transcript
@@ -35,7 +35,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_sessions_between_own_pictures_are_played_and_scored(folder: Path, tmp_path: Path) -> None:
-    benchmark = own_pictures(folder)
+    benchmark = user_pictures(folder)
     options = RunOptions(
         encoder=world.DegreesEncoder(), store=EmbeddingStore(tmp_path / "store"), workers=0, images=folder
     )
@@ -52,7 +52,7 @@ def test_sessions_between_own_pictures_are_played_and_scored(folder: Path, tmp_p
     ranks = [rounds[0].rank for rounds in dialogue.transcript.sessions().values()]
     assert checked.score().metrics["mean_rank@turn1"] == sum(ranks) / len(ranks)
     simulated = make_transcript(
-        own_pictures(folder), world.Degrees(), world.ScriptedUser(), SETTINGS, options, limit=4
+        user_pictures(folder), world.Degrees(), world.ScriptedUser(), SETTINGS, options, limit=4
     )
     assert list(simulated.sessions()) == list(dialogue.transcript.sessions())
 
@@ -64,7 +64,7 @@ def test_a_folder_that_holds_other_pictures_is_not_gone_on_with(folder: Path, tm
         )
         out = tmp_path / "human.jsonl"
         return PersonDialogue(
-            own_pictures(folder), world.Degrees(), SETTINGS, options, out=out, limit=2, form="terminal"
+            user_pictures(folder), world.Degrees(), SETTINGS, options, out=out, limit=2, form="terminal"
         )
 
     opened().say("45")
@@ -94,7 +94,7 @@ def test_the_python_of_the_docs_runs(folder: Path, tmp_path: Path, monkeypatch: 
 def test_names_that_cannot_be_ids_are_refused(folder: Path, tmp_path: Path) -> None:
     (folder / "red\x1b.png").write_bytes(b"")
     with pytest.raises(SourceError) as raised:
-        own_pictures(folder)
+        user_pictures(folder)
     says(raised, "pictures", "\\x1b", "rename")
     with pytest.raises(SourceError, match="no such folder"):
-        own_pictures(tmp_path / "absent")
+        user_pictures(tmp_path / "absent")

@@ -12,16 +12,16 @@ import submissions_worlds as worlds
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from own_answers import BENCHMARK, IMAGES, KEYS, SESSIONS, TURNS, best_first
 from says import refusal
+from user_answers import BENCHMARK, IMAGES, KEYS, SESSIONS, TURNS, best_first
 
 import cir_datasets
 import submissions
 from cir_datasets.rows.benchmark import SUBSET, AskedRanking, Benchmark
 from cir_datasets.rows.hashing import gallery_hash
 from submissions.errors import ComparisonError, MethodError
-from submissions.running import own_ids, own_scores
-from submissions.running.own_scores import rank_file_from_scores
+from submissions.running import user_ids, user_scores
+from submissions.running.user_scores import rank_file_from_scores
 
 # Few distinct values, so that ties are common; infinities have a place too.
 VALUES = st.sampled_from([-np.inf, -1.0, -0.0, 0.0, 0.5, 1.0, np.inf])
@@ -70,7 +70,7 @@ def test_every_holder_of_scores_gives_the_same_bytes(tmp_path: Path, monkeypatch
     np.save(tmp_path / "scores.npy", SCORES)
     mapped = np.load(tmp_path / "scores.npy", mmap_mode="r")
     for cells in (1, 150, 8_000_000):
-        monkeypatch.setattr(own_scores, "CELLS", cells)
+        monkeypatch.setattr(user_scores, "CELLS", cells)
         assert made(mapped).to_json() == expected
         assert made(SCORES.astype(np.float64)).to_json() == expected
         for size in (1, 4, 100):
@@ -113,7 +113,7 @@ def test_without_the_publishers_list_the_users_is_the_gallery_and_the_signature_
     assert "gallery:unknown |" in str(submissions.score(nameless, unlisted).signatures["recall@1"])
 
 
-OTHER_SPLIT = list(own_ids.rows_and_turns(cir_datasets.load("shapes/multiturn_val"))[1])[: len(KEYS)]
+OTHER_SPLIT = list(user_ids.rows_and_turns(cir_datasets.load("shapes/multiturn_val"))[1])[: len(KEYS)]
 NAN = SCORES.copy()
 NAN[2, 5] = np.nan
 

@@ -15,8 +15,8 @@ from submissions.errors import MethodError
 from submissions.rank_file.benchmarks import SUBSET_DEPTH
 from submissions.rank_file.model import Method
 from submissions.running.by_scores import CELLS, best_by_scores, best_of_few
-from submissions.running.own_arrays import check_whole, give_back, is_tensor, numbers
-from submissions.running.own_ids import Joined, Names, from_own, joined, unframed
+from submissions.running.user_arrays import check_whole, give_back, is_tensor, numbers
+from submissions.running.user_ids import Joined, Names, from_own, joined, unframed
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
@@ -101,7 +101,7 @@ def ranked_by_scores(
     given = unframed(given, "scores", {"query_ids": "index", "image_ids": "columns"}, names)
     task = joined(benchmark, given, method, by_position=by_position, k=k, names=names)
     scores = given.get("scores")
-    keys, gallery, own_rows = task.keys, task.gallery, task.by_query
+    keys, gallery, user_rows = task.keys, task.gallery, task.by_query
     ranked: list[list[str]] = []
     second: dict[str, list[str]] = {}
     declared = isinstance(method, Method) and method.reference
@@ -112,7 +112,7 @@ def ranked_by_scores(
             some = keys[start : start + len(block)]
             turns = [task.turns[key] for key in some]
             masked = masked and _masks_references(block, turns, gallery)
-            rows = [own_rows[key] for key in some] if own_rows else []
+            rows = [user_rows[key] for key in some] if user_rows else []
             ranked.extend(best_by_scores(block, gallery, rows, turns, task.depth))
             if task.second is not None:
                 for row, key, own in zip(rows, some, block, strict=True):

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from own_answers import BENCHMARK, IMAGES, KEYS, SESSIONS, TURNS, best_first, for_real_cirr
 from says import refusal
+from user_answers import BENCHMARK, IMAGES, KEYS, SESSIONS, TURNS, best_first, for_real_cirr
 
 import submissions
 from cir_datasets.rows.benchmark import SUBSET, AskedRanking, Benchmark
 from submissions.errors import MethodError
-from submissions.running import own_embeddings
-from submissions.running.own_embeddings import rank_file_from_embeddings
+from submissions.running import user_embeddings
+from submissions.running.user_embeddings import rank_file_from_embeddings
 
 SECOND = AskedRanking(SUBSET, removes_reference=True, on_board=True)
 
@@ -82,7 +82,7 @@ def test_ids_types_and_holders_change_nothing(tmp_path: Any, monkeypatch: pytest
     np.save(tmp_path / "images.npy", VECTORS)
     mapped = np.load(tmp_path / "images.npy", mmap_mode="r")
     for cells in (1, 100, 4_000_000):
-        monkeypatch.setattr(own_embeddings, "_CELLS", cells)
+        monkeypatch.setattr(user_embeddings, "_CELLS", cells)
         assert made(images=mapped).to_json() == expected
         assert made(torch.from_numpy(QUERIES), VECTORS.astype(np.float64)).to_json() == expected
     assert submissions.validate(made(), BENCHMARK).errors == ()
