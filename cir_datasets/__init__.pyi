@@ -2,6 +2,7 @@ from .audit.verification import Verification as Verification
 from .audit.verification import verify as verify
 from .browse import browse_queries as browse_queries
 from .browse import queries_html as queries_html
+from .construction.user_rows import custom_benchmark as custom_benchmark
 from .construction.user_rows import own_benchmark as own_benchmark
 from .export.template import template_names as template_names
 from .export.template import write_template as write_template

@@ -163,8 +163,8 @@ def upgrade_lines() -> str:
 def _pip() -> str:
     """`pip` where a shell means this Python's by it."""
     found = shutil.which("pip")
-    own = found is not None and Path(found).parent == Path(sys.executable).parent
-    return "pip" if own else f"{shlex.quote(sys.executable)} -m pip"
+    beside = found is not None and Path(found).parent == Path(sys.executable).parent
+    return "pip" if beside else f"{shlex.quote(sys.executable)} -m pip"
 
 
 def without_secret_cause(error: BaseException) -> BaseException | None:

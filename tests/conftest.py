@@ -35,7 +35,7 @@ def no_wait_between_attempts() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def no_benchmark_of_another_test() -> Iterator[None]:
-    """`own_benchmark` makes a folder known to its process: hints of later tests would name its benchmark."""
+    """`custom_benchmark` makes a folder known to its process: later hints would name its benchmark."""
     before = os.environ.get(FOLDERS_VARIABLE)
     yield
     os.environ.pop(FOLDERS_VARIABLE, None)

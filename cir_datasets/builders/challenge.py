@@ -21,11 +21,11 @@ class Challenge(BenchmarkBuilder):
         """A query, or a session."""
         if self.spec.kind != "multi_turn":
             return query_schema(*(GALLERY_FIELD,) if self.spec.per_query else ())
-        return session_schema(*(_CAPTIONS,) if self.spec.card.own_fields else ())
+        return session_schema(*(_CAPTIONS,) if self.spec.card.extra_fields else ())
 
     def rows(self) -> Iterator[Row]:
         """One query or session a record, in file order."""
-        several = bool(self.spec.card.own_fields)
+        several = bool(self.spec.card.extra_fields)
         row = functools.partial(_session, several=several) if self.spec.kind == "multi_turn" else _query
         (name,) = self.spec.config.files
         for record in read_records(self.files[name]):

@@ -42,8 +42,8 @@ class Record:
     @property
     def where(self) -> str:
         """File and record, as error messages print them."""
-        own = f" ({self.label})" if self.label else ""
-        return f"{self.path}: record {self.number}{own}"
+        label = f" ({self.label})" if self.label else ""
+        return f"{self.path}: record {self.number}{label}"
 
     def named(self, label: str) -> Record:
         """The same record, known by its own id from here on."""

@@ -26,12 +26,12 @@ class UserFolder(BenchmarkBuilder):
         """Keep both, and the line that each row begins with."""
         super().__init__(spec, files)
         self._multi_turn = spec.kind == "multi_turn"
-        self._own = spec.card.own_fields
+        self._extra = spec.card.extra_fields
         self._begun = array("Q")
 
     def schema(self) -> pa.Schema:
         """A query or session, with the further fields that the first row has."""
-        return written_schema(self._multi_turn, self._own)
+        return written_schema(self._multi_turn, self._extra)
 
     def rows(self) -> Iterator[Row]:
         """One query or session a line, in file order."""
@@ -41,7 +41,7 @@ class UserFolder(BenchmarkBuilder):
             self._begun.append(number)
             if isinstance(fields, str):
                 raise RecordError(f"{place_of(path, number, fields)}: {fields}")
-            row, faults = typed(fields, self._multi_turn, self._own)
+            row, faults = typed(fields, self._multi_turn, self._extra)
             if faults:
                 raise RecordError(f"{place_of(path, number, fields)}: {faults[0]}")
             yield row

@@ -122,8 +122,8 @@ def _normal(table: pa.Table) -> pa.Table:
 def _type(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         return pa.list_(_type(kind.value_type))
-    own = kind.value_type if pa.types.is_dictionary(kind) else kind
-    text = pa.types.is_string(own) or pa.types.is_large_string(own)
+    plain = kind.value_type if pa.types.is_dictionary(kind) else kind
+    text = pa.types.is_string(plain) or pa.types.is_large_string(plain)
     return pa.dictionary(pa.int32(), pa.string()) if text else kind
 
 

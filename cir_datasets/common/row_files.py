@@ -35,8 +35,8 @@ LISTS = frozenset(
     )
 )
 """Fields whose cells in CSV hold several items."""
-OWN_OF_QUERIES = ("gallery_image_ids", "subset_id", "auxiliary_captions", "target_soft")
-OWN_OF_TURNS = ("captions",)
+EXTRA_OF_QUERIES = ("gallery_image_ids", "subset_id", "auxiliary_captions", "target_soft")
+EXTRA_OF_TURNS = ("captions",)
 """Fields that a benchmark has where its first row has them, and else not."""
 _NUMBERS = frozenset(("turn", "num_turns", "subset_id"))
 _OF_TURNS = ("turn", "reference_image_id", "relative_caption", "captions")
@@ -61,13 +61,13 @@ class Tallied:
         return any(self.first.get(name) is not None for name in ("session_id", "turns"))
 
     @property
-    def own(self) -> tuple[str, ...]:
+    def extra(self) -> tuple[str, ...]:
         """The further fields that the first row has."""
         if not self.multi_turn:
-            return tuple(name for name in OWN_OF_QUERIES if name in self.first)
+            return tuple(name for name in EXTRA_OF_QUERIES if name in self.first)
         turns = self.first.get("turns")
         listed = [turn for turn in turns if isinstance(turn, dict)] if isinstance(turns, list) else []
-        return tuple(name for name in OWN_OF_TURNS if any(name in turn for turn in listed))
+        return tuple(name for name in EXTRA_OF_TURNS if any(name in turn for turn in listed))
 
 
 def unit(path: Path) -> str:

@@ -194,13 +194,14 @@ def _earlier_files(root: Path) -> set[str]:
 
 def _even(rows: Iterable[Row]) -> Iterator[Row]:
     """The rows, each with the further fields that any of them has: a file has them from its first row on."""
-    from cir_datasets.common.row_files import OWN_OF_QUERIES
+    from cir_datasets.common.row_files import EXTRA_OF_QUERIES
 
     listed = list(rows)
-    own = {name: None for name in OWN_OF_QUERIES if any(row.get(name) not in (None, []) for row in listed)}
+    held = [name for name in EXTRA_OF_QUERIES if any(row.get(name) not in (None, []) for row in listed)]
+    extra = dict.fromkeys(held)
     for row in listed:
-        kept = {name: value for name, value in row.items() if name not in OWN_OF_QUERIES or name in own}
-        yield own | kept if own else kept
+        kept = {name: value for name, value in row.items() if name not in EXTRA_OF_QUERIES or name in extra}
+        yield extra | kept if extra else kept
 
 
 def benchmarks_in(run: str | Path) -> list[Path]:

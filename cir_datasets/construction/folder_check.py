@@ -22,7 +22,7 @@ from cir_datasets.registry.challenges import challenge_names
 from cir_datasets.registry.folder_card import FolderConfig, configs_of
 from cir_datasets.registry.folders import CARD_FILE, card_of_folder, folders, read_folder_card
 from cir_datasets.rows.benchmark import GALLERY
-from cir_datasets.rows.checks import OWN_FIX, row_faults
+from cir_datasets.rows.checks import FOLDER_FIX, row_faults
 from cir_datasets.rows.written import named_images, place_of, typed
 
 if TYPE_CHECKING:
@@ -289,8 +289,8 @@ def _rows(
                 continue
             of_file.first = of_file.first or fields
             multi_turn = of_file.multi_turn if spec is None else spec.kind == "multi_turn"
-            own = of_file.own if spec is None else spec.card.own_fields
-            row, said = typed(fields, multi_turn, own)
+            extra = of_file.extra if spec is None else spec.card.extra_fields
+            row, said = typed(fields, multi_turn, extra)
             row_id = fields.get("session_id" if multi_turn else "query_id")
             if isinstance(row_id, str):
                 first = lines.setdefault(row_id, number)
@@ -304,13 +304,13 @@ def _rows(
                 for image in row.get(GALLERY) or ():
                     unlisted.pop(image, None)
             if row and spec is not None:
-                said = [*said, *(f"{fault}. {OWN_FIX}" for fault in row_faults(spec, row, members))]
+                said = [*said, *(f"{fault}. {FOLDER_FIX}" for fault in row_faults(spec, row, members))]
             else:
                 said = [
                     *said,
                     *(
                         f"its {role} {image!r} is not in the gallery ({counted(len(members), 'image')}). "
-                        f"{OWN_FIX}"
+                        f"{FOLDER_FIX}"
                         for role, image in named_images(fields)
                         if image not in members and not (per_query and role == "reference")
                     ),

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from cir_datasets.common.paths import FOLDERS_VARIABLE
-from cir_datasets.common.row_files import OWN_OF_QUERIES, OWN_OF_TURNS
+from cir_datasets.common.row_files import EXTRA_OF_QUERIES, EXTRA_OF_TURNS
 from cir_datasets.common.terminal import counted
 from cir_datasets.construction.folder import write_benchmark
 from cir_datasets.construction.folder_check import SHOWN, check_folder
@@ -35,7 +35,7 @@ _IDS: tuple[Callable[[Path], str], ...] = (lambda path: path.stem, lambda path: 
 """What a picture's id may be, of its path in the folder; the first of those that fit the rows best."""
 
 
-def own_benchmark(
+def custom_benchmark(
     name: str,
     rows: Sequence[Row],
     gallery: Sequence[str] | None = None,
@@ -57,7 +57,7 @@ def own_benchmark(
     Args:
         name: small letters, digits and `_`; no other benchmark has it.
         rows: queries with `query_id`, `reference_image_id`, `relative_caption` and `target_image_id` or
-            `positive_image_ids`; or sessions. docs/own_benchmark.md lists all fields.
+            `positive_image_ids`; or sessions. docs/custom_benchmark.md lists all fields.
         gallery: image ids; None takes every picture below `images`.
         images: folder of the pictures; an id is a file's name, with or without its ending. None for none:
             scoring needs no pictures.
@@ -81,7 +81,7 @@ def own_benchmark(
 
     Example:
         >>> row = {"query_id": "1", "reference_image_id": "a", "relative_caption": "in red"}
-        >>> own_benchmark("mine", [row], ["a", "b", "c"])
+        >>> custom_benchmark("mine", [row], ["a", "b", "c"])
         Traceback (most recent call last):
         cir_datasets.errors.RecordError: 1 error; nothing was written.
           row 1 (query_id 1): it says no right answer. Fix: add target_image_id, positive_image_ids or both.
@@ -145,6 +145,10 @@ def own_benchmark(
     return loaded
 
 
+own_benchmark = custom_benchmark
+"""Its name in 0.1, which goes on working."""
+
+
 def _without_effect(metrics: Sequence[str], images: int) -> list[str]:
     """The metrics whose cutoff is a gallery's size or more."""
     cutoffs = [(metric, *parse_metric(metric)) for metric in metrics]
@@ -174,7 +178,7 @@ def _checked(rows: Any) -> list[Row]:
     said = [
         f"row {place}{_id_of(row)}: {fault}"
         for place, row in enumerate(rows, start=1)
-        for fault in typed(row, multi_turn, OWN_OF_TURNS if multi_turn else OWN_OF_QUERIES)[1]
+        for fault in typed(row, multi_turn, EXTRA_OF_TURNS if multi_turn else EXTRA_OF_QUERIES)[1]
     ]
     if said:
         more = f"\n  and {len(said) - SHOWN:,} more" if len(said) > SHOWN else ""

@@ -277,12 +277,12 @@ def _other_split(
     spec: BenchmarkSpec, search: Search, share: float, data_dir: str | Path | None
 ) -> str | None:
     """The benchmark whose pictures the folders hold instead: most of its first images are there."""
-    own = {spec.id, spec.config.gallery_from}
+    family = {spec.id, spec.config.gallery_from}
     best, best_share = None, max(share, 0.5)
     card = image_card(spec)
     for config, details in card.configs.items():
         other = registry.spec(f"{card.name}/{config}")
-        if other.id in own or details.gallery_from is not None:
+        if other.id in family or details.gallery_from is not None:
             continue
         sample = list(islice(gallery_paths(other, data_dir), _SAMPLE))
         found = sum(search.find(image_id, path) is not None for image_id, path in sample)

@@ -436,5 +436,5 @@ def _overlaid(base: Prepared, spec: BenchmarkSpec, overlay: Overlay, *, force: b
     from cir_datasets.prepared.overlaid import make_overlaid  # what was prepared is read without it
 
     with new_folder(folder) as made:
-        own = make_overlaid(base.rows_file, base.images_file, overlay, made)
-        return _written(spec, folder, made, {**base.meta, "benchmark": spec.id, **own})
+        facts = make_overlaid(base.rows_file, base.images_file, overlay, made)
+        return _written(spec, folder, made, {**base.meta, "benchmark": spec.id, **facts})

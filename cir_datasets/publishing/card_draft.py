@@ -48,10 +48,10 @@ def folder_fields(name: str) -> tuple[dict[str, Any], str]:
         except (OSError, UnicodeDecodeError) as error:
             raise CardError(f"{path}: cannot be read: {error}. Fix: save it as UTF-8.") from error
         head, body = _parts(text)
-        own = read_yaml(f"\n{head}", str(path), CardError) or {}
-        if not isinstance(own, dict) or not isinstance(own.get("rai", {}), dict):
+        kept = read_yaml(f"\n{head}", str(path), CardError) or {}
+        if not isinstance(kept, dict) or not isinstance(kept.get("rai", {}), dict):
             raise CardError(f"{path}: its head does not hold fields. Fix: write lines such as `tags: [x]`.")
-        fields = {**fields, **own, "rai": {**fields["rai"], **own.get("rai", {})}}
+        fields = {**fields, **kept, "rai": {**fields["rai"], **kept.get("rai", {})}}
     return {**fields, "body": body.strip() or card.title}, str(path)
 
 

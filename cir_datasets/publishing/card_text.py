@@ -88,11 +88,11 @@ def card_text(name: str) -> CardText:
     if name in folders():
         fields, where = folder_fields(name)
         return checked(CardText, fields, where, CardError)
-    return _own_text(name)
+    return _packaged_text(name)
 
 
 @functools.cache
-def _own_text(name: str) -> CardText:
+def _packaged_text(name: str) -> CardText:
     path = f"cards/{name}.md"
     try:
         text = (resources.files("cir_datasets") / "cards" / f"{name}.md").read_text(encoding="utf-8")

@@ -168,7 +168,7 @@ def _use(card: Card, configs: Sequence[PublishedConfig], repository: str | None)
 def _configurations(configs: Sequence[PublishedConfig]) -> str:
     rows = []
     for config in configs:
-        own = config.spec.config
+        details = config.spec.config
         gallery = f"gallery of `{config.spec.config_name}`"
         rows.append(
             (
@@ -176,8 +176,8 @@ def _configurations(configs: Sequence[PublishedConfig]) -> str:
                 config.split,
                 f"{config.rows:,}",
                 config.kind,
-                "" if config.is_manifest or not own.turns else _turns(own.turns),
-                gallery if config.is_manifest else own.note,
+                "" if config.is_manifest or not details.turns else _turns(details.turns),
+                gallery if config.is_manifest else details.note,
             )
         )
     return _table(("configuration", "split", "rows", "a row is a", "turns", "note"), (2,), rows)
@@ -192,17 +192,17 @@ def _protocol(configs: Sequence[PublishedConfig]) -> Iterable[str]:
     asked = [config for config in configs if not config.is_manifest]
     rows = []
     for config in asked:
-        own = config.spec.config
-        size = listed.get(config.name, own.gallery)
+        details = config.spec.config
+        size = listed.get(config.name, details.gallery)
         rows.append(
             (
                 f"`{config.name}`",
                 ("?" if size is None else f"{size:,}")
                 + config.spec.gallery_note
                 + ("" if config.name in listed else " (list not here)"),
-                "removed from the ranking" if own.reference == "removed" else "kept in the ranking",
-                own.ground_truth,
-                str(own.subset or ""),
+                "removed from the ranking" if details.reference == "removed" else "kept in the ranking",
+                details.ground_truth,
+                str(details.subset or ""),
                 f"`{config.spec.main_metric}`",
             )
         )

@@ -77,11 +77,11 @@ def _field(name: str, field: pa.Field, above: str, words: Mapping[str, str]) -> 
             f"cards/{name}.md: the field {path!r} is not described. Fix: add it under `fields:` there."
         )
     repeated = pa.types.is_list(field.type) or pa.types.is_large_list(field.type)
-    own = field.type.value_type if repeated else field.type
-    inside = tuple(own) if pa.types.is_struct(own) else ()
+    kind = field.type.value_type if repeated else field.type
+    inside = tuple(kind) if pa.types.is_struct(kind) else ()
     return PublishedField(
         path=path,
-        type=own,
+        type=kind,
         repeated=repeated,
         inside=tuple(_field(name, child, f"{path}.", words) for child in inside),
         description=words[path],

@@ -245,7 +245,7 @@ def _find_card(name: str) -> Card | None:
     """The card of a benchmark or a challenge, or None where none has that name."""
     known, packaged = _folders().get(name), name in packaged_names()
     if packaged and known is None:
-        return _own_card(name)
+        return _packaged_card(name)
     from cir_datasets.registry.challenges import challenge_card
 
     challenge = None if packaged else challenge_card(name)
@@ -263,7 +263,7 @@ def _find_card(name: str) -> Card | None:
 
 
 @functools.cache
-def _own_card(name: str) -> Card:
+def _packaged_card(name: str) -> Card:
     from cir_datasets.registry.schema import Card
 
     text = (resources.files("cir_datasets") / "cards" / f"{name}.yaml").read_text(encoding="utf-8")
@@ -277,8 +277,8 @@ def no_benchmark(wanted: str, known: tuple[str, ...]) -> str:
     """What is said of a name or id that no benchmark has."""
     name, of = wanted.partition("/")[0], {each.partition("/")[0] for each in known}
     near = did_you_mean(wanted, known) if name in of or did_you_mean(name, of) else ""
-    own = near or " A benchmark of your own is found by its folder: export CIR_BENCHMARKS=FOLDER."
-    said = f"no benchmark {wanted!r}.{own} `cir datasets list` shows all."
+    hint = near or " A benchmark of your own is found by its folder: export CIR_BENCHMARKS=FOLDER."
+    said = f"no benchmark {wanted!r}.{hint} `cir datasets list` shows all."
     from cir_datasets.registry.folders import missing
 
     return "\n  ".join((said, *missing()))

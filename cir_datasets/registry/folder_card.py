@@ -276,7 +276,7 @@ def expanded(folder: Path, short: FolderCard, states: tuple[tuple[int, int, int]
         },
         "traps": short.traps,
         "private": short.private,
-        "own_fields": first.own,
+        "extra_fields": first.extra,
     }
     return checked(Card, fields, str(folder / "card.yaml"), CardError)
 

@@ -222,9 +222,9 @@ def _rows(file: str, where: str, text: str) -> Iterator[Reported]:
     source, paper = Path(file).stem, read_model(PublishedSource, text, where, CardError)
     for place, table in enumerate(paper.tables, 1):
         for line, row in enumerate(table.rows, 1):
-            own = {**dict(row), "year": row.year or paper.year}
+            values = {**dict(row), "year": row.year or paper.year}
             id_ = f"{source}-{place}-{line}"
-            yield Reported.model_construct(**own, source=source, paper=paper, table=table, id=id_)
+            yield Reported.model_construct(**values, source=source, paper=paper, table=table, id=id_)
 
 
 @functools.cache

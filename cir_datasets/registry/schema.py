@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, RootModel, model_validator
+from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field, RootModel, model_validator
 
 from cir_datasets.common.paths import BENCHMARK_FORMATS, NAME, PictureFormat
 from cir_metrics.catalogue import METRICS, parse_metric
@@ -183,12 +183,12 @@ class Config(StrictModel):
             raise ValueError(
                 f"`turns` counts {sum(self.turns.values()):,} sessions, and `queries` {self.queries:,}"
             )
-        own = {"queries": self.queries, "gallery": self.gallery}
+        counted = {"queries": self.queries, "gallery": self.gallery}
         for known in self.known_differences:
-            if known.what in own and known.ours != own[known.what]:
+            if known.what in counted and known.ours != counted[known.what]:
                 raise ValueError(
                     f"a known difference says {known.ours:,} {known.what} here, but `{known.what}` is "
-                    f"{own[known.what]}"
+                    f"{counted[known.what]}"
                 )
         return self
 
@@ -298,8 +298,12 @@ class Card(StrictModel):
     """What users get wrong, a sentence each."""
     private: bool = False
     """Whether the data belongs to somebody who has not said that it may leave this machine."""
-    own_fields: tuple[str, ...] = ()
-    """Of a folder or a challenge: the fields of its rows, or of their turns, that not every one has."""
+    extra_fields: Annotated[
+        tuple[str, ...], Field(validation_alias=AliasChoices("extra_fields", "own_fields"))
+    ] = ()
+    """Of a folder or a challenge: the fields of its rows, or of their turns, that not every one has.
+
+    Challenges made before 0.2 say `own_fields`."""
 
     @property
     def in_folder(self) -> bool:

@@ -154,12 +154,12 @@ class Suite(BaseModel):
             >>> suite("fashioniq/val").reduce(of_three, [10, 30, 60])["recall@10@micro"]
             0.59
         """
-        known = [{name: value for name, value in own.items() if value is not None} for own in values]
-        names = metrics or [name for name in known[0] if all(name in own for own in known)]
+        known = [{name: value for name, value in member.items() if value is not None} for member in values]
+        names = metrics or [name for name in known[0] if all(name in member for member in known)]
         micro = [name + MICRO_SUFFIX for name in names if _is_mean(name)]
         printed = [*names, *(micro if "micro" in (averages or self.averages) else ())]
         return {
-            name: mean_over_members(name, [own[member_metric(name)] for own in known], queries)
+            name: mean_over_members(name, [member[member_metric(name)] for member in known], queries)
             for name in printed
         }
 

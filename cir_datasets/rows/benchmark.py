@@ -64,9 +64,9 @@ class AskedRanking:
 
 def first_ranking(spec: BenchmarkSpec) -> AskedRanking:
     """The ranking of `rankings`, over the common gallery or over the query's own list."""
-    own = GALLERY if spec.per_query else ""
+    column = GALLERY if spec.per_query else ""
     on_board = any(not reads_subset(metric) for metric in spec.metrics)
-    return AskedRanking(own, spec.config.reference == "removed", on_board)
+    return AskedRanking(column, spec.config.reference == "removed", on_board)
 
 
 def second_ranking(spec: BenchmarkSpec) -> AskedRanking | None:
@@ -129,10 +129,10 @@ class QueryLists:
     def lacking(self, query: str, images: Iterable[str]) -> set[str]:
         """Those of some images that a query does not rank."""
         place = self.position[query]
-        own = self._codes[self._starts[place] : self._starts[place + 1]]
+        listed = self._codes[self._starts[place] : self._starts[place + 1]]
         named = list(images)
         codes = np.array([self._code.get(image, -1) for image in named], dtype=np.int64)
-        return {named[at] for at in np.flatnonzero(~np.isin(codes, own)).tolist()}
+        return {named[at] for at in np.flatnonzero(~np.isin(codes, listed)).tolist()}
 
     @functools.cached_property
     def _code(self) -> dict[str, int]:
@@ -234,7 +234,7 @@ class Benchmark:
     ) -> Benchmark:
         """A benchmark from rows in memory, with the protocol of one that exists; nothing is checked.
 
-        `cir_datasets.own_benchmark` makes one of a new name, checked.
+        `cir_datasets.custom_benchmark` makes one of a new name, checked.
 
         Raises:
             CallError: `spec` is a name.
@@ -244,7 +244,7 @@ class Benchmark:
         if isinstance(spec, str):
             raise CallError(
                 f"from_rows takes the protocol of a benchmark, not its name {spec!r}. Fix: for a new "
-                "benchmark of your own call cir_datasets.own_benchmark(name, rows, images=FOLDER); for "
+                "benchmark of your own call cir_datasets.custom_benchmark(name, rows, images=FOLDER); for "
                 'other rows of one that exists, such as cirr/val, give cir_datasets.spec("cirr/val").'
             )
         from cir_datasets.rows.hashing import data_hash, galleries_hash, gallery_hash

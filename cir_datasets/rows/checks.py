@@ -99,7 +99,7 @@ def checked_rows(
             place = first[2] if here[0] == first[0] else ": ".join(first[::2])
             fault = f"its id occurs a second time (first in {place})"
         if fault is not None:
-            fix = OWN_FIX if spec.card.in_folder else FIX
+            fix = FOLDER_FIX if spec.card.in_folder else FIX
             raise RecordError(f"{origin(number)} ({id_name} {row[id_name]}): {fault}. {fix}")
         seen[row[id_name]] = None
         yield row
@@ -144,7 +144,7 @@ def _compare(spec: BenchmarkSpec, what: str, found: int, expected: int | None, o
         )
 
 
-OWN_FIX = "Fix: correct that row."
+FOLDER_FIX = "Fix: correct that row."
 """How a message about a row ends whose file is the user's own."""
 
 
@@ -163,7 +163,7 @@ def row_faults(spec: BenchmarkSpec, row: Row, members: frozenset[str] | None) ->
             _truth_fault(spec, row),
             _aspects_fault(spec, row),
             _subset_fault(spec, row),
-            _own_gallery_fault(spec, row),
+            _query_gallery_fault(spec, row),
         ]
     yield from filter(None, (*faults, _repeated(row)))
     if members is not None:
@@ -233,20 +233,20 @@ def _subset_fault(spec: BenchmarkSpec, row: Row) -> str | None:
     return None
 
 
-def _own_gallery_fault(spec: BenchmarkSpec, row: Row) -> str | None:
+def _query_gallery_fault(spec: BenchmarkSpec, row: Row) -> str | None:
     """Why the list of images that the query ranks cannot be, or None."""
-    own = row.get(GALLERY)
+    listed = row.get(GALLERY)
     if not spec.per_query:
-        return f"it has {GALLERY}, and the card does not say `gallery: per_query`" if own else None
-    ranked = set(own or ())
-    if len(ranked) < len(own or ()):
-        twice = next(image for image, count in Counter(own or ()).items() if count > 1)
+        return f"it has {GALLERY}, and the card does not say `gallery: per_query`" if listed else None
+    ranked = set(listed or ())
+    if len(ranked) < len(listed or ()):
+        twice = next(image for image, count in Counter(listed or ()).items() if count > 1)
         return f"its {GALLERY} name {twice!r} twice"
     if spec.config.reference == "removed":
         ranked.discard(row["reference_image_id"])
     if len(ranked) < _LEAST_RANKED:
-        beside = " beside the reference" if len(ranked) < len(own or ()) else ""
-        return f"its {GALLERY} must name {_LEAST_RANKED} images or more to rank{beside}, not {own}"
+        beside = " beside the reference" if len(ranked) < len(listed or ()) else ""
+        return f"its {GALLERY} must name {_LEAST_RANKED} images or more to rank{beside}, not {listed}"
     for role in ("positive", "negative"):
         for image_id in row[f"{role}_image_ids"]:
             if image_id not in ranked:

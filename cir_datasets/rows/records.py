@@ -60,9 +60,9 @@ IMAGE_FIELDS: tuple[pa.Field, ...] = (
 """Fields of an image in a manifest; null where the publisher does not say."""
 
 
-def query_schema(*own: pa.Field) -> pa.Schema:
+def query_schema(*extra: pa.Field) -> pa.Schema:
     """Schema of a single-turn benchmark whose own fields are `own`."""
-    return pa.schema([*QUERY_FIELDS, *own])
+    return pa.schema([*QUERY_FIELDS, *extra])
 
 
 def session_schema(*more_turn_fields: pa.Field) -> pa.Schema:

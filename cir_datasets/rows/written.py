@@ -42,7 +42,7 @@ QUERY = {
     "aspects": _IDS,
 }
 """Fields of a query and what each holds."""
-OWN_QUERY = {
+EXTRA_OF_QUERY = {
     "gallery_image_ids": _IDS,
     "subset_id": _WHOLE,
     "auxiliary_captions": _TEXTS,
@@ -57,10 +57,10 @@ SESSION = {
     "turns": _ITEMS,
 }
 TURN = {"turn": _WHOLE, "reference_image_id": _ID, "relative_caption": _TEXT}
-OWN_TURN = {"captions": _TEXTS}
+EXTRA_OF_TURN = {"captions": _TEXTS}
 """Field of a turn that has several captions: a column only where the first row has it."""
 
-_OWN_TYPES = {
+_EXTRA_TYPES = {
     "gallery_image_ids": pa.list_(pa.string()),
     "subset_id": pa.int64(),
     "auxiliary_captions": pa.list_(pa.string()),
@@ -76,17 +76,17 @@ _ROLES = {
     "gallery_image_ids": "gallery member",
     "ground_truth_ids": "ground truth",
 }
-_KNOWN = {"query": QUERY | OWN_QUERY, "session": SESSION, "turn": TURN | OWN_TURN}
+_KNOWN = {"query": QUERY | EXTRA_OF_QUERY, "session": SESSION, "turn": TURN | EXTRA_OF_TURN}
 
 
-def written_schema(multi_turn: bool, own: Sequence[str]) -> pa.Schema:
+def written_schema(multi_turn: bool, extra: Sequence[str]) -> pa.Schema:
     """Arrow schema of such rows.
 
     Args:
         multi_turn: whether a row is a session.
-        own: the further columns of its file, as `row_files.Tallied.own` found them.
+        extra: the further columns of its file, as `row_files.Tallied.extra` found them.
     """
-    fields = [pa.field(name, _OWN_TYPES[name]) for name in own]
+    fields = [pa.field(name, _EXTRA_TYPES[name]) for name in extra]
     return session_schema(*fields) if multi_turn else query_schema(*fields)
 
 
@@ -139,13 +139,13 @@ def id_fault(value: str) -> str | None:
     return None
 
 
-def typed(fields: Mapping[str, Any], multi_turn: bool, own: Sequence[str] = ()) -> tuple[Row, list[str]]:
+def typed(fields: Mapping[str, Any], multi_turn: bool, extra: Sequence[str] = ()) -> tuple[Row, list[str]]:
     """A row, and everything that is wrong with its fields; with a fault the row is not to be used.
 
     Args:
         fields: as they were written.
         multi_turn: whether it must be a session.
-        own: the further columns of its file.
+        extra: the further columns of its file.
 
     Example:
         >>> row, faults = typed({"query_id": "1", "reference_image_id": "a", "relative_caption": "in red",
@@ -159,13 +159,13 @@ def typed(fields: Mapping[str, Any], multi_turn: bool, own: Sequence[str] = ()) 
     this, other = ("session", "query") if multi_turn else ("query", "session")
     if f"{other}_id" in given:
         return {}, [f"it is a {other}, and the first row a {this}. Fix: give each kind a folder of its own."]
-    faults = list(_faults(given, this, own))
+    faults = list(_faults(given, this, extra))
     if faults:
         return {}, faults
-    return (_session if multi_turn else _query)(given, own), []
+    return (_session if multi_turn else _query)(given, extra), []
 
 
-def _faults(given: Mapping[str, Any], what: str, own: Sequence[str]) -> Iterator[str]:
+def _faults(given: Mapping[str, Any], what: str, extra: Sequence[str]) -> Iterator[str]:
     known = _KNOWN[what]
     for name, value in given.items():
         if name not in known:
@@ -175,9 +175,9 @@ def _faults(given: Mapping[str, Any], what: str, own: Sequence[str]) -> Iterator
         fault = _type_fault(value, known[name])
         if fault is not None:
             yield f"{name} {fault}"
-        elif name in (OWN_TURN if what == "turn" else OWN_QUERY) and name not in own:
+        elif name in (EXTRA_OF_TURN if what == "turn" else EXTRA_OF_QUERY) and name not in extra:
             yield f"{name} is there, but the first row has none. Fix: write it there, too, or in none."
-    yield from {"query": _query_faults, "session": _session_faults, "turn": _turn_faults}[what](given, own)
+    yield from {"query": _query_faults, "session": _session_faults, "turn": _turn_faults}[what](given, extra)
 
 
 def _type_fault(value: Any, kind: str) -> str | None:
@@ -220,7 +220,7 @@ def _text_faults(given: Mapping[str, Any]) -> Iterator[str]:
         yield "relative_caption and captions differ. Fix: write one of the two."
 
 
-def _query_faults(given: Mapping[str, Any], own: Sequence[str]) -> Iterator[str]:
+def _query_faults(given: Mapping[str, Any], extra: Sequence[str]) -> Iterator[str]:
     for name in ("query_id", "reference_image_id"):
         if name not in given:
             yield f"{name} is missing. Fix: add it."
@@ -238,7 +238,7 @@ def _query_faults(given: Mapping[str, Any], own: Sequence[str]) -> Iterator[str]
             return
 
 
-def _session_faults(given: Mapping[str, Any], own: Sequence[str]) -> Iterator[str]:
+def _session_faults(given: Mapping[str, Any], extra: Sequence[str]) -> Iterator[str]:
     for name in ("session_id", "ground_truth_ids", "turns"):
         if not given.get(name):
             yield f"{name} is missing. Fix: add it."
@@ -247,7 +247,7 @@ def _session_faults(given: Mapping[str, Any], own: Sequence[str]) -> Iterator[st
         return
     for place, turn in enumerate(turns, start=1):
         kept = {name: value for name, value in turn.items() if value is not None}
-        yield from (f"turn {place}: {fault}" for fault in _faults(kept, "turn", own))
+        yield from (f"turn {place}: {fault}" for fault in _faults(kept, "turn", extra))
     numbers = [turn.get("turn") for turn in turns]
     if any(number is not None for number in numbers) and numbers != list(range(1, len(turns) + 1)):
         yield f"its turns are numbered {numbers}. Fix: number them 1, 2, 3, ... in this order."
@@ -257,26 +257,26 @@ def _session_faults(given: Mapping[str, Any], own: Sequence[str]) -> Iterator[st
         yield f"num_turns is {said}, but it has {there}. Fix: correct it, or leave it out."
 
 
-def _turn_faults(given: Mapping[str, Any], own: Sequence[str]) -> Iterator[str]:
+def _turn_faults(given: Mapping[str, Any], extra: Sequence[str]) -> Iterator[str]:
     yield from _text_faults(given)
 
 
-def _query(given: Mapping[str, Any], own: Sequence[str]) -> Row:
+def _query(given: Mapping[str, Any], extra: Sequence[str]) -> Row:
     target = given.get("target_image_id")
     return query_row(**given) | {
         **_texts(given),
         "positive_image_ids": given.get("positive_image_ids") or [target],
-        **{name: _own_value(name, given) for name in own},
+        **{name: _extra_value(name, given) for name in extra},
     }
 
 
-def _session(given: Mapping[str, Any], own: Sequence[str]) -> Row:
+def _session(given: Mapping[str, Any], extra: Sequence[str]) -> Row:
     turns = [
         {
             "turn": place,
             "reference_image_id": turn.get("reference_image_id"),
             "relative_caption": _texts(turn)["relative_caption"],
-            **({"captions": _texts(turn)["captions"]} if own else {}),
+            **({"captions": _texts(turn)["captions"]} if extra else {}),
         }
         for place, turn in enumerate(given["turns"], start=1)
     ]
@@ -297,7 +297,7 @@ def _texts(given: Mapping[str, Any]) -> Row:
     return {"captions": captions, "relative_caption": captions[0] if len(captions) == 1 else None}
 
 
-def _own_value(name: str, given: Mapping[str, Any]) -> Any:
+def _extra_value(name: str, given: Mapping[str, Any]) -> Any:
     if name == "target_soft":
         return [{**soft, "score": float(soft["score"])} for soft in given.get(name, ())]
     return given.get(name, None if name == "subset_id" else [])

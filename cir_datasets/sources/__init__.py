@@ -74,11 +74,11 @@ def pins(name: str) -> Mapping[str, PinnedFile | None]:
             return _pins(path.read_text(encoding="utf-8"), str(path))
         except OSError as error:
             raise CardError(f"{path}: {error.strerror}. Fix: get the challenge's folder again.") from error
-    return _own_pins(name)
+    return _packaged_pins(name)
 
 
 @functools.cache
-def _own_pins(name: str) -> Mapping[str, PinnedFile | None]:
+def _packaged_pins(name: str) -> Mapping[str, PinnedFile | None]:
     from cir_datasets import registry
 
     listed = registry.card(name).source.files

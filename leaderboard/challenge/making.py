@@ -344,7 +344,7 @@ def _card(material: Material, rules: Rules) -> dict[str, Any]:
     if material.per_query:
         card["gallery"] = "per_query"
     if any("captions" in turn for row in material.rows for turn in row.get("turns", ())):
-        card["own_fields"] = ["captions"]
+        card["extra_fields"] = ["captions"]
     if material.image_folder is not None:
         card["image_folder"] = material.image_folder
     if material.image_paths is not None:

@@ -179,7 +179,7 @@ def from_files(queries: Path, gallery: Path, main: str | None, reference: str) -
     for number, fields in _read(queries):
         named = _named(fields)
         first.first = first.first or named
-        row, faults = typed(named, first.multi_turn, first.own)
+        row, faults = typed(named, first.multi_turn, first.extra)
         fault = faults[0] if faults else _sealing_fault(row)
         if fault is not None:
             raise RecordError(f"{place_of(queries, number, named)}: {fault}")

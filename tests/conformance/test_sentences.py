@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import cir_datasets
 import cir_metrics
 import submissions
-from cir_datasets.construction.user_rows import own_benchmark
+from cir_datasets.construction.user_rows import custom_benchmark
 from cir_metrics.catalogue import parse_metric
 from cir_metrics.errors import CirError
 from leaderboard.client import Client
@@ -50,7 +50,7 @@ METRIC_DOORS: dict[str, Callable[[str], Any]] = {
     "parse_metric": parse_metric,
     "evaluate": lambda name: cir_metrics.evaluate_single_turn([name], [["a"]], [{"target": "a"}]),
     "score": lambda name: submissions.score(b"{}", worlds.circo(), metrics=[name]),
-    "own_benchmark": lambda name: own_benchmark("never", ROWS, ["a", "b", "c"], metrics=[name]),
+    "custom_benchmark": lambda name: custom_benchmark("never", ROWS, ["a", "b", "c"], metrics=[name]),
 }
 
 
@@ -126,5 +126,5 @@ def test_a_metric_without_its_rows_is_refused_when_the_benchmark_is_made(tmp_pat
     with pytest.raises(
         CirError, match="recall@10 needs target_image_id, and 1 of 2 rows have none, row 1 first"
     ):
-        own_benchmark("mine", ROWS, ["a", "b", "c"], metrics=["recall@10"], folder=folder)
+        custom_benchmark("mine", ROWS, ["a", "b", "c"], metrics=["recall@10"], folder=folder)
     assert not folder.exists()

@@ -233,7 +233,7 @@ def test_sessions_rank_a_common_gallery(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_rows_in_python_say_it_by_their_lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CIR_BENCHMARKS", raising=False)
-    made = cir_datasets.own_benchmark(
+    made = cir_datasets.custom_benchmark(
         "from_rows", world.rows(), folder=tmp_path / "from_rows", metrics=["recall@1"], main_metric="recall@1"
     )
     assert made.per_query

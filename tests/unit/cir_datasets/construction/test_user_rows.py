@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 import cir_datasets
 import submissions
 from cir_datasets.construction.folder_check import check_folder
-from cir_datasets.construction.user_rows import own_benchmark
+from cir_datasets.construction.user_rows import custom_benchmark
 from cir_metrics.errors import CirError
 from leaderboard.cli import build
 from submissions.rank_file.content import LIMITS
@@ -61,7 +61,7 @@ def cir(*arguments: str) -> str:
 def test_rows_and_a_folder_of_pictures_are_a_benchmark_that_every_command_reads(
     photos: Path, tmp_path: Path
 ) -> None:
-    mine = own_benchmark("mine", ROWS, images="photos")
+    mine = custom_benchmark("mine", ROWS, images="photos")
     assert (mine.id, len(mine), list(mine.gallery or ())) == ("mine/test", 50, IMAGES)
     assert check_folder(tmp_path / "mine").ok
     assert os.environ["CIR_BENCHMARKS"] == str(tmp_path / "mine")
@@ -73,7 +73,7 @@ def test_rows_and_a_folder_of_pictures_are_a_benchmark_that_every_command_reads(
     assert json.loads(cir("score", "run.json", "--json"))["metrics"] == score.metrics
     assert "mine/test" in cir("datasets", "list")
     # A cell that is run again, with one query less.
-    assert len(own_benchmark("mine", ROWS[1:], images="photos")) == 49
+    assert len(custom_benchmark("mine", ROWS[1:], images="photos")) == 49
     assert os.environ["CIR_BENCHMARKS"] == str(tmp_path / "mine")
 
 
@@ -82,17 +82,17 @@ def test_an_id_may_be_a_file_s_name_or_path_and_no_picture_is_needed(photos: Pat
     (photos / "photo59.jpg").rename(photos / "more" / "photo00.jpg")
     by_name = [{**row, **{key: f"{row[key]}.jpg" for key in row if "image" in key}} for row in ROWS]
     with pytest.raises(CirError, match=r"more/photo00.jpg and photo00.jpg have one id, 'photo00'. Fix: "):
-        own_benchmark("stems", ROWS, images=photos)
+        custom_benchmark("stems", ROWS, images=photos)
     (photos / "more" / "photo00.jpg").rename(photos / "more" / "other.jpg")
-    mine = own_benchmark("by_name", by_name, images=photos)
+    mine = custom_benchmark("by_name", by_name, images=photos)
     assert "other.jpg" in list(mine.gallery or ())
     assert len(cir_datasets.image_paths("by_name/test")) == 60
-    assert own_benchmark("bare", ROWS, IMAGES).gallery == IMAGES
+    assert custom_benchmark("bare", ROWS, IMAGES).gallery == IMAGES
     sessions = [{"session_id": "1", "ground_truth_ids": ["photo02"], "turns": [
         {"reference_image_id": "photo00", "relative_caption": "in red"},
         {"reference_image_id": "photo01", "relative_caption": "and large"},
     ]}]  # fmt: skip
-    assert own_benchmark("talks", sessions, IMAGES).multi_turn
+    assert custom_benchmark("talks", sessions, IMAGES).multi_turn
 
 
 def changed(**fields: Any) -> list[dict[str, Any]]:
@@ -172,8 +172,12 @@ BAD: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
 }
 
 
+def test_the_name_of_0_1_goes_on_working() -> None:
+    assert cir_datasets.own_benchmark("bare", ROWS, IMAGES).gallery == IMAGES
+
+
 def test_a_data_frame_is_its_rows() -> None:
-    made = own_benchmark("mine", pd.DataFrame(ROWS), IMAGES, folder="made")
+    made = custom_benchmark("mine", pd.DataFrame(ROWS), IMAGES, folder="made")
     assert made.query_ids == [row["query_id"] for row in ROWS]
 
 
@@ -188,41 +192,41 @@ def test_the_index_of_a_data_frame_holds_the_ids_where_no_column_does() -> None:
         (numbered, [str(n) for n in range(50, 0, -1)]),
         (both, of_texts),
     ):
-        assert own_benchmark("mine", frame, IMAGES, folder="made").query_ids == ids
+        assert custom_benchmark("mine", frame, IMAGES, folder="made").query_ids == ids
 
 
 def test_sessions_of_a_data_frame_have_their_ids_in_its_index() -> None:
     turns = [{"turn": 1, "reference_image_id": IMAGES[0], "relative_caption": "in red"}]
     rows = [{"session_id": name, "turns": turns, "ground_truth_ids": [IMAGES[1]]} for name in ("s2", "s1")]
     frame = pd.DataFrame(rows).set_index("session_id")
-    assert own_benchmark("mine", frame, IMAGES, folder="made").query_ids == ["s2", "s1"]
+    assert custom_benchmark("mine", frame, IMAGES, folder="made").query_ids == ["s2", "s1"]
 
 
 def test_an_id_that_the_index_holds_twice_is_refused() -> None:
     indexed = pd.DataFrame(ROWS).set_index("query_id")
     with pytest.raises(CirError, match=ROWS[0]["query_id"]):
-        own_benchmark("mine", pd.concat([indexed, indexed[:1]]), IMAGES, folder="made")
+        custom_benchmark("mine", pd.concat([indexed, indexed[:1]]), IMAGES, folder="made")
 
 
 def test_queries_that_a_data_frame_numbers_have_texts_as_their_ids() -> None:
     numbered = pd.DataFrame(ROWS).assign(query_id=range(50)).to_dict("records")
-    assert own_benchmark("mine", numbered, IMAGES, folder="made").query_ids == [str(n) for n in range(50)]
+    assert custom_benchmark("mine", numbered, IMAGES, folder="made").query_ids == [str(n) for n in range(50)]
 
 
 def test_a_cutoff_that_leaves_no_image_out_is_warned_of() -> None:
     with pytest.warns(
         UserWarning, match=r"^mine: metric recall@60: the gallery has 60 images, .* Fix: name a"
     ):
-        own_benchmark("mine", ROWS, IMAGES, folder="made", metrics=["recall@59", "recall@60"])
+        custom_benchmark("mine", ROWS, IMAGES, folder="made", metrics=["recall@59", "recall@60"])
 
 
 @pytest.mark.parametrize("case", BAD)
 def test_what_is_wrong_is_named_with_place_and_fix_and_nothing_is_written(case: str, tmp_path: Path) -> None:
-    own_benchmark("taken", ROWS, IMAGES, folder="elsewhere/taken")
+    custom_benchmark("taken", ROWS, IMAGES, folder="elsewhere/taken")
     before = sorted(tmp_path.iterdir())
     given, fragments = BAD[case]
     with pytest.raises(CirError) as caught:
-        own_benchmark(**{"name": "mine", "rows": ROWS, "gallery": IMAGES, "folder": "made"} | given)
+        custom_benchmark(**{"name": "mine", "rows": ROWS, "gallery": IMAGES, "folder": "made"} | given)
     says(caught, *fragments)
     says(caught, "Fix: ")
     assert sorted(tmp_path.iterdir()) == before
@@ -233,12 +237,12 @@ def test_a_picture_that_is_missing_or_broken_is_named(photos: Path) -> None:
     (photos / "photo05.jpg").write_bytes(b"not a picture")
     (photos / "photo07.jpg").unlink()
     with pytest.raises(CirError) as caught:
-        own_benchmark("mine", ROWS, IMAGES, images=photos)
+        custom_benchmark("mine", ROWS, IMAGES, images=photos)
     says(
         caught, "image 'photo07' has no picture", "Fix: put it there", "'photo05'", "Fix: replace the picture"
     )
 
 
 def test_the_name_of_a_benchmark_is_no_protocol() -> None:
-    with pytest.raises(CirError, match=r"own_benchmark\(name, rows, images=FOLDER\)"):
+    with pytest.raises(CirError, match=r"custom_benchmark\(name, rows, images=FOLDER\)"):
         cir_datasets.Benchmark.from_rows("mine", ROWS, IMAGES)  # type: ignore[arg-type]

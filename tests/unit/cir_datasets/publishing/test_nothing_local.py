@@ -54,7 +54,7 @@ def published(place: Path) -> Iterator[Path]:
         patch.setenv("HF_ENDPOINT", "http://127.0.0.1:1")
         patch.setenv("CIR_BENCHMARKS", "")
         patch.setenv("CIR_CHALLENGES", str(place / "challenges"))
-        cir_datasets.own_benchmark(
+        cir_datasets.custom_benchmark(
             "kept_rows", ROWS, images=pictures, folder=place / "kept", metrics=["recall@1"]
         )
         settings = {"encoder": str(place / "model"), "files": [{"videos": "~/clips"}], "seed": 7}

@@ -237,3 +237,8 @@ def test_the_command_tells_it_with_file_and_fix(tmp_path: Path) -> None:
 def test_every_card_survives_its_own_dump(name: str) -> None:
     card = registry.card(name)
     assert Card.model_validate(card.model_dump()) == card
+
+
+def test_a_card_of_a_challenge_of_0_1_is_read() -> None:
+    fields = registry.card("cirr").model_dump(exclude={"extra_fields"})
+    assert Card.model_validate(fields | {"own_fields": ["captions"]}).extra_fields == ("captions",)
