@@ -28,30 +28,10 @@ PAIRED = ["method", "against", "difference", "p (Holm)", "verdict"]
 
 
 def command_line() -> str:
-    """`docs/cli.md`: the help of every command."""
-    from typer.main import get_command
-    from typer.testing import CliRunner
+    """`docs/cli.md`: every command with its options."""
+    from command_page import page
 
-    from leaderboard.cli import build
-
-    app = build()
-    runner = CliRunner()
-    parts = ["# The `cir` command\n", "Written by `make docs` from the commands' own help.\n"]
-
-    def show(words: list[str], title: str) -> None:
-        result = runner.invoke(app, words, prog_name="cir")
-        text = "\n".join(line.rstrip() for line in result.output.strip().splitlines())
-        parts.append(f"## `{title}`\n\n```text\n{text}\n```\n")
-
-    def walk(command: object, path: list[str]) -> None:
-        show([*path, "--help"], " ".join(["cir", *path]))
-        if not path:
-            show(["help", "--all"], "cir help --all")
-        for name, child in sorted(getattr(command, "commands", {}).items()):
-            walk(child, [*path, name])
-
-    walk(get_command(app), [])
-    return "\n".join(parts)
+    return page()
 
 
 def benchmark_table() -> str:

@@ -1,0 +1,166 @@
+"""Makes `docs/cli.md` of what the commands declare: an option of several commands is told once."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from leaderboard.cli import COMMANDS, GROUPS, TASKS, build
+
+SHARED = 4
+"""Commands that have the same option, from which on it is told at the top of the page."""
+PLAIN = ("`--benchmark`, `-b`", "`--json`")
+"""Options that need no more than the first clause of their help, wherever they stand."""
+LONG = 80
+"""Characters of a help that is not told again, if it is the only one."""
+SENTENCES = 1
+"""Of what a help says below its first line; the rest is for those who read the help."""
+INTRODUCTION = """# The `cir` command
+
+Written by `make docs` from what the commands declare. Here you find which command does a thing, and with
+which option. `cir COMMAND --help` prints the rest: types, defaults, more examples.
+
+Options behind "Also" are explained [once, for all commands](#options-of-many-commands); "As" names the
+command where others are. Every command takes `-h`, `--help`. Before the command stand `--debug` (show the
+traceback of an error), `--version`, and `--install-completion` or `--show-completion` (for this shell).
+"""
+
+
+class Parameter(NamedTuple):
+    """An option or an argument, as a command declares it."""
+
+    names: str
+    text: str
+    option: bool
+
+    @property
+    def meaning(self) -> tuple[str, str]:
+        """Its names and its help, or the first clause of that where it says enough."""
+        return self.names, re.split(r"[.,:;]", self.text)[0] if self.names in PLAIN else self.text
+
+
+class Command(NamedTuple):
+    """A command with its words, such as `datasets prepare`."""
+
+    words: str
+    about: tuple[str, ...]
+    example: str
+    parameters: tuple[Parameter, ...]
+
+
+def commands() -> dict[str, list[Command]]:
+    """By name that follows `cir`, the commands; of a group several, in its order."""
+    from typer.main import get_command
+
+    root: Any = get_command(build())
+    return {name: list(_commands(root.commands[name], name)) for name in (*COMMANDS, *GROUPS)}
+
+
+def _commands(command: Any, words: str) -> Iterator[Command]:
+    children = getattr(command, "commands", None)
+    if children is None:
+        parts = (command.help or "").replace("\b\n", "").split("\n\n")
+        about = [part.strip() for part in parts if part.strip() and not part.startswith("Example:")]
+        example = re.search(rf"^ *(?:Example: )?(cir {words}\b(?:.*\\\n)*.*)", command.help, re.MULTILINE)
+        visible = (each for each in command.params if not getattr(each, "hidden", False))
+        parameters = tuple(_parameter(each) for each in visible)
+        begun = [" ".join(_sentences(part)[:SENTENCES]) for part in about[:2]]
+        yield Command(
+            words, tuple(begun), re.sub(r"\\\n +", "\\\n        ", example[1] if example else ""), parameters
+        )
+    for name, child in (children or {}).items():
+        yield from _commands(child, f"{words} {name}")
+
+
+def _parameter(parameter: Any) -> Parameter:
+    option = parameter.param_type_name == "option"
+    names = (*parameter.opts, *parameter.secondary_opts)
+    if not option:
+        names = (parameter.metavar or parameter.name.upper(),)
+    text = (parameter.help or "").replace("\\[", "[")
+    return Parameter(", ".join(f"`{name}`" for name in names), text, option)
+
+
+def page() -> str:
+    """The whole page, in the order of `cir help --all`."""
+    tree = commands()
+    shared = _shared(each for group in tree.values() for each in group)
+    at, told = dict.fromkeys(shared, ""), set[str]()
+    parts = [INTRODUCTION, *_contents(), "## Options of many commands\n"]
+    parts += [f"- {names}: {_unlabelled(names, text)}" for names, text in sorted(shared)]
+    for task, names in TASKS.items():
+        parts.append(f"\n## {task}\n")
+        for name in (*names.first, *names.further):
+            if name in GROUPS:
+                parts.append(f"### `cir {name}`\n")
+            for command in tree[name]:
+                parts += _section(command, at, told)
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(parts))
+
+
+def _shared(every: Iterable[Command]) -> set[tuple[str, str]]:
+    """The options that many commands declare alike; of a name the words that most of them have."""
+    count = Counter(each.meaning for command in every for each in command.parameters if each.option)
+    texts: dict[str, str] = {}
+    for (names, text), times in count.most_common():
+        if times >= SHARED:
+            texts.setdefault(names, text)
+    return set(texts.items())
+
+
+def _contents() -> list[str]:
+    lines = []
+    for task, names in TASKS.items():
+        links = (f"[{name}](#cir-{name})" for name in (*names.first, *names.further))
+        lines.append(f"- {task}: {', '.join(links)}")
+    return [*lines, ""]
+
+
+def _sentences(text: str) -> list[str]:
+    return re.split(r"(?<=[^.\s][\w)]\.) (?=[A-Z])", text)
+
+
+def _unlabelled(names: str, text: str) -> str:
+    """A help without the label that says an option's name again."""
+    label, _, rest = text.partition(": ")
+    repeats = rest and label.lower().replace(" ", "-") == names.strip("`-").partition("`")[0]
+    return rest if repeats else text
+
+
+def _short(text: str) -> str:
+    """What stands before the second sentence, and before the first semicolon outside brackets."""
+    return re.split(r"; (?![^(]*\))", _sentences(text)[0])[0].rstrip(".")
+
+
+def _section(command: Command, at: dict[tuple[str, str], str], told: set[str]) -> Iterator[str]:
+    """A command with the options and paragraphs that were not told before, and where the others stand."""
+    yield f"{'####' if ' ' in command.words else '###'} `cir {command.words}`\n"
+    for text in command.about:
+        if text not in told:
+            yield f"{text}\n"
+            told.add(text)
+    yield f"    {command.example}\n"
+    elsewhere = _elsewhere(command, at)
+    for each in command.parameters:
+        if not any(each in several for several in elsewhere.values()):
+            yield f"- {each.names}: {_unlabelled(each.names, _short(each.text))}"
+            at.setdefault(each.meaning, command.words)
+    yield ""
+    for place, several in elsewhere.items():
+        start = f"As [{place}](#cir-{place.replace(' ', '-')})" if place else "Also"
+        yield f"{start}: {', '.join(each.names.partition(',')[0] for each in several)}.\n"
+
+
+def _elsewhere(command: Command, at: Mapping[tuple[str, str], str]) -> dict[str, list[Parameter]]:
+    """By place what is explained there; a single short help is sooner read than looked up."""
+    places: dict[str, list[Parameter]] = defaultdict(list)
+    for each in command.parameters:
+        if each.meaning in at:
+            places[at[each.meaning]].append(each)
+    return {
+        place: several
+        for place, several in places.items()
+        if not place or len(several) > 1 or len(several[0].text) >= LONG
+    }
