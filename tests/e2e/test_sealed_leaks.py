@@ -25,8 +25,7 @@ import pytest
 import sqlalchemy as sa
 import yaml
 from challenge_world import ID, NAME, Places
-from read_pages import html_of
-from written_pages import submission_html
+from read_pages import html_of, submission_html
 
 from leaderboard import boards
 from leaderboard.identity import Tokens

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import challenge_world as world
 import postgres_server
 import pytest
+from inspected_entries import Entries, all_entries
 from judge_here import judge_here
 
 from leaderboard import boards
 from leaderboard.challenge.material import Material, from_files
+from leaderboard.server import Server
+from leaderboard.settings import Settings
 from leaderboard.store import Store
 
 
@@ -40,6 +44,38 @@ def store(url: str) -> Iterator[Store]:
     opened = Store(url)
     yield opened
     opened.close()
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    """An empty leaderboard of a test's own, in the folder `home`."""
+    with closing(Server.open(Settings(tmp_path / "home"))) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def shared_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A leaderboard of a module: its tests read, or add what the others do not count."""
+    with closing(Server.open(Settings(tmp_path_factory.mktemp("home")))) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """The leaderboard of `entries`; tests add entries that none of the others counts."""
+    with closing(Server.open(Settings(tmp_path_factory.mktemp("shown")))) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def entries(demo: Server) -> Entries:
+    """By a short name shipped files as entries whose lists are made."""
+    with pytest.MonkeyPatch.context() as patch:
+        judge_here(patch)
+        entries = all_entries(demo)
+    for entry in entries.values():
+        assert demo.lists.of(entry) is not None
+    return entries
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from leaderboard_world import as_bytes, rank_file
 from pydantic import ValidationError
+from read_pages import submission_html
 from says import says
 from shapes_dialogues import BOARD, ORACLE, as_lines, shapes_dialogue
-from written_pages import submission_html
 
 from leaderboard import boards
 from leaderboard.dialogues import BoardDialogue

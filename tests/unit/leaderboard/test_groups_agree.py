@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -15,14 +15,6 @@ from shapes_dialogues import as_lines, shapes_dialogue
 
 from leaderboard import boards
 from leaderboard.server import Server
-from leaderboard.settings import Settings
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[Server]:
-    opened = Server.open(Settings(tmp_path / "home"))
-    yield opened
-    opened.close()
 
 
 def check_same_groups(server: Server, board: str, files: Mapping[Path, bytes]) -> list[int | None]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,6 @@ from leaderboard.identity import digest
 from leaderboard.intake import Cover, checked_method
 from leaderboard.intake.life import act
 from leaderboard.server import Server
-from leaderboard.settings import Settings
 from leaderboard.standings.views import submission_view
 from leaderboard.store.submission import Submission
 from leaderboard.store.transfer import export_store
@@ -29,13 +27,6 @@ from leaderboard.web import formats
 BOARD = boards.board("shapes/val")
 MADE = json.loads(shipped("image_text_sum-pixels"))
 DISHONEST = {"name": "Ours", "zero_shot": True, "trained_on": ["Shapes/train"]}
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[Server]:
-    opened = Server.open(Settings(tmp_path / "home"))
-    yield opened
-    opened.close()
 
 
 def judged(server: Server, method: dict[str, Any], form: dict[str, Any] | None = None) -> Submission:

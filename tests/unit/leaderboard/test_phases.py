@@ -12,8 +12,7 @@ import pytest
 import sqlalchemy as sa
 from full_boards import add_entry
 from leaderboard_world import rank_file
-from read_pages import html_of, read, words
-from written_pages import submission_html
+from read_pages import html_of, read, submission_html, words
 
 from leaderboard import boards
 from leaderboard.boards.data import problem

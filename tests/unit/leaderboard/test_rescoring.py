@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,17 +17,9 @@ from leaderboard.errors import ConflictError
 from leaderboard.intake import Cover
 from leaderboard.server import Server
 from leaderboard.server.rescoring import rescore, switch
-from leaderboard.settings import Settings
 from leaderboard.store.submission import Submission
 
 BOARD = boards.board("shapes/val")
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[Server]:
-    opened = Server.open(Settings(tmp_path / "home"))
-    yield opened
-    opened.close()
 
 
 def entry(server: Server, seed: int, **method: Any) -> Submission:

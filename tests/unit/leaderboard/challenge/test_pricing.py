@@ -13,8 +13,8 @@ import pytest
 import sqlalchemy as sa
 import yaml
 from full_boards import add_entry
+from read_pages import submission_html
 from web_worlds import opened_app
-from written_pages import submission_html
 
 from cir_metrics.errors import CallError, CirError, UnknownNameError
 from leaderboard import boards

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from inspected_entries import FILES
+from inspected_entries import FILES, Entries
 
 from leaderboard import boards
 from leaderboard.errors import PassingError
@@ -21,14 +21,14 @@ from submissions.errors import ComparisonError
 
 
 @pytest.fixture
-def compared(server: Server) -> Iterator[Compared]:
-    made = Compared(server.numbers)
+def compared(demo: Server) -> Iterator[Compared]:
+    made = Compared(demo.numbers)
     yield made
     made.close()
 
 
 def test_differences_are_those_of_the_files(
-    compared: Compared, entries: dict[str, Submission], monkeypatch: pytest.MonkeyPatch
+    compared: Compared, entries: Entries, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     both = [entries["sum"], entries["random"]]
     expected = compare([FILES["sum"], FILES["random"]])
@@ -46,7 +46,7 @@ def test_differences_are_those_of_the_files(
 
 
 def test_a_reader_waits_no_longer_than_told(
-    compared: Compared, entries: dict[str, Submission], monkeypatch: pytest.MonkeyPatch
+    compared: Compared, entries: Entries, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     go_on, started = threading.Event(), []
 
@@ -65,7 +65,7 @@ def test_a_reader_waits_no_longer_than_told(
 
 
 def test_more_comparisons_than_are_made_soon_are_refused(
-    compared: Compared, entries: dict[str, Submission], monkeypatch: pytest.MonkeyPatch
+    compared: Compared, entries: Entries, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_AT_ONCE", 0)
     with pytest.raises(PassingError, match=r"0 comparisons wait .* Fix: load the page again in a minute."):
@@ -73,7 +73,7 @@ def test_more_comparisons_than_are_made_soon_are_refused(
 
 
 def test_what_was_not_to_be_had_is_asked_for_again_and_few_comparisons_are_held(
-    compared: Compared, entries: dict[str, Submission], monkeypatch: pytest.MonkeyPatch
+    compared: Compared, entries: Entries, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     both = [entries["sum"], entries["random"]]
     with monkeypatch.context() as patch:
@@ -89,7 +89,7 @@ def test_what_was_not_to_be_had_is_asked_for_again_and_few_comparisons_are_held(
 
 
 def test_what_cannot_be_compared_is_refused_in_words(
-    compared: Compared, entries: dict[str, Submission], monkeypatch: pytest.MonkeyPatch
+    compared: Compared, entries: Entries, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, other = entries["sum"], entries["random"]
     with pytest.raises(ComparisonError, match=r"(?s)the keys of .* differ.*data: \w{7} against 1{7}\n"):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sqlalchemy as sa
-from inspected_entries import FILES, handed_in
+from inspected_entries import FILES, Entries, handed_in
 
 import cir_datasets
 from cir_datasets import registry
@@ -25,12 +25,11 @@ from leaderboard.server import Server
 from leaderboard.server.rescoring import rescore, switch
 from leaderboard.settings import Settings
 from leaderboard.store.schema import values
-from leaderboard.store.submission import Submission
 from submissions.validation import read
 
 
-def test_lists_of_queries_are_those_of_the_file(server: Server, entries: dict[str, Submission]) -> None:
-    found = server.lists.of(entries["sum"])
+def test_lists_of_queries_are_those_of_the_file(demo: Server, entries: Entries) -> None:
+    found = demo.lists.of(entries["sum"])
     assert found is not None
     file, benchmark = read(FILES["sum"]), cir_datasets.load("shapes/val")
     own = found.member("shapes/val")
@@ -54,8 +53,8 @@ def first(listed: Sequence[str], right: set[str]) -> int | None:
     return next((place for place, image in enumerate(listed, start=1) if image in right), None)
 
 
-def test_lists_of_sessions_are_those_of_each_turn(server: Server, entries: dict[str, Submission]) -> None:
-    found = server.lists.of(entries["tirg"])
+def test_lists_of_sessions_are_those_of_each_turn(demo: Server, entries: Entries) -> None:
+    found = demo.lists.of(entries["tirg"])
     assert found is not None
     file, benchmark = read(FILES["tirg"]), cir_datasets.load("shapes/multiturn_val")
     for row in benchmark.rows():
@@ -68,10 +67,10 @@ def test_lists_of_sessions_are_those_of_each_turn(server: Server, entries: dict[
         assert found.member().subset(row["session_id"]) is None
 
 
-def test_lists_of_a_dialogue_come_with_what_was_said(server: Server, entries: dict[str, Submission]) -> None:
+def test_lists_of_a_dialogue_come_with_what_was_said(demo: Server, entries: Entries) -> None:
     from shapes_dialogues import shapes_dialogue
 
-    found = server.lists.of(entries["talk"])
+    found = demo.lists.of(entries["talk"])
     assert found is not None
     own = found.member()
     sessions = shapes_dialogue(hits=0.3).sessions()
@@ -116,34 +115,34 @@ def test_lists_that_cannot_be_read_are_none_until_the_file_is_scored_again(
 
 
 def test_lists_of_other_data_are_not_shown(
-    server: Server, entries: dict[str, Submission], monkeypatch: pytest.MonkeyPatch
+    demo: Server, entries: Entries, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     prepared = module.last_prepared(registry.spec("shapes/val"))
     assert prepared is not None
     other = replace(prepared, meta={**prepared.meta, "data_hash": "1" * 64})
     monkeypatch.setattr(module, "last_prepared", lambda _: other)
-    assert server.lists.shown(entries["sum"])
-    assert server.lists.of(entries["sum"]) is None
+    assert demo.lists.shown(entries["sum"])
+    assert demo.lists.of(entries["sum"]) is None
 
 
 def test_only_what_everybody_may_see_has_lists(
-    server: Server, entries: dict[str, Submission], monkeypatch: pytest.MonkeyPatch
+    demo: Server, entries: Entries, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = entries["sum"]
-    assert server.lists.shown(one)
+    assert demo.lists.shown(one)
     for event in ("withdrawn", "hidden", "private", "scored"):
         other = replace(one, events=(*one.events, replace(one.events[-1], kind=event)))
         assert other.state != "published"
-        assert not server.lists.shown(other)
-        assert server.lists.of(other) is None
+        assert not demo.lists.shown(other)
+        assert demo.lists.of(other) is None
     board = boards.board(one.board)
     sealed = board.model_copy(update={"track": "sealed", "ground_truth": "/truth.parquet"})
     monkeypatch.setattr(boards, "board", lambda name: sealed)
-    assert server.lists.of(one) is None
+    assert demo.lists.of(one) is None
 
 
-def test_names_that_are_not_there_are_said(server: Server, entries: dict[str, Submission]) -> None:
-    found = server.lists.of(entries["sum"])
+def test_names_that_are_not_there_are_said(demo: Server, entries: Entries) -> None:
+    found = demo.lists.of(entries["sum"])
     assert found is not None
     with pytest.raises(UnknownNameError, match=r"no lists for 'cirr/val'. There are those for shapes/val."):
         found.member("cirr/val")

@@ -11,7 +11,7 @@ import orjson
 import pytest
 import suite_world
 from full_boards import a_submission
-from inspected_entries import FILES
+from inspected_entries import FILES, Entries
 
 from leaderboard import boards
 from leaderboard.inspection.hits import LAST
@@ -21,7 +21,7 @@ from leaderboard.inspection.reports import entry_report
 from leaderboard.queue.beginnings import packed_lists
 from leaderboard.queue.judging import Validated, judge_file, score_file, write_values
 from leaderboard.server import Server
-from leaderboard.store.submission import Event, Submission
+from leaderboard.store.submission import Event
 from submissions import score
 from submissions.rank_file.benchmarks import Benchmarks
 from submissions.report import full_report
@@ -30,19 +30,17 @@ from submissions.validation import read
 
 
 @pytest.mark.parametrize("name", ["sum", "random", "tirg"])
-def test_a_report_from_the_store_is_the_files_own(
-    server: Server, entries: dict[str, Submission], name: str
-) -> None:
-    found, expected = server.numbers.report(entries[name]), score(FILES[name])
+def test_a_report_from_the_store_is_the_files_own(demo: Server, entries: Entries, name: str) -> None:
+    found, expected = demo.numbers.report(entries[name]), score(FILES[name])
     assert found is not None
     said, wanted = full_report(found).to_dict(), full_report(expected).to_dict()
     assert {**said, "file": "", "warnings": []} == {**wanted, "file": "", "warnings": []}
     assert intervals(found) == intervals(expected)
 
 
-def test_groups_and_curves_are_those_of_the_report(server: Server, entries: dict[str, Submission]) -> None:
-    queries = server.numbers.of(entries["sum"])
-    sessions = server.numbers.of(entries["tirg"])
+def test_groups_and_curves_are_those_of_the_report(demo: Server, entries: Entries) -> None:
+    queries = demo.numbers.of(entries["sum"])
+    sessions = demo.numbers.of(entries["tirg"])
     assert queries is not None
     assert sessions is not None
     by_aspect = full_report(score(FILES["sum"])).groupings["by_aspect"]
@@ -57,10 +55,10 @@ def test_groups_and_curves_are_those_of_the_report(server: Server, entries: dict
     assert [(point.low, point.high) for point in sessions.first.curve] == [
         (drawn[name].low, drawn[name].high) for name in wanted
     ]
-    assert server.numbers.of(entries["tirg"]) is sessions
+    assert demo.numbers.of(entries["tirg"]) is sessions
 
 
-def test_ranks_are_counted_by_range(server: Server, entries: dict[str, Submission]) -> None:
+def test_ranks_are_counted_by_range(demo: Server, entries: Entries) -> None:
     import cir_datasets
 
     file = read(FILES["sum"])
@@ -69,11 +67,11 @@ def test_ranks_are_counted_by_range(server: Server, entries: dict[str, Submissio
         listed = file.rankings[row["query_id"]][:50]
         rank = listed.index(row["target_image_id"]) + 1 if row["target_image_id"] in listed else 51
         counts[next(label for end, label in zip((1, 5, 10, 50, 51), counts, strict=True) if rank <= end)] += 1
-    found = server.numbers.of(entries["sum"])
+    found = demo.numbers.of(entries["sum"])
     assert found is not None
     assert {each.label: each.count for each in found.first.ranks} == counts
     assert sum(each.share for each in found.first.ranks) == pytest.approx(1)
-    assert [each.label for each in server.numbers.of(entries["tirg"]).first.ranks] == [  # type: ignore[union-attr]
+    assert [each.label for each in demo.numbers.of(entries["tirg"]).first.ranks] == [  # type: ignore[union-attr]
         "1",
         "2-5",
         "6-10",
@@ -81,10 +79,8 @@ def test_ranks_are_counted_by_range(server: Server, entries: dict[str, Submissio
     ]
 
 
-def test_a_dialogue_has_a_curve_and_ranks_of_the_whole_gallery(
-    server: Server, entries: dict[str, Submission]
-) -> None:
-    found = server.numbers.of(entries["talk"])
+def test_a_dialogue_has_a_curve_and_ranks_of_the_whole_gallery(demo: Server, entries: Entries) -> None:
+    found = demo.numbers.of(entries["talk"])
     assert found is not None
     metrics = (entries["talk"].scores or {})["metrics"]
     assert [point.value for point in found.first.curve] == [
@@ -94,9 +90,9 @@ def test_a_dialogue_has_a_curve_and_ranks_of_the_whole_gallery(
     assert [each.label for each in found.first.ranks][-2:] == ["over 50", "not listed"]
 
 
-def test_entries_side_by_side(server: Server, entries: dict[str, Submission]) -> None:
+def test_entries_side_by_side(demo: Server, entries: Entries) -> None:
     both = [entries["sum"], entries["random"]]
-    assert list(server.numbers.side_by_side(both)) == [each.id for each in both]
+    assert list(demo.numbers.side_by_side(both)) == [each.id for each in both]
 
 
 def test_the_cutoff_is_that_of_what_ranks() -> None:
@@ -130,11 +126,9 @@ def test_a_suites_members_have_their_own_numbers(tmp_path: Path, monkeypatch: py
     assert intervals(found) == intervals(expected)
 
 
-def test_values_that_are_not_of_the_rows_here_give_no_report(
-    server: Server, entries: dict[str, Submission]
-) -> None:
+def test_values_that_are_not_of_the_rows_here_give_no_report(demo: Server, entries: Entries) -> None:
     board, one = boards.board("shapes/val"), entries["random"]
-    packed = server.store.kept_values(one.id)
+    packed = demo.store.kept_values(one.id)
     assert entry_report(board, one, packed, None) is not None
     assert entry_report(board, one, None, None) is None
     assert entry_report(boards.board("shapes/dialogue_val"), entries["talk"], packed, None) is None

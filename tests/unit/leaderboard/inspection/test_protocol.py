@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import orjson
-from inspected_entries import FILES, handed_in
+from inspected_entries import FILES, Entries, handed_in
 from shapes_dialogues import as_lines, shapes_dialogue
 
 import cir_datasets
@@ -57,18 +57,18 @@ def said_of(
     return protocol_findings(boards.board(board), made_lists(), reference, equals)
 
 
-def counts_of(server: Server, submission: Submission) -> dict[str, Any]:
+def counts_of(demo: Server, submission: Submission) -> dict[str, Any]:
     """What the entry's lists count."""
-    lists = server.lists.of(submission)
+    lists = demo.lists.of(submission)
     assert lists is not None
     return lists.member().about
 
 
-def findings_of(server: Server, submission: Submission) -> list[ProtocolFinding]:
-    lists = server.lists.of(submission)
+def findings_of(demo: Server, submission: Submission) -> list[ProtocolFinding]:
+    lists = demo.lists.of(submission)
     assert lists is not None
     return protocol_findings(
-        boards.board(submission.board), lists, reference_of(submission), server.equals(submission)
+        boards.board(submission.board), lists, reference_of(submission), demo.equals(submission)
     )
 
 
@@ -77,9 +77,7 @@ def reference_of(submission: Submission) -> Reference:
     return Reference.of((submission.scores or {})["signatures"][board.primary_terms[0]])
 
 
-def test_the_check_of_queries_counts_what_a_slow_reading_counts(
-    server: Server, entries: dict[str, Submission]
-) -> None:
+def test_the_check_of_queries_counts_what_a_slow_reading_counts(demo: Server, entries: Entries) -> None:
     for name in ("sum", "random"):
         file, benchmark = read(FILES[name]), cir_datasets.load("shapes/val")
         ranked, held, compared, consistent = set(), 0, 0, 0
@@ -95,13 +93,13 @@ def test_the_check_of_queries_counts_what_a_slow_reading_counts(
                 said.get(a, 9) < said.get(b, 9) and there.get(b, 99) < there.get(a, 99)
                 for a, b in itertools.permutations(members, 2)
             )
-        found, reference = counts_of(server, entries[name]), reference_of(entries[name])
+        found, reference = counts_of(demo, entries[name]), reference_of(entries[name])
         never = len(set(benchmark.gallery or ()) - ranked)
         assert (found["lists"], reference.lists, reference.held) == (300, 300, held)
         assert (found["never_ranked"], found["gallery"]) == (never, 3940)
         assert (found["shortest"], found["longest"], found["subsets"]) == (50, 50, 300)
         assert (found["subsets_compared"], found["subsets_consistent"]) == (compared, consistent)
-        said = [(each.value, each.fits, each.entries) for each in findings_of(server, entries[name])]
+        said = [(each.value, each.fits, each.entries) for each in findings_of(demo, entries[name])]
         assert said == [
             (f"in {held} of 300 lists ({100 * held / 300:.2f} %)", not held, ()),
             (f"in {consistent} of {compared} queries ({100 * consistent / compared:.2f} %)", None, ()),
@@ -110,26 +108,24 @@ def test_the_check_of_queries_counts_what_a_slow_reading_counts(
         ]
 
 
-def test_the_check_of_sessions_looks_at_each_turns_reference(
-    server: Server, entries: dict[str, Submission]
-) -> None:
+def test_the_check_of_sessions_looks_at_each_turns_reference(demo: Server, entries: Entries) -> None:
     file, benchmark = read(FILES["tirg"]), cir_datasets.load("shapes/multiturn_val")
     held, lists = 0, 0
     for row in benchmark.rows():
         for turn, listed in zip(row["turns"], file.rankings[row["session_id"]], strict=True):
             lists += 1
             held += turn["reference_image_id"] in listed
-    found = counts_of(server, entries["tirg"])
+    found = counts_of(demo, entries["tirg"])
     assert (found["lists"], reference_of(entries["tirg"]).held) == (lists, held)
     assert boards.board("shapes/multiturn_val").spec.config.reference == "kept"
-    assert [finding.label for finding in findings_of(server, entries["tirg"])] == [
+    assert [finding.label for finding in findings_of(demo, entries["tirg"])] == [
         "Reference ranked",
         "Images never ranked",
         "Same rankings",
     ]
 
 
-def test_a_round_that_a_silent_user_ends_ranks_nothing(server: Server) -> None:
+def test_a_round_that_a_silent_user_ends_ranks_nothing(demo: Server) -> None:
     played = shapes_dialogue(hits=0.0)
     rounds, silent = [], 0
     for first, *others in played.sessions().values():
@@ -141,9 +137,9 @@ def test_a_round_that_a_silent_user_ends_ranks_nothing(server: Server) -> None:
             silent += others[0].reference in first.top
     assert silent > 100
     sent = as_lines(played.model_copy(update={"rounds": rounds}))
-    entry = handed_in(server, sent, "silent.jsonl", "shapes/dialogue_val")
+    entry = handed_in(demo, sent, "silent.jsonl", "shapes/dialogue_val")
     reference = reference_of(entry)
-    assert (counts_of(server, entry)["lists"], reference.lists, reference.held) == (len(rounds), 300, 0)
+    assert (counts_of(demo, entry)["lists"], reference.lists, reference.held) == (len(rounds), 300, 0)
 
 
 def test_an_image_that_is_not_listed_stands_behind_those_that_are(tmp_path: Path) -> None:

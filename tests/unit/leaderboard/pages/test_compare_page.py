@@ -9,14 +9,15 @@ from pathlib import Path
 
 import pytest
 from full_boards import add_entry
-from inspected_entries import FILES, handed_in
+from inspected_entries import FILES, Entries, handed_in
+from read_pages import opened
 
 import submissions
 from cir_metrics.significance import PValue
 from leaderboard import boards
 from leaderboard.pages.addresses import page_at
 from leaderboard.pages.compare_page import signed
-from leaderboard.pages.site import Links, Page, Site
+from leaderboard.pages.site import Site
 from leaderboard.server import Server
 from leaderboard.settings import Settings
 from leaderboard.store.submission import Submission
@@ -27,36 +28,31 @@ from submissions.scoring.intervals import Interval
 OTHER = FILES["sum"].with_name("text_only-shapes.shapes-val.json.gz")
 
 
-def opened(site: Site, **query: str) -> tuple[Page, str]:
-    page = page_at(site, "compare", query)
-    return page, site.written(page, Links("compare"))
-
-
 @pytest.fixture
-def few(tmp_path: Path) -> Iterator[Site]:
+def few(tmp_path: Path) -> Iterator[Server]:
     """Boards with entries whose files nobody has."""
     text = (resources.files("leaderboard") / "boards/shapes_val.yaml").read_text()
     (tmp_path / "home/boards").mkdir(parents=True)
     again = text.replace("id: shapes/val", "id: shapes/again")
     (tmp_path / "home/boards/again.yaml").write_text(again)
     server = Server.open(Settings(tmp_path / "home"))
-    yield Site(server)
+    yield server
     server.close()
     boards.use(None)
 
 
 @pytest.fixture(scope="module")
-def pair(shown_site: Site, shown_entries: dict[str, Submission]) -> list[Submission]:
-    other = handed_in(shown_site.server, OTHER.read_bytes(), OTHER.name)
-    shown_site.server.lists.of(other)
-    return [shown_entries["random"], other]
+def pair(demo: Server, entries: Entries) -> list[Submission]:
+    other = handed_in(demo, OTHER.read_bytes(), OTHER.name)
+    demo.lists.of(other)
+    return [entries["random"], other]
 
 
 @pytest.mark.slow
-def test_numbers_are_those_of_cir_compare(shown_site: Site, pair: list[Submission]) -> None:
+def test_numbers_are_those_of_cir_compare(demo: Server, pair: list[Submission]) -> None:
     found = submissions.compare([FILES["random"], OTHER])
-    shown_site.server.compared.of(pair, None)
-    page, html = opened(shown_site, e=",".join(each.id for each in pair))
+    demo.compared.of(pair, None)
+    page, html = opened(demo, "compare", e=",".join(each.id for each in pair))
     assert page.data is not None
     (said,) = page.data["pairs"]
     (wanted,) = found.pairs
@@ -75,9 +71,9 @@ def test_numbers_are_those_of_cir_compare(shown_site: Site, pair: list[Submissio
 
 
 @pytest.mark.slow
-def test_won_and_lost_lead_into_the_query_browser(shown_site: Site, pair: list[Submission]) -> None:
-    shown_site.server.compared.of(pair, None)
-    page, html = opened(shown_site, e=",".join(each.id for each in pair))
+def test_won_and_lost_lead_into_the_query_browser(demo: Server, pair: list[Submission]) -> None:
+    demo.compared.of(pair, None)
+    page, html = opened(demo, "compare", e=",".join(each.id for each in pair))
     assert page.data is not None
     (said,) = page.data["pairs"]
     for outcome in ("won", "lost"):
@@ -85,18 +81,18 @@ def test_won_and_lost_lead_into_the_query_browser(shown_site: Site, pair: list[S
         ((path, query, number),) = links
         assert int(number) == said[outcome]
         asked = dict(part.split("=") for part in query.replace("&amp;", "&").split("&"))
-        there = page_at(shown_site, path, asked)
+        there = page_at(Site(demo), path, asked)
         assert there.data is not None
         assert there.data["position"] == f"1 of {said[outcome]}"
 
 
 @pytest.mark.slow
 def test_more_than_two_entries_are_a_table_of_pairs(
-    shown_site: Site, shown_entries: dict[str, Submission], pair: list[Submission]
+    demo: Server, entries: Entries, pair: list[Submission]
 ) -> None:
-    three = [*pair, shown_entries["sum"]]
-    shown_site.server.compared.of(three, None)
-    page, html = opened(shown_site, e=",".join(each.id for each in three))
+    three = [*pair, entries["sum"]]
+    demo.compared.of(three, None)
+    page, html = opened(demo, "compare", e=",".join(each.id for each in three))
     assert page.data is not None
     board = boards.board("shapes/val")
     table = html[html.index("<caption>Every pair by R@10</caption>") :].partition("</table>")[0]
@@ -135,7 +131,7 @@ def test_queries_that_flip_in_the_subset_are_counted_where_that_ranks(tmp_path: 
             server.lists.of(each)
         server.tables.refresh(boards.board("shapes/own"))
         server.compared.of(sent, None)
-        page, html = opened(Site(server), e=",".join(each.id for each in sent))
+        page, html = opened(server, "compare", e=",".join(each.id for each in sent))
         assert page.data is not None
         (said,) = page.data["pairs"]
         rs1 = said["metrics"]["recall_subset@1"]
@@ -156,82 +152,82 @@ def test_queries_that_flip_in_the_subset_are_counted_where_that_ranks(tmp_path: 
 
 @pytest.mark.slow
 def test_sessions_have_curves_with_bands_and_queries_have_aspects(
-    shown_site: Site, shown_entries: dict[str, Submission], pair: list[Submission]
+    demo: Server, entries: Entries, pair: list[Submission]
 ) -> None:
     other = FILES["tirg"].with_name("image_only-shapes.shapes-multiturn_val.json.gz")
     if not other.exists():
         other = next(FILES["tirg"].parent.glob("image_only*.shapes-multiturn_val.json.gz"))
-    second = handed_in(shown_site.server, other.read_bytes(), other.name)
-    sessions = [shown_entries["tirg"], second]
+    second = handed_in(demo, other.read_bytes(), other.name)
+    sessions = [entries["tirg"], second]
     for each in sessions:
-        shown_site.server.lists.of(each)
-    shown_site.server.compared.of(sessions, None)
-    _, html = opened(shown_site, e=",".join(each.id for each in sessions))
+        demo.lists.of(each)
+    demo.compared.of(sessions, None)
+    _, html = opened(demo, "compare", e=",".join(each.id for each in sessions))
     assert "Hits@10 by turn" in html
     for file in (FILES["tirg"], other):
         report = submissions.score(file)
         for turn in (1, 3):
             value = 100 * report.metrics[f"hits@10@turn{turn}"]
             assert re.search(rf'<th scope="row">{turn}</th>.*?{value:.2f} \[', html)
-    shown_site.server.compared.of(pair, None)
-    _, html = opened(shown_site, e=",".join(each.id for each in pair))
+    demo.compared.of(pair, None)
+    _, html = opened(demo, "compare", e=",".join(each.id for each in pair))
     table = re.findall(r'<th scope="row">Negation</th><td class=num>(\d+)</td>', html)
     assert table == ["38"]
     assert html.count('<svg class="plot"') == 1
 
 
-def test_what_is_not_two_to_four_entries_is_chosen_by_a_form(few: Site) -> None:
-    store = few.server.store
+def test_what_is_not_two_to_four_entries_is_chosen_by_a_form(few: Server) -> None:
+    store = few.store
     one = [add_entry(store, number) for number in range(5)]
-    _, html = opened(few)
+    _, html = opened(few, "compare")
     assert 'href="./compare?board=shapes%2Fval"' in html
-    _, html = opened(few, board="shapes/val")
+    _, html = opened(few, "compare", board="shapes/val")
     assert html.count("<select") == 4
-    _, html = opened(few, e=one[2].id)
+    _, html = opened(few, "compare", e=one[2].id)
     assert f'<option value="{one[2].id}" selected>Method 2' in html
     assert "1 entry chosen" in html
-    _, html = opened(few, e=",".join(each.id for each in one))
+    _, html = opened(few, "compare", e=",".join(each.id for each in one))
     assert "5 entries chosen: a comparison takes 2 to 4" in html
-    _, html = opened(few, e=f"{one[2].id},zzz")
+    _, html = opened(few, "compare", e=f"{one[2].id},zzz")
     assert f'<option value="{one[2].id}" selected>Method 2' in html, "what is known stays chosen"
 
 
-def test_entries_of_other_boards_or_unknown_ones_are_refused_in_a_sentence(few: Site) -> None:
-    store = few.server.store
+def test_entries_of_other_boards_or_unknown_ones_are_refused_in_a_sentence(few: Server) -> None:
+    store = few.store
     one = add_entry(store, 1, name="<b>One</b>")
     other = add_entry(store, 2, board="shapes/again")
-    page, html = opened(few, e=f"{one.id},zzz")
+    page, html = opened(few, "compare", e=f"{one.id},zzz")
     assert (page.status, "no submission &#39;zzz&#39; here" in html) == (404, True)
     hidden = store.append(add_entry(store, 3), [("hidden", {"reason": "a reason"})])
-    page, html = opened(few, e=f"{one.id},{hidden.id}")
+    page, html = opened(few, "compare", e=f"{one.id},{hidden.id}")
     assert (page.status, "a reason" in html) == (404, False)
     waits, _ = store.receive(board="shapes/val", sha256="b" * 64, size=1, file_name="run.json")
-    page, html = opened(few, e=f"{one.id},{waits.id}")
+    page, html = opened(few, "compare", e=f"{one.id},{waits.id}")
     assert (page.status, "is not listed on" in html) == (404, True)
-    page, html = opened(few, e=f"{one.id},{other.id}")
+    page, html = opened(few, "compare", e=f"{one.id},{other.id}")
     assert page.status == 400
     assert "different boards: &lt;b&gt;One&lt;/b&gt; on shapes/val; Method 2 on shapes/again" in html
 
 
 def test_a_comparison_that_takes_long_says_so_and_looks_again(
-    few: Site, monkeypatch: pytest.MonkeyPatch
+    few: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ids = ",".join(add_entry(few.server.store, number).id for number in (1, 2))
+    ids = ",".join(add_entry(few.store, number).id for number in (1, 2))
 
     def not_yet(*_: object) -> Comparison | None:
         return None
 
-    monkeypatch.setattr(few.server.compared, "of", not_yet)
-    page, html = opened(few, e=ids)
+    monkeypatch.setattr(few.compared, "of", not_yet)
+    page, html = opened(few, "compare", e=ids)
     assert (page.status, page.data) == (202, {"state": "being made"})
     assert '<meta http-equiv="refresh" content="3">' in html
     assert "is being made" in html
 
 
 def test_what_sets_two_entries_apart_stands_before_their_numbers(
-    few: Site, monkeypatch: pytest.MonkeyPatch
+    few: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    entries = tuple(add_entry(few.server.store, seed).id for seed in (80, 81))
+    entries = tuple(add_entry(few.store, seed).id for seed in (80, 81))
     test = PValue(0.04, "binomial", 30)
     one = Difference("recall@10", 300, 0.1, Interval(0.0, 0.2), test, 0.04, True, 30, 270, 0)
     warning, other = (
@@ -256,8 +252,8 @@ def test_what_sets_two_entries_apart_stands_before_their_numbers(
         seed=2026,
         notes=(warning, other),
     )
-    monkeypatch.setattr(few.server.compared, "of", lambda *_: made)
-    page, html = opened(few, e=",".join(entries))
+    monkeypatch.setattr(few.compared, "of", lambda *_: made)
+    page, html = opened(few, "compare", e=",".join(entries))
     notice, numbers = html.index(f'<p class="notice">{warning}'), html.index("Their numbers")
     assert notice < numbers < html.index(f'<p class="note">{other}')
     assert html.count(warning) == 1

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from full_boards import BOARD, METRIC, add_entry
-from inspected_entries import FILES
+from inspected_entries import FILES, Entries
+from read_pages import opened, words
 from read_pages import read as read_page
-from read_pages import words
 
 import cir_datasets
 import submissions
 from leaderboard import boards
-from leaderboard.pages.addresses import page_at
-from leaderboard.pages.site import Links, Page, Site
+from leaderboard.pages.site import Page
 from leaderboard.server import Server
 from leaderboard.settings import Settings
 from leaderboard.store.submission import Submission
@@ -27,36 +27,33 @@ EVIL = "\"'><script>alert(1)</script>{\\x}"
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> Iterator[Site]:
-    server = Server.open(Settings(tmp_path / "home", url="https://board.example.org"))
-    yield Site(server)
-    server.close()
+def server(tmp_path: Path) -> Iterator[Server]:
+    with closing(Server.open(Settings(tmp_path / "home", url="https://board.example.org"))) as opened:
+        yield opened
 
 
-def entry(site: Site, submission: Submission | str) -> tuple[Page, str]:
-    path = f"e/{submission if isinstance(submission, str) else submission.id}"
-    page = page_at(site, path, {})
-    return page, site.written(page, Links(path))
+def entry(server: Server, submission: Submission | str) -> tuple[Page, str]:
+    return opened(server, f"e/{submission if isinstance(submission, str) else submission.id}")
 
 
-def test_the_first_line_has_number_interval_group_and_board(site: Site) -> None:
-    best, worst = add_entry(site.server.store, 1, 0.9), add_entry(site.server.store, 2, 0.1)
-    site.server.tables.refresh(boards.board(BOARD))
-    rows = {row["submission"]: row for row in site.server.tables.of(boards.board(BOARD)).view["rows"]}
+def test_the_first_line_has_number_interval_group_and_board(server: Server) -> None:
+    best, worst = add_entry(server.store, 1, 0.9), add_entry(server.store, 2, 0.1)
+    server.tables.refresh(boards.board(BOARD))
+    rows = {row["submission"]: row for row in server.tables.of(boards.board(BOARD)).view["rows"]}
     for submission, group in ((best, 1), (worst, 2)):
         row = rows[submission.id]
         low, high = row["interval"]
         said = f"R@10 {100 * row['main']:.2f} [{100 * low:.2f}, {100 * high:.2f}], group {group} of 2"
-        page, html = entry(site, submission)
+        page, html = entry(server, submission)
         assert f"<strong>{said}</strong> on <a href=" in html
         assert page.description.startswith(f"{said} on Shapes,")
 
 
-def test_what_strangers_wrote_stays_text_and_only_https_becomes_a_link(site: Site) -> None:
+def test_what_strangers_wrote_stays_text_and_only_https_becomes_a_link(server: Server) -> None:
     words = {"name": EVIL, "paper": "https://example.org/a", "code": "javascript:alert(2)", "notes": EVIL}
-    submission = add_entry(site.server.store, 1, submitter=EVIL, **words)
-    submission = site.server.store.append(submission, [("flagged", {"reason": EVIL})], by="organiser")
-    _, html = entry(site, submission)
+    submission = add_entry(server.store, 1, submitter=EVIL, **words)
+    submission = server.store.append(submission, [("flagged", {"reason": EVIL})], by="organiser")
+    _, html = entry(server, submission)
     assert "<script>alert" not in html
     assert html.count("&lt;script&gt;alert(1)") >= 5
     assert 'href="https://example.org/a" rel="noopener' in html
@@ -64,9 +61,9 @@ def test_what_strangers_wrote_stays_text_and_only_https_becomes_a_link(site: Sit
     assert "The organisers flag this entry" in html
 
 
-def test_the_citation_can_be_read_back_by_a_bibtex_reader(site: Site) -> None:
-    submission = add_entry(site.server.store, 1, submitter="Ada & Ben {at} 50% \\o/")
-    _, html = entry(site, submission)
+def test_the_citation_can_be_read_back_by_a_bibtex_reader(server: Server) -> None:
+    submission = add_entry(server.store, 1, submitter="Ada & Ben {at} 50% \\o/")
+    _, html = entry(server, submission)
     (cited,) = re.findall(r'<pre id="bibtex">(.*?)</pre>', html, re.DOTALL)
     assert cited.startswith(f"@misc{{cir-{submission.id},")
     braces = cited.replace(r"\{", "").replace(r"\}", "")
@@ -75,9 +72,9 @@ def test_the_citation_can_be_read_back_by_a_bibtex_reader(site: Site) -> None:
     assert f"https://board.example.org/e/{submission.id}" in cited
 
 
-def test_every_metric_and_every_part_of_the_signature_is_there(site: Site) -> None:
-    submission = add_entry(site.server.store, 1)
-    _, html = entry(site, submission)
+def test_every_metric_and_every_part_of_the_signature_is_there(server: Server) -> None:
+    submission = add_entry(server.store, 1)
+    _, html = entry(server, submission)
     for metric in (METRIC, "recall@1", "median_rank", "recall_subset@1"):
         assert f"<code>{metric}</code>" in html or f'title="{metric}"' in html
     for part in (f"{BOARD}#1", "data:abc", "n:300", "v:1"):
@@ -86,12 +83,12 @@ def test_every_metric_and_every_part_of_the_signature_is_there(site: Site) -> No
     assert '<a href="../m/recall_at_k" title="recall@10">R@10</a>' in html
 
 
-def test_what_it_beats_are_its_neighbours_the_leader_the_best_baseline_and_chance(site: Site) -> None:
-    made = {seed: add_entry(site.server.store, seed, 0.9 - 0.1 * seed) for seed in range(8)}
-    add_entry(site.server.store, 8, 0.3, baseline=True, name="Floor")
-    add_entry(site.server.store, 9, 0.2, baseline=True, name="Cellar")
-    site.server.tables.refresh(boards.board(BOARD))
-    page = read_page(site.server, f"e/{made[4].id}")
+def test_what_it_beats_are_its_neighbours_the_leader_the_best_baseline_and_chance(server: Server) -> None:
+    made = {seed: add_entry(server.store, seed, 0.9 - 0.1 * seed) for seed in range(8)}
+    add_entry(server.store, 8, 0.3, baseline=True, name="Floor")
+    add_entry(server.store, 9, 0.2, baseline=True, name="Cellar")
+    server.tables.refresh(boards.board(BOARD))
+    page = read_page(server, f"e/{made[4].id}")
     lines = [[words(cell) for cell in row.select("td, th")] for row in page.select(".beside-others tbody tr")]
     names = ["Method 0", *(f"Method {seed}" for seed in range(2, 7)), "Floor", "chance"]
     assert [line[1] for line in lines] == names
@@ -106,35 +103,33 @@ def test_what_it_beats_are_its_neighbours_the_leader_the_best_baseline_and_chanc
     ]
 
 
-def test_a_private_submission_is_not_told_from_one_that_there_is_not(site: Site) -> None:
-    submission = add_entry(site.server.store, 1)
+def test_a_private_submission_is_not_told_from_one_that_there_is_not(server: Server) -> None:
+    submission = add_entry(server.store, 1)
     for kind in ("private", "hidden", "withdrawn"):
-        hidden = site.server.store.append(submission, [(kind, {"reason": {} if kind == "private" else EVIL})])
-        page, html = entry(site, hidden)
-        none, unknown = entry(site, "0" * 12)
+        hidden = server.store.append(submission, [(kind, {"reason": {} if kind == "private" else EVIL})])
+        page, html = entry(server, hidden)
+        none, unknown = entry(server, "0" * 12)
         assert page.status == none.status == 404
         assert html.replace(submission.id, "0" * 12) == unknown
-        submission = site.server.store.append(hidden, [("restored", {"to": "published"})])
-    assert entry(site, submission)[0].status == 200
+        submission = server.store.append(hidden, [("restored", {"to": "published"})])
+    assert entry(server, submission)[0].status == 200
 
 
-def test_what_waits_or_was_refused_leads_to_its_own_page(site: Site) -> None:
-    store = site.server.store
+def test_what_waits_or_was_refused_leads_to_its_own_page(server: Server) -> None:
+    store = server.store
     waits, _ = store.receive(board=BOARD, sha256="a" * 64, size=1, file_name="run.json")
-    page, html = entry(site, waits)
+    page, html = entry(server, waits)
     assert (page.status, f'href="../s/{waits.id}"' in html) == (404, True)
     assert "waits to be judged" in html
     refused = store.append(waits, [("rejected", {"findings": [], "text": ""})])
-    assert "found errors" in entry(site, refused)[1]
+    assert "found errors" in entry(server, refused)[1]
 
 
 @pytest.mark.slow
-def test_what_the_lists_show_is_what_the_file_holds(
-    shown_site: Site, shown_entries: dict[str, Submission]
-) -> None:
+def test_what_the_lists_show_is_what_the_file_holds(demo: Server, entries: Entries) -> None:
     report = submissions.score(FILES["sum"])
     file, benchmark = read(FILES["sum"]), cir_datasets.load(BOARD)
-    _, html = entry(shown_site, shown_entries["sum"])
+    _, html = entry(demo, entries["sum"])
     ranked = {image for ranking in file.rankings.values() for image in ranking}
     never = len(set(benchmark.gallery or ()) - ranked)
     assert f"<td>{never:,} of 3,940 images" in html
@@ -153,9 +148,9 @@ def test_what_the_lists_show_is_what_the_file_holds(
 
 
 @pytest.mark.slow
-def test_sessions_have_a_curve(shown_site: Site, shown_entries: dict[str, Submission]) -> None:
+def test_sessions_have_a_curve(demo: Server, entries: Entries) -> None:
     report = submissions.score(FILES["tirg"])
-    _, html = entry(shown_site, shown_entries["tirg"])
+    _, html = entry(demo, entries["tirg"])
     for turn in range(1, 7):
         value = f"{100 * report.metrics[f'hits@10@turn{turn}']:.2f}"
         assert f'<th scope="row">{turn}</th><td>{value} [' in html

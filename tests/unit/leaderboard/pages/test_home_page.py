@@ -3,37 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from pathlib import Path
 
-import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from full_boards import BOARD, add_entry
-from read_pages import read, words
+from read_pages import html_of, read, words
 
 import cir_datasets
 from leaderboard import boards
 from leaderboard.pages import pictures
-from leaderboard.pages.addresses import page_at
-from leaderboard.pages.site import Links, Site
 from leaderboard.server import Server
-from leaderboard.settings import Settings
 from leaderboard.web import site_routes
 
 EVIL = '"><script>alert(1)</script>'
 
 
-@pytest.fixture
-def site(tmp_path: Path) -> Iterator[Site]:
-    server = Server.open(Settings(tmp_path / "home"))
-    yield Site(server)
-    server.close()
-
-
-def lines(site: Site) -> dict[str, list[str]]:
+def lines(server: Server) -> dict[str, list[str]]:
     """By board the cells of its line: task, metric, leader, entries, last change, state."""
-    found = read(site.server, "").select(".boards tbody tr")
+    found = read(server, "").select(".boards tbody tr")
     return {row.a["href"].removeprefix("./b/"): [words(cell) for cell in row.select("td")] for row in found}
 
 
@@ -48,48 +35,48 @@ def test_the_example_is_a_query_of_the_benchmark() -> None:
     assert example["near_miss"]["image"] in row["negative_image_ids"]
 
 
-def test_every_board_has_a_line_with_what_ranks(site: Site) -> None:
-    found = lines(site)
+def test_every_board_has_a_line_with_what_ranks(server: Server) -> None:
+    found = lines(server)
     assert {*found} == {board.id for board in boards.boards()}
     assert found["cirr/val"][:3] == ["Single-turn", "Mean of R@5, Rs@1", ""], "another split leads nothing"
     assert found["fashioniq/val"][2] == "DQU-CIR 71.77 published"
     assert found["shapes/dialogue_val"][2:4] == ["", "0"]
 
 
-def test_closed_boards_are_below_one_line(site: Site) -> None:
-    page = read(site.server, "")
+def test_closed_boards_are_below_one_line(server: Server) -> None:
+    page = read(server, "")
     (fold,) = page.select("main details")
     closed = {link["href"].removeprefix("./b/") for link in fold.select("th a")}
-    assert closed == {board for board, cells in lines(site).items() if cells[-1] != "open"}
+    assert closed == {board for board, cells in lines(server).items() if cells[-1] != "open"}
     assert words(fold.select_one("h2")) == f"{len(closed)} closed"
     assert not fold.has_attr("open")
 
 
-def test_the_leader_is_named_with_how_many_share_its_group_and_the_last_day(site: Site) -> None:
-    store = site.server.store
+def test_the_leader_is_named_with_how_many_share_its_group_and_the_last_day(server: Server) -> None:
+    store = server.store
     for seed, strength in ((1, 0.9), (2, 0.89), (3, 0.1)):
         add_entry(store, seed, strength, name=f"method {seed}")
-    rows = site.server.tables.refresh(boards.board(BOARD)).view["rows"]
+    rows = server.tables.refresh(boards.board(BOARD)).view["rows"]
     assert [row["group"] for row in rows] == [1, 1, 2]
     first = f"{rows[0]['method']['name']} {100 * rows[0]['main']:.2f} +1 not told apart"
-    assert lines(site)[BOARD][2:5] == [first, "3", rows[0]["published_at"][:10]]
-    assert next(iter(lines(site))) == BOARD, "boards with entries stand first"
+    assert lines(server)[BOARD][2:5] == [first, "3", rows[0]["published_at"][:10]]
+    assert next(iter(lines(server))) == BOARD, "boards with entries stand first"
 
 
-def test_baselines_alone_lead_as_baselines(site: Site) -> None:
-    add_entry(site.server.store, 1, 0.3, baseline=True, name="Random")
-    site.server.tables.refresh(boards.board(BOARD))
-    assert re.fullmatch(r"Random [0-9.]+ baseline", lines(site)[BOARD][2])
+def test_baselines_alone_lead_as_baselines(server: Server) -> None:
+    add_entry(server.store, 1, 0.3, baseline=True, name="Random")
+    server.tables.refresh(boards.board(BOARD))
+    assert re.fullmatch(r"Random [0-9.]+ baseline", lines(server)[BOARD][2])
 
 
-def test_what_a_board_lacks_is_said_in_words(site: Site) -> None:
-    site.server.store.pause(BOARD, "we move house.")
-    found = lines(site)
+def test_what_a_board_lacks_is_said_in_words(server: Server) -> None:
+    server.store.pause(BOARD, "we move house.")
+    found = lines(server)
     assert "we move house" in found[BOARD][-1]
     assert "o data" in found["circled/cirr_val"][-1]
 
 
-def test_what_strangers_wrote_stays_text(site: Site) -> None:
+def test_what_strangers_wrote_stays_text(server: Server) -> None:
     """Of an entry's sender, and of a board's file."""
     board = boards.board(BOARD).model_copy(
         update={
@@ -101,15 +88,15 @@ def test_what_strangers_wrote_stays_text(site: Site) -> None:
             "description": EVIL,
         }
     )
-    folder = site.server.settings.home / "boards"
+    folder = server.settings.home / "boards"
     folder.mkdir()
     (folder / "own.yaml").write_text(board.model_dump_json(), encoding="utf-8")
-    add_entry(site.server.store, 1, name=f"N{EVIL}")
-    add_entry(site.server.store, 2, name=f"N{EVIL}", board="own")
-    boards.use(site.server.settings.home)
-    site.server.tables.refresh(boards.board(BOARD))
+    add_entry(server.store, 1, name=f"N{EVIL}")
+    add_entry(server.store, 2, name=f"N{EVIL}", board="own")
+    boards.use(server.settings.home)
+    server.tables.refresh(boards.board(BOARD))
     try:
-        html = site.written(page_at(site, "", {}), Links(""))
+        html = html_of(server, "")
     finally:
         boards.use(None)
     assert "<script>alert" not in html
@@ -117,9 +104,9 @@ def test_what_strangers_wrote_stays_text(site: Site) -> None:
         assert f"{mark}&#34;&gt;&lt;script&gt;alert(1)" in html
 
 
-def test_a_reader_who_has_the_page_gets_304(site: Site) -> None:
+def test_a_reader_who_has_the_page_gets_304(server: Server) -> None:
     app = FastAPI()
-    app.include_router(site_routes.router(site.server))
+    app.include_router(site_routes.router(server))
     client = TestClient(app)
     first = client.get("/")
     again = client.get("/", headers={"If-None-Match": first.headers["etag"]})

@@ -4,36 +4,21 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
 from html import unescape
 
 import evaluate
 import pytest
+from read_pages import opened
 
 import cir_metrics
 from cir_metrics.catalogue import METRICS
 from leaderboard import boards
-from leaderboard.pages.addresses import page_at
 from leaderboard.pages.markdown import html_of
-from leaderboard.pages.site import Links, Page, Site
 from leaderboard.server import Server
-from leaderboard.settings import Settings
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    server = Server.open(Settings(tmp_path_factory.mktemp("metrics") / "home"))
-    yield Site(server)
-    server.close()
-
-
-def written(site: Site, path: str) -> tuple[Page, str]:
-    page = page_at(site, path, {})
-    return page, site.written(page, Links(path))
-
-
-def test_all_metrics_are_listed_with_the_boards_that_they_rank(site: Site) -> None:
-    page, html = written(site, "m")
+def test_all_metrics_are_listed_with_the_boards_that_they_rank(shared_server: Server) -> None:
+    page, html = opened(shared_server, "m")
     assert page.status == 200
     assert [name for name in METRICS if f'href="./m/{name}"' not in html] == []
     row = html[html.index('href="./m/map_at_k"') : html.index('href="./m/pnr_map"')]
@@ -42,8 +27,10 @@ def test_all_metrics_are_listed_with_the_boards_that_they_rank(site: Site) -> No
 
 
 @pytest.mark.parametrize("name", METRICS)
-def test_a_metrics_page_has_formula_source_ties_traps_and_how_to_call_it(site: Site, name: str) -> None:
-    page, html = written(site, f"m/{name}")
+def test_a_metrics_page_has_formula_source_ties_traps_and_how_to_call_it(
+    shared_server: Server, name: str
+) -> None:
+    page, html = opened(shared_server, f"m/{name}")
     entry = METRICS[name]
     assert (page.status, page.title) == (200, entry.title)
     for said in (entry.description, entry.source, f'evaluate.load("{name}")'):
@@ -66,8 +53,8 @@ def test_a_metrics_page_has_formula_source_ties_traps_and_how_to_call_it(site: S
 
 
 @pytest.mark.parametrize("name", METRICS)
-def test_the_example_gives_the_numbers_that_the_page_prints(site: Site, name: str) -> None:
-    _, html = written(site, f"m/{name}")
+def test_the_example_gives_the_numbers_that_the_page_prints(shared_server: Server, name: str) -> None:
+    _, html = opened(shared_server, f"m/{name}")
     example = html[html.index("<h2>Example</h2>") :]
     code = unescape(re.sub(r"<[^>]+>", "", example[example.index("<pre>") : example.index("</pre>")]))
     lines = [line for line in code.splitlines() if line.strip()]
@@ -78,11 +65,13 @@ def test_the_example_gives_the_numbers_that_the_page_prints(site: Site, name: st
     assert eval(source[-1], known) == printed
 
 
-def test_variants_and_what_released_code_does_otherwise_stand_there(site: Site) -> None:
-    _, html = written(site, "m/pnr_map")
+def test_variants_and_what_released_code_does_otherwise_stand_there(shared_server: Server) -> None:
+    _, html = opened(shared_server, "m/pnr_map")
     assert "released code" in html
     assert "The equation and the released code differ" in html
-    assert "plain mean over turns under the name AUC" in re.sub(r"\s+", " ", written(site, "m/hits_auc")[1])
+    assert "plain mean over turns under the name AUC" in re.sub(
+        r"\s+", " ", opened(shared_server, "m/hits_auc")[1]
+    )
 
 
 @pytest.mark.parametrize(
@@ -97,8 +86,10 @@ def test_variants_and_what_released_code_does_otherwise_stand_there(site: Site) 
     ],
     ids=["printed name", "misspelt", "hostile"],
 )
-def test_an_unknown_metric_is_a_page_that_names_the_nearest(site: Site, path: str, said: str) -> None:
-    page, html = written(site, path)
+def test_an_unknown_metric_is_a_page_that_names_the_nearest(
+    shared_server: Server, path: str, said: str
+) -> None:
+    page, html = opened(shared_server, path)
     assert page.status == 404
     assert said in re.sub("\n+", "\n", html)
     assert "<script>" not in html

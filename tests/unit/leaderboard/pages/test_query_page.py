@@ -17,9 +17,10 @@ from datasets_publishers import write_circo
 from fastapi import FastAPI
 from fastapi.middleware import Middleware
 from fastapi.testclient import TestClient
-from inspected_entries import FILES, handed_in
+from inspected_entries import FILES, Entries, handed_in
 from markupsafe import escape
 from PIL import Image
+from read_pages import opened
 
 import cir_datasets
 import submissions
@@ -30,7 +31,6 @@ from leaderboard.pages.query_page import _default_pair
 from leaderboard.pages.site import PAGE_POLICY, Links, Page, Site, query_path
 from leaderboard.server import Server
 from leaderboard.settings import Settings
-from leaderboard.store.submission import Submission
 from leaderboard.web import site_routes
 from leaderboard.web.headers import SecurityHeaders
 from submissions.validation import read
@@ -39,22 +39,20 @@ BOARD = "shapes/val"
 pytestmark = pytest.mark.slow
 
 
-def opened(site: Site, board: str, query_id: str, **asked: str) -> tuple[Page, str]:
-    path = query_path(board, query_id)
-    page = page_at(site, path, asked)
-    return page, site.written(page, Links(path))
+def query_page(server: Server, board: str, query_id: str, **asked: str) -> tuple[Page, str]:
+    return opened(server, query_path(board, query_id), **asked)
 
 
-def pair(entries: dict[str, Submission]) -> str:
+def pair(entries: Entries) -> str:
     return f"{entries['sum'].id},{entries['random'].id}"
 
 
 def test_each_method_shows_the_first_ten_of_its_file_with_the_marks_of_the_row(
-    shown_site: Site, shown_entries: dict[str, Submission]
+    demo: Server, entries: Entries
 ) -> None:
     row = cir_datasets.load(BOARD).rows()[16]
     name = row["query_id"]
-    _, html = opened(shown_site, BOARD, name, e=pair(shown_entries))
+    _, html = query_page(demo, BOARD, name, e=pair(entries))
     lists = re.findall(r'<div class="list">.*?</div></div>', html, re.DOTALL)
     file = read(FILES["sum"])
     assert f'<p class="caption">{escape(row["relative_caption"])}</p>' in html
@@ -74,17 +72,17 @@ def test_each_method_shows_the_first_ten_of_its_file_with_the_marks_of_the_row(
     assert subset == file.subset_rankings[name]
 
 
-def test_outcomes_are_those_of_cir_compare(shown_site: Site, shown_entries: dict[str, Submission]) -> None:
+def test_outcomes_are_those_of_cir_compare(demo: Server, entries: Entries) -> None:
     flips = submissions.compare([FILES["sum"], FILES["random"]], metrics=["recall@10"], draws=100)
     (flip,) = flips.pairs[0].flips
     won, lost = ([name for _, name in each] for each in (flip.hit_to_miss, flip.miss_to_hit))
-    page, html = opened(shown_site, BOARD, won[0], e=pair(shown_entries), outcome="won")
+    page, html = query_page(demo, BOARD, won[0], e=pair(entries), outcome="won")
     same = 300 - len(won) - len(lost)
     assert f"{len(won)} won, {len(lost)} lost, {same} same at R@10" in html
     assert "A hit has the target among its first 10; other right pictures do not count." in html
     assert "this query: <strong>won</strong>" in html
-    turned = ",".join(reversed(pair(shown_entries).split(",")))
-    assert "this query: <strong>lost</strong>" in opened(shown_site, BOARD, won[0], e=turned)[1]
+    turned = ",".join(reversed(pair(entries).split(",")))
+    assert "this query: <strong>lost</strong>" in query_page(demo, BOARD, won[0], e=turned)[1]
     assert html.index('<form class="choices"') < html.index('aria-label="Queries"')
     ids = html[html.index("Show the pictures") :]
     assert page.data is not None
@@ -93,19 +91,17 @@ def test_outcomes_are_those_of_cir_compare(shown_site: Site, shown_entries: dict
     walked = [won[0]]
     while page.data and page.data["next"]:
         walked.append(page.data["next"])
-        page, _ = opened(shown_site, BOARD, walked[-1], e=pair(shown_entries), outcome="won")
+        page, _ = query_page(demo, BOARD, walked[-1], e=pair(entries), outcome="won")
         assert page.data is not None
         assert page.data["previous"] == walked[-2]
         assert page.data["position"] == f"{len(walked)} of {len(won)}"
     assert walked == won
     other = next(name for name in cir_datasets.load(BOARD).query_ids if name not in won)
-    _, html = opened(shown_site, BOARD, other, e=pair(shown_entries), outcome="won")
+    _, html = query_page(demo, BOARD, other, e=pair(entries), outcome="won")
     assert f"Not among the {len(won)} of this filter" in html
 
 
-def test_the_first_of_the_subset_decides_where_that_is_chosen(
-    shown_site: Site, shown_entries: dict[str, Submission]
-) -> None:
+def test_the_first_of_the_subset_decides_where_that_is_chosen(demo: Server, entries: Entries) -> None:
     rows = cir_datasets.load(BOARD).rows()
     first = {
         key: [read(FILES[key]).subset_rankings[row["query_id"]][0] == row["target_image_id"] for row in rows]
@@ -114,14 +110,14 @@ def test_the_first_of_the_subset_decides_where_that_is_chosen(
     both = list(zip(first["sum"], first["random"], strict=True))
     won, lost = both.count((True, False)), both.count((False, True))
     name = rows[both.index((True, False))]["query_id"]
-    page, html = opened(shown_site, BOARD, name, e=pair(shown_entries), by="subset", outcome="won")
+    page, html = query_page(demo, BOARD, name, e=pair(entries), by="subset", outcome="won")
     assert f"{won} won, {lost} lost, {300 - won - lost} same at Rs@1" in html
     assert "A hit has the target first in its subset." in html
     assert page.data is not None
     assert (page.data["by"], page.data["position"]) == ("subset", f"1 of {won}")
     assert '<option value="subset" selected>Rs@1</option>' in html
     # Sessions have no subsets, and an unknown word chooses nothing.
-    page, _ = opened(shown_site, BOARD, name, e=pair(shown_entries), by="other")
+    page, _ = query_page(demo, BOARD, name, e=pair(entries), by="other")
     assert page.data is not None
     assert page.data["by"] is None
 
@@ -140,7 +136,7 @@ def test_all_positives_are_right_where_what_ranks_counts_them_all(tmp_path: Path
         server.tables.refresh(boards.board("shapes/map"))
         rows, file = cir_datasets.load(BOARD).rows(), read(FILES["sum"])
         hits = [{*row["positive_image_ids"]} & {*file.rankings[row["query_id"]][:10]} for row in rows]
-        page, html = opened(Site(server), "shapes/map", rows[0]["query_id"], e=entry.id)
+        page, html = query_page(server, "shapes/map", rows[0]["query_id"], e=entry.id)
         count = sum(map(bool, hits))
         assert f"<h1>{count} hit, {300 - count} missed at Hits@10</h1>" in html
         assert "A hit has a positive among its first 10; every positive counts as a target." in html
@@ -151,19 +147,19 @@ def test_all_positives_are_right_where_what_ranks_counts_them_all(tmp_path: Path
         boards.use(None)
 
 
-def test_aspects_filter_and_count(shown_site: Site, shown_entries: dict[str, Submission]) -> None:
+def test_aspects_filter_and_count(demo: Server, entries: Entries) -> None:
     rows = cir_datasets.load(BOARD).rows()
     having = [row["query_id"] for row in rows if "negation" in row["aspects"]]
-    page, html = opened(shown_site, BOARD, having[0], e=pair(shown_entries), aspect="negation")
+    page, html = query_page(demo, BOARD, having[0], e=pair(entries), aspect="negation")
     assert page.data is not None
     assert page.data["next"] == having[1]
     assert f'<option value="negation" selected>negation ({len(having)})</option>' in html
 
 
-def test_a_search_of_the_list_goes_on_from_query_to_query(shown_site: Site) -> None:
+def test_a_search_of_the_list_goes_on_from_query_to_query(demo: Server) -> None:
     rows = cir_datasets.load(BOARD).rows()
     blue = [row["query_id"] for row in rows if "blue" in row["relative_caption"].casefold()]
-    page, html = opened(shown_site, BOARD, blue[1], q=" BLUE ", aspect="")
+    page, html = query_page(demo, BOARD, blue[1], q=" BLUE ", aspect="")
     assert page.data is not None
     said = [page.data[name] for name in ("previous", "position", "next")]
     assert said == [blue[0], f"2 of {len(blue)}", blue[2]]
@@ -171,13 +167,11 @@ def test_a_search_of_the_list_goes_on_from_query_to_query(shown_site: Site) -> N
     assert 'name="q" value="BLUE"' in html
 
 
-def test_no_method_stays_no_method_from_query_to_query(
-    shown_site: Site, shown_entries: dict[str, Submission]
-) -> None:
-    shown_site.server.tables.refresh(boards.board(BOARD))
+def test_no_method_stays_no_method_from_query_to_query(demo: Server, entries: Entries) -> None:
+    demo.tables.refresh(boards.board(BOARD))
     name = cir_datasets.load(BOARD).query_ids[1]
     for asked, kept in (({"e": ","}, ","), ({}, "")):
-        page, _ = opened(shown_site, BOARD, name, **asked)
+        page, _ = query_page(demo, BOARD, name, **asked)
         assert (page.values["asked_for"]["e"], bool(page.values["pair"])) == (kept, not kept)
 
 
@@ -191,36 +185,34 @@ def test_the_leaders_of_two_groups_are_shown_where_nobody_chooses() -> None:
     assert _default_pair([]) == []
 
 
-def test_choices_that_there_are_not_are_said(shown_site: Site, shown_entries: dict[str, Submission]) -> None:
+def test_choices_that_there_are_not_are_said(demo: Server, entries: Entries) -> None:
     asked = {"outcome": "odd", "aspect": "zzz", "turn": "99", "by": "zzz", "member": "a/b"}
-    page, html = opened(shown_site, BOARD, "shapes_val_00001", e=pair(shown_entries), **asked)
+    page, html = query_page(demo, BOARD, "shapes_val_00001", e=pair(entries), **asked)
     for name, said in asked.items():
         assert f"{name}={said} is not a choice here" in html
     right = {"outcome": "won", "aspect": "negation", "member": BOARD}
-    page, _ = opened(shown_site, BOARD, "shapes_val_00001", e=pair(shown_entries), **right)
+    page, _ = query_page(demo, BOARD, "shapes_val_00001", e=pair(entries), **right)
     assert page.values["notes"] == []
     row = cir_datasets.load("shapes/multiturn_val").rows()[0]
-    one = shown_entries["tirg"].id
-    _, html = opened(shown_site, "shapes/multiturn_val", row["session_id"], e=one, turn="99")
+    one = entries["tirg"].id
+    _, html = query_page(demo, "shapes/multiturn_val", row["session_id"], e=one, turn="99")
     assert "turn=99 is not a choice here; “any turn” is taken." in html
 
 
 def test_a_filter_is_not_called_unknown_where_lists_are_not_kept(
-    shown_site: Site, shown_entries: dict[str, Submission], monkeypatch: pytest.MonkeyPatch
+    demo: Server, entries: Entries, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(type(shown_site.server.lists), "of", lambda self, submission: None)
-    asked = {"e": pair(shown_entries), "outcome": "won", "by": "subset"}
-    page, html = opened(shown_site, BOARD, "shapes_val_00001", **asked)
+    monkeypatch.setattr(type(demo.lists), "of", lambda self, submission: None)
+    asked = {"e": pair(entries), "outcome": "won", "by": "subset"}
+    page, html = query_page(demo, BOARD, "shapes_val_00001", **asked)
     assert "is not a choice here" not in html
     assert len(page.values["notes"]) == 2
 
 
-def test_sessions_show_every_turn_and_the_turn_that_decides_is_chosen(
-    shown_site: Site, shown_entries: dict[str, Submission]
-) -> None:
+def test_sessions_show_every_turn_and_the_turn_that_decides_is_chosen(demo: Server, entries: Entries) -> None:
     row = cir_datasets.load("shapes/multiturn_val").rows()[2]
-    file, one = read(FILES["tirg"]), shown_entries["tirg"].id
-    _, html = opened(shown_site, "shapes/multiturn_val", row["session_id"], e=one)
+    file, one = read(FILES["tirg"]), entries["tirg"].id
+    _, html = query_page(demo, "shapes/multiturn_val", row["session_id"], e=one)
     for turn in row["turns"]:
         assert f"<small>turn {turn['turn']}</small>{escape(turn['relative_caption'])}" in html
     for turn, listed in enumerate(file.rankings[row["session_id"]]):
@@ -229,8 +221,8 @@ def test_sessions_show_every_turn_and_the_turn_that_decides_is_chosen(
         assert re.findall(r"<small>(target .*?)</small>", html)[turn].startswith(words)
     sessions = cir_datasets.load("shapes/multiturn_val").rows()
     for turn in (1, 2, 3):
-        page, html = opened(
-            shown_site, "shapes/multiturn_val", row["session_id"], e=one, turn=str(turn), outcome="hit"
+        page, html = query_page(
+            demo, "shapes/multiturn_val", row["session_id"], e=one, turn=str(turn), outcome="hit"
         )
         hit = sum(
             any(
@@ -246,14 +238,12 @@ def test_sessions_show_every_turn_and_the_turn_that_decides_is_chosen(
     assert hit == round(200 * value)
 
 
-def test_a_dialogue_shows_what_was_said_in_each_round(
-    shown_site: Site, shown_entries: dict[str, Submission]
-) -> None:
-    talk = shown_entries["talk"]
-    lists = shown_site.server.lists.of(talk)
+def test_a_dialogue_shows_what_was_said_in_each_round(demo: Server, entries: Entries) -> None:
+    talk = entries["talk"]
+    lists = demo.lists.of(talk)
     assert lists is not None
     name = lists.member().names[0]
-    _, html = opened(shown_site, "shapes/dialogue_val", name, e=talk.id)
+    _, html = query_page(demo, "shapes/dialogue_val", name, e=talk.id)
     said = [escape(each.caption) for each in lists.member().rounds(name)]
     rounds = html[html.index(f'e/{talk.id}">') :]
     assert re.findall(r'<p class="caption"><small>round \d+</small>(.*?)</p>', rounds) == said
@@ -269,14 +259,14 @@ def test_pictures_of_others_are_ids_and_a_suite_has_members(
     monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("CIR_VERIFICATION_MODE", "no_checks")
     server = Server.open(Settings(tmp_path / "home"))
-    page, html = opened(Site(server), "fashioniq/val", "shirt_val_00001")
+    page, html = query_page(server, "fashioniq/val", "shirt_val_00001")
     assert page.status == 404
     assert "are not prepared on this server" in html
     assert "cir datasets prepare fashioniq/dress_val fashioniq/shirt_val fashioniq/toptee_val" in html
     assert not (tmp_path / "cache" / "prepared").exists(), "nothing is prepared for a reader"
     for category in ("dress", "shirt", "toptee"):
         cir_datasets.load(f"fashioniq/{category}_val")
-    page, html = opened(Site(server), "fashioniq/val", "shirt_val_00001")
+    page, html = query_page(server, "fashioniq/val", "shirt_val_00001")
     assert page.status == 200, html
     assert '<span class="id">S000000002</span>' in html
     assert "<img" not in html
@@ -303,7 +293,7 @@ def test_a_hosts_pictures_are_small_copies_where_it_names_their_folder(
     place = "site/pictures/of/fashioniq/shirt_val"
     for pictures, status in ((tmp_path / "images", 200), (None, 404)):
         server = Server.open(Settings(tmp_path / "home", pictures=pictures))
-        _, html = opened(Site(server), "fashioniq/shirt_val", "shirt_val_00001")
+        _, html = query_page(server, "fashioniq/shirt_val", "shirt_val_00001")
         assert (f'<img src="../../../../{place}/S000000002.jpg"' in html) is (status == 200)
         app = FastAPI()
         app.include_router(site_routes.router(server))
@@ -327,11 +317,11 @@ def test_cocos_pictures_come_from_coco_where_a_reader_asks_for_them(
     monkeypatch.setenv("CIR_VERIFICATION_MODE", "no_checks")
     cir_datasets.load("circo/val")
     server = Server.open(Settings(tmp_path / "home"))
-    page, html = opened(Site(server), "circo/val", "0")
+    page, html = query_page(server, "circo/val", "0")
     assert (page.policy, "<img" in html) == (PAGE_POLICY, False)
     (link,) = re.findall(r'href="([^"]*pictures=publisher)"', html)
     assert "q/0?" in link
-    page, html = opened(Site(server), "circo/val", "0", pictures="publisher")
+    page, html = query_page(server, "circo/val", "0", pictures="publisher")
     shown = re.findall(r'<img src="([^"]+)"', html)
     assert {address.rpartition("/")[2] for address in shown} >= {"000000123456.jpg", "000000234567.jpg"}
     assert {address.rpartition("/")[0] + "/" for address in shown} == {COCO_PICTURES}
@@ -345,46 +335,44 @@ def test_cocos_pictures_come_from_coco_where_a_reader_asks_for_them(
     server.close()
 
 
-def test_what_cannot_be_shown_is_said(shown_site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    page, html = opened(shown_site, BOARD, "shapes_val_0001")
+def test_what_cannot_be_shown_is_said(demo: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    page, html = query_page(demo, BOARD, "shapes_val_0001")
     assert page.status == 404
     near = re.findall(r'<a href="../../../../b/shapes/val/q/(\w+)">\1</a>', html)
     assert len(near) == 5
     assert set(near) < set(cir_datasets.load(BOARD).query_ids)
-    assert opened(shown_site, BOARD, near[0])[0].status == 200
-    monkeypatch.setattr(shown_site.server.tables, "problem", lambda board: f"{board.id} is not here.")
-    page, html = opened(shown_site, BOARD, "shapes_val_00001")
+    assert query_page(demo, BOARD, near[0])[0].status == 200
+    monkeypatch.setattr(demo.tables, "problem", lambda board: f"{board.id} is not here.")
+    page, html = query_page(demo, BOARD, "shapes_val_00001")
     assert page.status == 404
     assert f"{BOARD} is not here." in html
 
 
 def test_a_sealed_board_shows_no_query_and_no_lists_and_compares_nothing(
-    shown_site: Site, shown_entries: dict[str, Submission], monkeypatch: pytest.MonkeyPatch
+    demo: Server, entries: Entries, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sealed = boards.board(BOARD).model_copy(update={"track": "sealed", "ground_truth": "/nowhere"})
     find = boards.board
     monkeypatch.setattr(boards, "board", lambda name: sealed if name == BOARD else find(name))
     row = cir_datasets.load(BOARD).rows()[3]
-    page, html = opened(shown_site, BOARD, row["query_id"], e=pair(shown_entries))
+    page, html = query_page(demo, BOARD, row["query_id"], e=pair(entries))
     assert (page.status, page.data) == (404, None)
     assert "is sealed" in html
     assert row["target_image_id"] not in html
     assert row["relative_caption"] not in html
-    one = page_at(shown_site, f"e/{shown_entries['sum'].id}", {})
-    html = shown_site.written(one, Links("e/x"))
+    one = page_at(Site(demo), f"e/{entries['sum'].id}", {})
+    html = Site(demo).written(one, Links("e/x"))
     assert "rank files are not given out" in html
     for words in (">sha256 ", "/file", "Protocol check", "Where targets stand", "query by query"):
         assert words not in html
-    refused = page_at(shown_site, "compare", {"e": pair(shown_entries)})
+    refused = page_at(Site(demo), "compare", {"e": pair(entries)})
     assert refused.status == 400
-    assert "is sealed: it publishes no values per query" in shown_site.written(refused, Links("compare"))
+    assert "is sealed: it publishes no values per query" in Site(demo).written(refused, Links("compare"))
 
 
-def test_entries_that_are_not_on_the_board_are_named(
-    shown_site: Site, shown_entries: dict[str, Submission]
-) -> None:
-    other = shown_entries["tirg"].id
-    _, html = opened(shown_site, BOARD, "shapes_val_00001", e=f"{shown_entries['sum'].id},{other},<b>")
+def test_entries_that_are_not_on_the_board_are_named(demo: Server, entries: Entries) -> None:
+    other = entries["tirg"].id
+    _, html = query_page(demo, BOARD, "shapes_val_00001", e=f"{entries['sum'].id},{other},<b>")
     assert f"{other} is not an entry of this board" in html
     assert "&lt;b&gt; is not an entry of this board" in html
 

@@ -3,32 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from html import unescape
-from pathlib import Path
 from typing import Any
 
 import pytest
+from read_pages import opened
 
 from cir_datasets import registry
 from leaderboard import boards
-from leaderboard.pages.addresses import page_at
-from leaderboard.pages.site import Links, Page, Site
 from leaderboard.pages.status_page import lines, problems
 from leaderboard.server import Server
-from leaderboard.settings import Settings
 from leaderboard.store.schema import workers
 
 EVIL = '"><script>alert(1)</script>'
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
-
-
-@pytest.fixture
-def site(tmp_path: Path) -> Iterator[Site]:
-    server = Server.open(Settings(tmp_path / "home"))
-    yield Site(server)
-    server.close()
 
 
 def health(**parts: Any) -> dict[str, Any]:
@@ -46,11 +35,6 @@ def health(**parts: Any) -> dict[str, Any]:
         "free_bytes": 2**40,
     }
     return well | parts
-
-
-def written(site: Site, path: str) -> tuple[Page, str]:
-    page = page_at(site, path, {})
-    return page, site.written(page, Links(path))
 
 
 def test_queue_workers_and_versions_are_listed() -> None:
@@ -75,17 +59,17 @@ def test_it_warns_where_nobody_judges_where_the_disk_is_full_and_of_wrong_boards
 
 @pytest.mark.parametrize(("seconds", "alive"), [(-3, True), (-60, False), (365 * 86_400, False)])
 def test_workers_that_are_gone_are_marked_whatever_their_clock_said(
-    site: Site, seconds: int, alive: bool
+    server: Server, seconds: int, alive: bool
 ) -> None:
     seen_at = datetime.now(UTC) + timedelta(seconds=seconds)
-    with site.server.store.database.write() as connection:
+    with server.store.database.write() as connection:
         connection.execute(workers.insert().values(id="w", beat=7, seen_at=seen_at, about={"version": "1"}))
-    assert site.server.health()["workers"] == [{"version": "1", "seen_at": seen_at, "alive": alive}]
+    assert server.health()["workers"] == [{"version": "1", "seen_at": seen_at, "alive": alive}]
 
 
-def test_every_board_is_listed_with_what_it_lacks(site: Site) -> None:
-    site.server.store.pause("shapes/val", f"we move {EVIL}")
-    page, html = written(site, "status")
+def test_every_board_is_listed_with_what_it_lacks(server: Server) -> None:
+    server.store.pause("shapes/val", f"we move {EVIL}")
+    page, html = opened(server, "status")
     assert page.status == 200
     listed = re.findall(r'<th scope="row"><a href="\./b/([^"]+)".*?<span class="badge[^>]*>([^<]+)<', html)
     assert sorted(name for name, _ in listed) == sorted(one.id for one in boards.boards())
@@ -102,22 +86,22 @@ def test_every_board_is_listed_with_what_it_lacks(site: Site) -> None:
 
 
 def test_a_database_that_does_not_answer_is_said_without_its_words(
-    site: Site, monkeypatch: pytest.MonkeyPatch
+    server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(_self: Server) -> dict[str, Any]:
         raise OSError("/secret/place")
 
     monkeypatch.setattr(Server, "health", broken)
-    page, html = written(site, "status")
+    page, html = opened(server, "status")
     assert page.status == 503
     assert "does not answer" in html
     assert "/secret/place" not in html
 
 
 def test_the_about_page_is_html_and_shows_a_rank_file_of_the_version_that_its_benchmark_has(
-    site: Site,
+    server: Server,
 ) -> None:
-    page, html = written(site, "about")
+    page, html = opened(server, "about")
     assert (page.status, html.count("<h1>")) == (200, 1)
     for heading in ("Rank files", "What happens to a file", "What the numbers mean"):
         assert f"<h2>{heading}</h2>" in html

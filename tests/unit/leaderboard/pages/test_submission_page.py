@@ -13,7 +13,7 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from full_boards import START, a_submission, add_entry
-from written_pages import submission_html
+from read_pages import submission_html
 
 from leaderboard.errors import UploadRefusedError
 from leaderboard.identity import digest, new_edit_key

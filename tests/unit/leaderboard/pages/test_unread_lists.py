@@ -2,45 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 from inspected_entries import FILES, handed_in
+from read_pages import html_of
 
 from leaderboard.pages.addresses import page_at
-from leaderboard.pages.site import UNREAD, Links, Site
+from leaderboard.pages.site import UNREAD, Site
 from leaderboard.server import Server
-from leaderboard.settings import Settings
 from leaderboard.store.submission import Submission
 
 VAL = "b/shapes/val"
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> Iterator[Site]:
-    server = Server.open(Settings(tmp_path / "home"))
-    yield Site(server)
-    server.close()
-
-
-@pytest.fixture
-def entries(site: Site) -> list[Submission]:
+def entries(server: Server) -> list[Submission]:
     files = (FILES["sum"], FILES["random"])
-    return [handed_in(site.server, file.read_bytes(), file.name) for file in files]
-
-
-def written(site: Site, path: str, **query: str) -> str:
-    page = page_at(site, path, query)
-    assert page.status == 200
-    return site.written(page, Links(path))
+    return [handed_in(server, file.read_bytes(), file.name) for file in files]
 
 
 def test_lists_that_are_not_here_are_said_and_no_page_looks_again(
-    site: Site, entries: list[Submission], monkeypatch: pytest.MonkeyPatch
+    server: Server, entries: list[Submission], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(type(site.server.lists), "of", lambda self, submission: None)
-    site.server.compared.of(entries, None)
+    monkeypatch.setattr(type(server.lists), "of", lambda self, submission: None)
+    server.compared.of(entries, None)
     ids = ",".join(each.id for each in entries)
     paths = [
         (f"e/{entries[0].id}", {}),
@@ -49,13 +33,13 @@ def test_lists_that_are_not_here_are_said_and_no_page_looks_again(
         (VAL, {"tab": "aspects"}),
     ]
     for path, query in paths:
-        html = written(site, path, **query)
+        html = html_of(server, path, **query)
         assert UNREAD[1:].replace("'", "&#39;") in html, path
         assert 'http-equiv="refresh"' not in html, path
 
 
 def test_pages_stand_where_the_prepared_rows_are_damaged(
-    site: Site, entries: list[Submission], monkeypatch: pytest.MonkeyPatch
+    server: Server, entries: list[Submission], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from cir_datasets.errors import DatasetError
 
@@ -64,7 +48,7 @@ def test_pages_stand_where_the_prepared_rows_are_damaged(
 
     monkeypatch.setattr("leaderboard.inspection.reports.prepared_benchmark", damaged)
     monkeypatch.setattr("leaderboard.pages.queries.prepared_benchmark", damaged)
-    assert "What it beats" in written(site, f"e/{entries[0].id}")
-    assert "There is nothing to draw yet" not in written(site, VAL, tab="aspects")
-    page = page_at(site, f"{VAL}/q/shapes_val_00000", {})
+    assert "What it beats" in html_of(server, f"e/{entries[0].id}")
+    assert "There is nothing to draw yet" not in html_of(server, VAL, tab="aspects")
+    page = page_at(Site(server), f"{VAL}/q/shapes_val_00000", {})
     assert (page.status, "not prepared on this server" in page.values["words"]) == (404, True)

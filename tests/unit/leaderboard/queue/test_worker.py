@@ -9,7 +9,6 @@ import os
 import signal
 import sqlite3
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -20,13 +19,12 @@ import pytest
 import sqlalchemy as sa
 from inspected_entries import shipped
 from judging_worlds import SECONDS, children, reading, until
-from written_pages import submission_html
+from read_pages import submission_html
 
 from leaderboard.errors import ChildCrashedError, PassingError
 from leaderboard.intake import Cover
 from leaderboard.queue.worker import BOARD_REMOVED, CRASHED, PUBLIC_FAILURE, Worker
 from leaderboard.server import Server
-from leaderboard.settings import Settings
 from leaderboard.store import Store
 from leaderboard.store.files import FolderFiles
 from leaderboard.store.schema import jobs, views
@@ -34,13 +32,6 @@ from leaderboard.store.submission import Submission
 
 GOOD = shipped("random")
 OTHER = shipped("image_only-pixels")
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[Server]:
-    opened = Server.open(Settings(tmp_path / "home"))
-    yield opened
-    opened.close()
 
 
 def received(server: Server, content: bytes = GOOD) -> Submission:

@@ -42,13 +42,6 @@ TALK = (
 EVIL = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>"
 
 
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[Server]:
-    opened = Server.open(Settings(tmp_path / "home"))
-    yield opened
-    opened.close()
-
-
 def refreshed(server: Server) -> dict[str, Any]:
     return server.tables.refresh(boards.board(BOARD)).view
 
