@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -51,13 +52,34 @@ def acquire(lock: BaseFileLock) -> bool:
     except Timeout:
         return False
     except OSError as error:
-        if error.errno not in _WITHOUT_LOCKS:
-            raise
-        warnings.warn(
-            f"{Path(lock.lock_file).parent}: this file system has no locks ({error.strerror}), so that "
-            "nothing keeps a second program out. Fix: start no other one that writes there, or name a folder "
-            "on a disk with locks.",
-            RuntimeWarning,
-            stacklevel=3,
-        )
+        _warn_without_locks(Path(lock.lock_file).parent, error)
     return True
+
+
+def has_locks(folder: Path) -> bool:
+    """Whether the file system of a folder has locks. Where it has none, a warning says so.
+
+    Raises:
+        OSError: nothing can be written there.
+    """
+    lock = file_lock(folder / f".locks-{os.urandom(4).hex()}")
+    try:
+        lock.acquire()
+    except OSError as error:
+        _warn_without_locks(folder, error)
+        return False
+    finally:
+        Path(lock.lock_file).unlink(missing_ok=True)
+        lock.release()
+    return True
+
+
+def _warn_without_locks(folder: Path, error: OSError) -> None:
+    if error.errno not in _WITHOUT_LOCKS:
+        raise error
+    warnings.warn(
+        f"{folder}: this file system has no locks ({error.strerror}), so that nothing keeps a second program "
+        "out. Fix: start no other one that writes there, or name a folder on a disk with locks.",
+        RuntimeWarning,
+        stacklevel=4,
+    )

@@ -7,26 +7,28 @@ the same pictures, and which pictures of a gallery are one and the same (CIRCLED
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from cir_datasets import registry
 from cir_datasets.common.atomic import whole_file
+from cir_datasets.common.key_values import KeyValues
 from cir_datasets.common.parallel import done_in_parallel
 from cir_datasets.common.paths import PictureFormat, cache_home
 from cir_datasets.common.progress import step_progress
 from cir_datasets.common.terminal import counted
 from cir_datasets.errors import HashingError, SourceError
-from cir_datasets.images.journal import HashJournal
 from cir_datasets.images.locate import EXAMPLES, Located, Roots, image_card, locate, manifest_paths
 from cir_datasets.images.picture import PictureFacts, read_picture
 from cir_datasets.prepared import ensure
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
 _MEASURED = ("sha256", "num_bytes", "width", "height", "pixel_sha256")
 _BENCHMARK_KEY = b"cir_benchmark"
 _BATCH_ROWS = 10_000
+_KEPT_AT_ONCE = 64
+"""Files; what was read in at most so many of them is lost to a kill."""
 
 
 @dataclass(frozen=True)
@@ -113,8 +117,8 @@ def hash_images(
 ) -> HashReport:
     """Measure every picture of a gallery: sha256, size, width, height, sha256 of the decoded RGB pixels.
 
-    A run that was killed goes on where it was: what was read is in a journal, and a file is read again only
-    if its size or time of change differs. The result appears in one step.
+    A run that was killed goes on where it was: what was read is kept, and a file is read again only if its
+    size or time of change differs. The result appears in one step.
 
     Args:
         benchmark_id: such as `cirr/val`.
@@ -129,7 +133,7 @@ def hash_images(
     Raises:
         MissingImagesError: images are missing; nothing has been read then.
         SourceError: a folder does not exist, or the list of the gallery is not available.
-        HashingError: the journal or the result cannot be written.
+        HashingError: what was read or the result cannot be written.
 
     Example:
         >>> import tempfile
@@ -204,9 +208,9 @@ def hash_file(spec: BenchmarkSpec) -> Path:
     return cache_home() / "hashes" / f"{spec.id}.parquet"
 
 
-def journal_file(spec: BenchmarkSpec) -> Path:
+def facts_file(spec: BenchmarkSpec) -> Path:
     """Where it is kept what was read; benchmarks over the same pictures share it."""
-    return cache_home() / "hashes" / f"{image_card(spec).name}.journal.jsonl"
+    return cache_home() / "hashes" / f"{image_card(spec).name}.sqlite"
 
 
 def _stamp(spec: BenchmarkSpec) -> str:
@@ -218,29 +222,56 @@ def _measured(located: Located, workers: int | None) -> tuple[dict[str, PictureF
     facts: dict[str, PictureFacts] = {}
     todo: dict[str, str] = {}
     spec = located.spec
-    with HashJournal(journal_file(spec)) as journal:
-        for image_id, path in located.paths.items():
-            known = _known(journal, path)
-            if known is None:
-                todo[image_id] = path
-            else:
-                facts[image_id] = known
-        with step_progress(f"{spec.id}: hashing images", len(located.paths)) as advance:
-            advance(len(facts))
-            read = functools.partial(_read, formats=image_card(spec).image_formats)
+    kept = KeyValues(facts_file(spec), HashingError)
+    _take_over(facts_file(spec).with_suffix(".journal.jsonl"), kept)
+    for image_id, path in located.paths.items():
+        known = _known(kept, path)
+        if known is None:
+            todo[image_id] = path
+        else:
+            facts[image_id] = known
+    with step_progress(f"{spec.id}: hashing images", len(located.paths)) as advance:
+        advance(len(facts))
+        read = functools.partial(_read, formats=image_card(spec).image_formats)
+        fresh: dict[str, bytes] = {}
+        try:
             for image_id, found in done_in_parallel(read, todo.items(), workers):
-                journal.add(todo[image_id], found)
                 facts[image_id] = found
+                fresh[todo[image_id]] = orjson.dumps(asdict(found))
+                if len(fresh) == _KEPT_AT_ONCE:
+                    kept.put(fresh)
+                    fresh.clear()
                 advance(1)
+        finally:
+            if fresh:
+                kept.put(fresh)
     return facts, len(todo)
 
 
-def _known(journal: HashJournal, path: str) -> PictureFacts | None:
+def _known(kept: KeyValues, path: str) -> PictureFacts | None:
+    """What was read in a file before, if it is still the same file by its size and time of change."""
     try:
         status = os.stat(path)  # noqa: PTH116  (called for each image)
     except OSError as error:
         raise _not_readable(path, error) from error
-    return journal.facts(path, status.st_size, status.st_mtime_ns)
+    content = kept.get(path)
+    known = None if content is None else PictureFacts(**orjson.loads(content))
+    same = known is not None and (known.num_bytes, known.mtime_ns) == (status.st_size, status.st_mtime_ns)
+    return known if same else None
+
+
+def _take_over(journal: Path, kept: KeyValues) -> None:
+    """Take over what versions up to 0.1 kept, a line a file; the last line of a file counts."""
+    if not journal.is_file():
+        return
+    lines: dict[str, bytes] = {}
+    for line in journal.read_bytes().splitlines():
+        with contextlib.suppress(orjson.JSONDecodeError, KeyError, TypeError):
+            entry = orjson.loads(line)  # one that was cut short by a kill is passed over
+            path = entry.pop("path")
+            lines[path] = orjson.dumps(asdict(PictureFacts(**entry)))
+    kept.put(lines)
+    journal.unlink()
 
 
 def _read(path: str, formats: Collection[PictureFormat]) -> PictureFacts:

@@ -231,13 +231,16 @@ class AskingLanguage:
 
     def _asked(self, chunk: Sequence[_Open]) -> Sequence[Answer | NoAnswerError]:
         replies = self._ask([question for _, _, question in chunk])
+        came: dict[str, tuple[Answer, dict[str, Any]]] = {}
         for (key, depends, question), reply in zip(chunk, replies, strict=True):
             if isinstance(reply, Answer):
-                if self.cache is not None:
-                    # A picture's name may be no text, where the file system's names are none.
-                    about = question.about.encode(errors="backslashreplace").decode()
-                    self.cache.put(key, reply, {**depends, "about": about})
-                self.usage.came(cached=False)
+                # A picture's name may be no text, where the file system's names are none.
+                about = question.about.encode(errors="backslashreplace").decode()
+                came[key] = reply, {**depends, "about": about}
+        if self.cache is not None and came:
+            self.cache.put(came)
+        for _ in came:
+            self.usage.came(cached=False)
         return replies
 
     def _in_threads(

@@ -1,8 +1,8 @@
 """Answers on disk, by what was asked: a question whose answer is there is never asked again.
 
-One small JSON file an answer, below `CIR_CACHE_HOME/language`, under the sha256 of everything that the answer
-depends on. A file appears whole or not at all, so that a run that was killed goes on where it was, and runs
-beside each other do not disturb one another.
+In `answers.sqlite`, below `CIR_CACHE_HOME/language`, a small JSON document an answer, under the sha256 of
+everything that the answer depends on. A run that was killed goes on where it was, and runs beside each other
+do not disturb one another. Up to version 0.1 an answer was a file of its own, which is still read.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from cir_datasets.common.atomic import write_whole
+from cir_datasets.common.key_values import KeyValues
 from cir_datasets.common.paths import cache_home
 from submissions.errors import LanguageError
 from submissions.language.answers import Answer
@@ -38,52 +38,50 @@ class AnswerCache:
     def __init__(self, root: str | Path | None = None) -> None:
         """See the class."""
         self.root = cache_home() / "language" if root is None else Path(root).expanduser().absolute()
-
-    def path(self, key: str) -> Path:
-        """Where the answer of a key lies."""
-        return self.root / key[:2] / f"{key}.json"
+        self._answers = KeyValues(self.root / "answers.sqlite", LanguageError)
 
     def get(self, key: str) -> Answer | None:
-        """The answer of a key; a file that is not an answer counts as none and is replaced later."""
-        path = self.path(key)
-        try:
-            found = orjson.loads(path.read_bytes())
-            return Answer(str(found["answer"]), int(found["prompt_tokens"]), int(found["completion_tokens"]))
-        except FileNotFoundError:
+        """The answer of a key; what is not an answer counts as none and is replaced later.
+
+        Raises:
+            LanguageError: the cache cannot be read.
+        """
+        content = self._answers.get(key) or self._before(key)
+        if content is None:
             return None
-        except OSError as error:
-            raise LanguageError(
-                f"{path}: cannot be read: {error.strerror or error}. "
-                "Fix: set CIR_CACHE_HOME to a folder of yours."
-            ) from error
+        try:
+            found = orjson.loads(content)
+            return Answer(str(found["answer"]), int(found["prompt_tokens"]), int(found["completion_tokens"]))
         except (orjson.JSONDecodeError, KeyError, TypeError, ValueError):
-            _log.warning("%s: no answer in it, so that it is asked again.", path)
+            _log.warning("%s, %s: no answer in it, so that it is asked again.", self._answers.file, key)
             return None
 
-    def put(self, key: str, answer: Answer, asked: Mapping[str, Any]) -> None:
-        """Keep an answer.
+    def put(self, answers: Mapping[str, tuple[Answer, Mapping[str, Any]]]) -> None:
+        """Keep answers.
 
         Args:
-            key: of `cache_key`.
-            answer: what came.
-            asked: what the key was made of, for a reader of the file.
+            answers: by key, as `cache_key` makes it: what came, and what the key was made of, for a reader.
 
         Raises:
             LanguageError: the system refuses to write there.
         """
-        document = {
-            "answer": answer.text,
-            "prompt_tokens": answer.prompt_tokens,
-            "completion_tokens": answer.completion_tokens,
-            "asked": dict(asked),
+        documents = {
+            key: {
+                "answer": answer.text,
+                "prompt_tokens": answer.prompt_tokens,
+                "completion_tokens": answer.completion_tokens,
+                "asked": dict(asked),
+            }
+            for key, (answer, asked) in answers.items()
         }
+        self._answers.put({key: orjson.dumps(document) for key, document in documents.items()})
+
+    def _before(self, key: str) -> bytes | None:
+        """The answer as versions up to 0.1 kept it."""
         try:
-            write_whole(self.path(key), orjson.dumps(document, option=orjson.OPT_INDENT_2))
-        except OSError as error:
-            raise LanguageError(
-                f"{self.path(key)}: cannot be written: {error.strerror or error}. "
-                "Fix: make room, or set CIR_CACHE_HOME to a folder of yours."
-            ) from error
+            return (self.root / key[:2] / f"{key}.json").read_bytes()
+        except OSError:
+            return None
 
 
 def answer_cache(where: str | Path | bool | None) -> AnswerCache | None:

@@ -6,6 +6,7 @@ import hashlib
 import json
 import subprocess
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from PIL import Image
 import cir_datasets
 from cir_datasets import registry
 from cir_datasets.errors import HashingError, MissingImagesError, SourceError
-from cir_datasets.images.hashes import hash_file, journal_file
+from cir_datasets.images.hashes import facts_file, hash_file
 from cir_datasets.images.picture import read_picture
 from cir_metrics.errors import CallError
 
@@ -164,13 +165,26 @@ def test_a_manifest_that_is_not_there_damaged_or_anothers_is_said(images: Path, 
         hashed(images, out=tmp_path / "in the way" / "out.parquet")
 
 
-def test_a_torn_journal_costs_its_last_line_alone(images: Path) -> None:
-    whole = hashed(images).file.read_bytes()
-    journal = journal_file(VAL)
-    journal.write_bytes(journal.read_bytes()[:-10])
+def test_what_version_0_1_kept_is_taken_over_and_a_torn_line_costs_that_line_alone(images: Path) -> None:
+    report = hashed(images)
+    whole = report.file.read_bytes()
+    lines = [
+        json.dumps({"path": path, **asdict(read_picture(path))}) for path in report.located.paths.values()
+    ]
+    facts_file(VAL).unlink()
+    journal = facts_file(VAL).with_suffix(".journal.jsonl")
+    journal.write_text("\n".join(lines)[:-10])
     report = hashed(images)
     assert (report.read, report.file.read_bytes()) == (1, whole)
     assert hashed(images).read == 0
+    assert not journal.exists()
+
+
+def test_a_damaged_file_of_what_was_read_is_named(images: Path) -> None:
+    facts_file(VAL).parent.mkdir(parents=True)
+    facts_file(VAL).write_bytes(b"no database, and long enough to be looked at" * 100)
+    with pytest.raises(HashingError, match=r"cirr\.sqlite: it is damaged\. Fix: remove it"):
+        hashed(images)
 
 
 def test_a_picture_too_large_to_decode_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import sqlite3
 import threading
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cir_datasets.common.key_values import KeyValues
 from cir_metrics.errors import CallError
 from submissions.errors import LanguageError
 from submissions.language.answers import Answer, NoAnswerError, usable
@@ -156,10 +158,22 @@ def test_answers_lie_on_disk_under_what_was_asked(tmp_path: Path) -> None:
     canonical = '{"format":1,"model":"tiny","words":{"caption":"\\u00e4 star"}}'
     assert key == hashlib.sha256(canonical.encode()).hexdigest()
     assert cache.get(key) is None
-    cache.put(key, Answer("ein Stern", 7, 3), asked)
+    cache.put({key: (Answer("ein Stern", 7, 3), asked)})
     assert AnswerCache(tmp_path / "answers").get(key) == Answer("ein Stern", 7, 3)
-    kept = json.loads((tmp_path / "answers" / key[:2] / f"{key}.json").read_text(encoding="utf-8"))
-    assert kept["asked"] == asked
+    with sqlite3.connect(tmp_path / "answers" / "answers.sqlite") as file:
+        [(value,)] = file.execute("SELECT value FROM entries WHERE key = ?", (key.encode(),))
+    assert json.loads(value)["asked"] == asked
+
+
+def test_answers_of_version_0_1_are_read(tmp_path: Path) -> None:
+    key = "ab" * 32
+    (tmp_path / "ab").mkdir()
+    document = {"answer": "a star", "prompt_tokens": 7, "completion_tokens": 3, "asked": {"model": "tiny"}}
+    (tmp_path / "ab" / f"{key}.json").write_text(json.dumps(document))
+    cache = AnswerCache(tmp_path)
+    assert cache.get(key) == Answer("a star", 7, 3)
+    cache.put({key: (Answer("a moon"), {})})
+    assert cache.get(key) == Answer("a moon")
 
 
 def test_the_cache_option_takes_true_false_or_a_folder(tmp_path: Path) -> None:
@@ -174,19 +188,16 @@ def test_the_cache_option_takes_true_false_or_a_folder(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "content", [b"", b"{}", b"[1]", b'{"answer": "a"}', b'{"answer": "a", "prompt_tokens": "x"}']
 )
-def test_a_file_that_is_not_an_answer_counts_as_none(tmp_path: Path, content: bytes) -> None:
-    cache = AnswerCache(tmp_path)
-    path = cache.path("ab" * 32)
-    path.parent.mkdir()
-    path.write_bytes(content)
-    assert cache.get("ab" * 32) is None
+def test_what_is_not_an_answer_counts_as_none(tmp_path: Path, content: bytes) -> None:
+    KeyValues(tmp_path / "answers.sqlite", LanguageError).put({"ab" * 32: content})
+    assert AnswerCache(tmp_path).get("ab" * 32) is None
 
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     cache = AnswerCache(tmp_path / "file")
     with pytest.raises(LanguageError, match="set CIR_CACHE_HOME to a folder of yours"):
-        cache.put("ab" * 32, Answer("a"), {})
+        cache.put({"ab" * 32: (Answer("a"), {})})
 
 
 def test_pictures_are_known_by_their_pixels(tmp_path: Path) -> None:
