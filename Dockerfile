@@ -1,4 +1,4 @@
-# The leaderboard's server: one image for web processes and workers. docs/hosting.md says how it is run.
+# The leaderboard's server: one image for web processes and workers. docs/host.md says how it is run.
 FROM python:3.11-slim
 
 ENV PIP_NO_CACHE_DIR=1 \

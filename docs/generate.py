@@ -43,7 +43,7 @@ def benchmark_table() -> str:
         "Written by `make docs` from the cards. `cir datasets show NAME` prints one of them whole.\n",
         "Pictures of queries are shown for `shapes` alone, which the package draws. Pictures and captions of",
         "the other benchmarks are their publishers': here stands an invented query in the form of each, and",
-        "the command that shows the real ones, with your copy of the pictures ([browse](browse.md)).\n",
+        "the command that shows the real ones, with your copy of the pictures ([browse](images.md#looking-at-queries-and-rankings)).\n",
     ]
     for name in registry.names():
         card = registry.card(name)
@@ -362,20 +362,18 @@ def _table(head: list[str], rows: list[str]) -> str:
 
 
 def finding_table() -> str:
-    """`docs/findings.md`: every code that validation can give."""
+    """Every code that validation can give, errors before warnings; each finding prints its fix itself."""
     from submissions.rank_file.findings import codes
 
-    lines = [
-        "# Findings\n",
-        "Written by `make docs` from `submissions/rank_file/findings.yaml`. An error refuses the file, a",
-        "warning does not. A code never changes its meaning. Words in braces are filled in: the file, the",
-        "benchmark, the depth that its board needs.\n",
-        "| code | severity | meaning | fix |",
-        "|---|---|---|---|",
-    ]
-    for name, code in codes().items():
-        lines.append(f"| `{name}` | {code.severity} | {_cell(code.meaning)} | {_cell(code.fix)} |")
-    return "\n".join([*lines, ""])
+    parts = []
+    for severity in ("error", "warning"):
+        rows = [
+            f"| `{name}` | {_cell(code.meaning)} |"
+            for name, code in codes().items()
+            if code.severity == severity
+        ]
+        parts.append(_table([severity, "meaning"], rows))
+    return "\n\n".join(parts)
 
 
 def api_page() -> str:
@@ -443,36 +441,37 @@ def _count(number: int | None) -> str:
 
 
 def rank_files() -> str:
-    """`docs/rank_files.md` with its tables of words and of doors written anew between the markers."""
+    """`docs/rank_files.md` with its words, its doors and its findings written anew between the markers."""
     from submissions.rank_file.texts import LISTED_FIELDS, words_of
 
-    lines = ["| field | word | meaning |", "|---|---|---|"]
-    lines += [
+    rows = [
         f"| `{field}` | `{word}` | {_cell(meaning)} |"
         for field in LISTED_FIELDS
+        if field != "backbone"
         for word, meaning in words_of(field).items()
     ]
-    return _filled(DOCS / "rank_files.md", {"words": "\n".join(lines), "doors": _doors()})
+    backbones = ", ".join(f"`{word}`" for word in words_of("backbone"))
+    words = f"{_table(['field', 'word', 'meaning'], rows)}\n\n`backbone` is one of {backbones}."
+    return _filled(DOCS / "rank_files.md", {"words": words, "doors": _doors(), "findings": finding_table()})
 
 
 def _doors() -> str:
-    """What each rule of `doors.yaml` does at each door."""
+    """The rules of `doors.yaml`, with the doors that differ from most."""
     import yaml
 
     table = yaml.safe_load((DOCS / "doors.yaml").read_text(encoding="utf-8"))
-    rules = table["rules"]
-    lines = [f"- **{rule.replace('_', ' ')}**: {text}" for rule, text in rules.items()]
-    lines += ["", f"| door | {' | '.join(rule.replace('_', ' ') for rule in rules)} |"]
-    lines.append(f"|---|{'---|' * len(rules)}")
-    for door, outcomes in table["doors"].items():
-        lines.append(f"| `{door}` | {' | '.join(outcomes.get(rule, '') for rule in rules)} |")
+    lines = []
+    for rule, text in table["rules"].items():
+        outcomes = {door: rules[rule] for door, rules in table["doors"].items() if rule in rules}
+        ((usual, _), *_) = Counter(outcomes.values()).most_common(1)
+        others = [f"{outcome} at `{door}`" for door, outcome in outcomes.items() if outcome != usual]
+        lines.append(f"- **{rule.replace('_', ' ')}** ({', '.join([usual, *others])}): {text}")
     return "\n".join(lines)
 
 
 PAGES = {
     "docs/cli.md": command_line,
     "docs/benchmarks.md": benchmark_table,
-    "docs/findings.md": finding_table,
     "docs/shapes_encoder.md": shapes_encoder,
     "docs/python_api.md": api_page,
     "docs/rank_files.md": rank_files,

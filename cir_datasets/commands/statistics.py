@@ -30,7 +30,7 @@ def show_statistics(
 
     Several benchmarks make one table with a row each and a total, which counts no query twice. CAPTIONS
     counts every caption of a query or turn that has a word, EMPTY those without one. Parts of speech are
-    shares of all words, tagged by HanTa's English model. docs/suites_and_overlays.md explains every column.
+    shares of all words, tagged by HanTa's English model. docs/your_benchmark.md explains every column.
     Parts of speech and plots need the extra statistics; without it the command says how to install it.
 
     \b

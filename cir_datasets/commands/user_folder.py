@@ -47,7 +47,7 @@ def check_benchmark(
 ) -> None:
     """Say everything that is missing or wrong in a folder that is to be a benchmark, and how to fix it.
 
-    The exit code is 1 where something is wrong. `docs/own_benchmark.md` says what the files hold.
+    The exit code is 1 where something is wrong. `docs/your_benchmark.md` says what the files hold.
 
     \b
     Example:

@@ -57,7 +57,7 @@ def custom_benchmark(
     Args:
         name: small letters, digits and `_`; no other benchmark has it.
         rows: queries with `query_id`, `reference_image_id`, `relative_caption` and `target_image_id` or
-            `positive_image_ids`; or sessions. docs/custom_benchmark.md lists all fields.
+            `positive_image_ids`; or sessions. docs/your_benchmark.md lists all fields.
         gallery: image ids; None takes every picture below `images`.
         images: folder of the pictures; an id is a file's name, with or without its ending. None for none:
             scoring needs no pictures.

@@ -159,7 +159,7 @@ def from_files(queries: Path, gallery: Path, main: str | None, reference: str) -
     """The material of rows of one's own.
 
     Args:
-        queries: rows as in a folder of one's own (`docs/own_benchmark.md`), each query or turn with one
+        queries: rows as in a folder of one's own (`docs/your_benchmark.md`), each query or turn with one
             caption; a caption may be called `caption`, too.
         gallery: an image id a line, and where it is wanted a tab and the path of its picture.
         main: the metric that ranks; None takes the usual one.

@@ -144,7 +144,7 @@ def board_of_benchmark(benchmark: str, *, dialogue: bool = False) -> Board:
             f"no board here ranks {kind}{_shown(benchmark)}.",
             fix=f"choose the board (in the API: add ?board=), one of {', '.join(boards.ids())}; a benchmark "
             "of your own gets one by a file boards/NAME.yaml in the leaderboard's home "
-            "(docs/own_benchmark.md)",
+            "(docs/your_benchmark.md)",
             status=404,
         )
     return found[0]

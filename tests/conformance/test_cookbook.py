@@ -1,4 +1,4 @@
-"""docs/cookbook.md: `cir` reads every command, and each recipe runs from its first block to its last."""
+"""docs/first_use.md: `cir` reads every command, and each recipe runs from its first block to its last."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from docs_shell import ROOT, Shell, a_port, parsed
 
 import cir_datasets
 
-TEXT = (ROOT / "docs" / "cookbook.md").read_text(encoding="utf-8")
+TEXT = (ROOT / "docs" / "first_use.md").read_text(encoding="utf-8")
 RECIPES = dict(re.findall(r"^## (I .*?)\n(.*?)(?=^## |\Z)", TEXT, re.MULTILINE | re.DOTALL))
 COMMANDS = sorted(set(re.findall(r"^cir .*", TEXT, re.MULTILINE)))
 WRITTEN = {

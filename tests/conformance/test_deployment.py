@@ -1,6 +1,6 @@
 """What the Dockerfile and compose.yaml name exists: files, commands, options, variables, addresses.
 
-The image is not built here; docs/hosting.md says so.
+The image is not built here; docs/host.md says so.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""docs/faq.md: its figures are those of the publishers' files."""
+"""docs/first_use.md: its figures are those of the publishers' files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import submissions
 from submissions import Method, RankFile, SubmissionError
 
 HOME = Path(os.environ.get("CIR_DATA_HOME", ""))
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "faq.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "first_use.md").read_text(encoding="utf-8")
 CATEGORIES = ("dress", "shirt", "toptee")
 
 pytestmark = [

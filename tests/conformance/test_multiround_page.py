@@ -1,4 +1,4 @@
-"""docs/multiround.md: its commands run on shapes, or are at least read by the commands that they name."""
+"""docs/dialogue.md: its commands run on shapes, or are at least read by the commands that they name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typer.main import get_command
 
 from leaderboard.cli import build
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "multiround.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "dialogue.md").read_text(encoding="utf-8")
 WRITTEN = re.findall(r"^cir .+$", PAGE, re.MULTILINE)
 OPTIONS = sorted(set(re.findall(r"`(--[^` ]+)", PAGE)))
 

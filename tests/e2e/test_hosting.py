@@ -1,4 +1,4 @@
-"""The commands of docs/hosting.md in their order: on a laptop, on a server with PostgreSQL, as a Space."""
+"""The commands of docs/host.md in their order: on a laptop, on a server with PostgreSQL, as a Space."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from docs_shell import Shell, commands
 from http_hub import TOKEN, Hub
 
-PAGE = "hosting.md"
+PAGE = "host.md"
 
 
 @pytest.fixture(scope="module")

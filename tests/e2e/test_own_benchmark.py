@@ -1,4 +1,4 @@
-"""docs/own_benchmark.md from its first command to a board, and a package that brings a benchmark."""
+"""docs/your_benchmark.md from its first command to a board, and a package that brings a benchmark."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import forked
 import pytest
 from docs_shell import ROOT, Shell, commands
 
-PAGE = ROOT / "docs" / "own_benchmark.md"
+PAGE = ROOT / "docs" / "your_benchmark.md"
 
 
 @pytest.fixture

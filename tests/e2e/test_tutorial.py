@@ -37,7 +37,7 @@ def python_of_the_api() -> list[tuple[str, str]]:
 @pytest.mark.slow
 def test_the_tutorial_and_the_api_page_print_what_they_show(tmp_path: Path) -> None:
     port = a_port()
-    text = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "first_use.md").read_text(encoding="utf-8")
     (source,) = re.findall(r"^```python\n(# mine\.py\n.*?)^```", text, re.MULTILINE | re.DOTALL)
     (tmp_path / "mine.py").write_text(source, encoding="utf-8")
     shell = Shell(tmp_path, CIR_LEADERBOARD_HOME=str(tmp_path / "home"))
@@ -57,7 +57,7 @@ def test_the_tutorial_and_the_api_page_print_what_they_show(tmp_path: Path) -> N
         }
         environment["CIR_LEADERBOARD_TOKEN"] = shell.run("cir leaderboard token create ada").strip()
         shell.run(f"cir leaderboard serve --port {guarded}")
-        for command, expected in [*shown("tutorial.md"), *shown("leaderboard_api.md"), *python_of_the_api()]:
+        for command, expected in [*shown("first_use.md"), *shown("leaderboard_api.md"), *python_of_the_api()]:
             its_port = guarded if "Bearer" in command else port
             done = subprocess.run(
                 ["bash", "-c", command.replace("7860", its_port)],

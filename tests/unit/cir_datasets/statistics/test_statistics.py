@@ -295,7 +295,7 @@ def test_an_unknown_id_is_a_wrong_call() -> None:
     assert "Did you mean 'shapes/val'?" in done.stderr
 
 
-PAGE = ROOT / "docs" / "suites_and_overlays.md"
+PAGE = ROOT / "docs" / "your_benchmark.md"
 
 
 def test_the_page_explains_every_column_that_is_printed() -> None:
