@@ -148,7 +148,7 @@ test-all: test-slow
 	@$(TEST_VENV)/bin/python -m pytest -m "not exhaustive" --hypothesis-profile thorough --timeout 7200 $(WORKERS) tests/property
 
 docs: $(TEST_VENV)/.installed
-	@$(TEST_VENV)/bin/python docs/figures.py
+	@$(TEST_VENV)/bin/python -m examples.query_figures
 	@$(TEST_VENV)/bin/python docs/generate.py
 
 # Without a warning or not at all; tests/conformance/test_site.py follows its links.

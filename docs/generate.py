@@ -92,7 +92,7 @@ def _first_lines(card: Any) -> list[str]:
 
 
 def _figures(card: Any) -> list[str]:
-    """The pictures of queries that `docs/figures.py` draws."""
+    """The pictures of queries that `examples/query_figures.py` draws."""
     names = [name for name in card.configs if (DOCS / "images" / f"{card.name}-{name}.png").exists()]
     return [
         line

@@ -8,7 +8,8 @@ the same on every machine. What the benchmark asks and how it was made stands in
 
 from __future__ import annotations
 
-from cir_datasets.shapes.captions import describe, difference
+from cir_datasets.shapes.captions import NUMBERS, PLACES, VIEWS, describe, difference, plural
+from cir_datasets.shapes.clips import clip
 from cir_datasets.shapes.draws import Draws
 from cir_datasets.shapes.edits import random_scene
 from cir_datasets.shapes.gallery import (
@@ -23,11 +24,36 @@ from cir_datasets.shapes.gallery import (
 from cir_datasets.shapes.merging import merge, read
 from cir_datasets.shapes.render import SIDE, pixel_sha256, pixels
 from cir_datasets.shapes.splits import SPLITS, Split, split
-from cir_datasets.shapes.world import Change, Goal, Look, Meaning, Scene, Thing, changes, distance
+from cir_datasets.shapes.world import (
+    BACKGROUNDS,
+    COLOURS,
+    SHAPES,
+    SIZES,
+    TEXTURES,
+    VIEWPOINTS,
+    Change,
+    Goal,
+    Look,
+    Meaning,
+    Scene,
+    Thing,
+    changes,
+    distance,
+    one_step_away,
+)
 
 __all__ = [
+    "BACKGROUNDS",
+    "COLOURS",
+    "NUMBERS",
+    "PLACES",
+    "SHAPES",
     "SIDE",
+    "SIZES",
     "SPLITS",
+    "TEXTURES",
+    "VIEWPOINTS",
+    "VIEWS",
     "Change",
     "Draws",
     "Goal",
@@ -37,15 +63,18 @@ __all__ = [
     "Split",
     "Thing",
     "changes",
+    "clip",
     "describe",
     "difference",
     "distance",
     "load_pixels",
     "manifest",
     "merge",
+    "one_step_away",
     "picture",
     "pixel_sha256",
     "pixels",
+    "plural",
     "random_scene",
     "read",
     "relative_path",

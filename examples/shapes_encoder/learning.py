@@ -1,4 +1,9 @@
-"""What is learned from a lesson, and the training of the model. Imported only where torch is there."""
+"""What is learned from a lesson, and the training of the model.
+
+The loss is contrastive, and knows which captions are true of which pictures: CLIP's (Radford et al., Learning
+Transferable Visual Models From Natural Language Supervision, ICML 2021), with several positives a row as in
+supervised contrastive learning (Khosla et al., NeurIPS 2020: the mean of the positives' logarithms).
+"""
 
 from __future__ import annotations
 
@@ -12,15 +17,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn.functional import normalize
+from torch.nn.functional import log_softmax, normalize
 
 from cir_datasets.shapes import Draws, Scene
 from examples.shapes_encoder.lessons import Lesson, Lessons, Saying
-from examples.shapes_encoder.model import make_model
-from examples.shapes_encoder.objective import contrastive_loss, offset
+from examples.shapes_encoder.model import make_model, make_tokenizer
 from examples.shapes_encoder.pictures import Pixels
-from examples.shapes_encoder.words import make_tokenizer
-from submissions.training.loop import SAVE_SECONDS, Plan, Trained, train
+from submissions.training import Plan, Trained, train
 
 _PARTS = 3
 """Texts go through the model in so many parts, short ones first: most are short, and padding costs as much as
@@ -64,7 +67,6 @@ def learn(
     *,
     folder: Path,
     depends: dict[str, Any],
-    save_seconds: float = SAVE_SECONDS,
 ) -> tuple[Any, Trained]:
     """Train a model from nothing, or go on where a training was stopped; call `prepare_torch` first.
 
@@ -75,7 +77,6 @@ def learn(
         settings: the rest of the recipe.
         folder: where the state of an unfinished training is kept.
         depends: what else the result depends on, such as the hash of the pictures.
-        save_seconds: seconds between two states.
 
     Returns:
         The model, in evaluation mode, and how it went.
@@ -99,7 +100,6 @@ def learn(
         folder=folder,
         settings={**depends, **settings.to_dict()},
         label="shapes encoder: training",
-        save_seconds=save_seconds,
     )
     return model, trained
 
@@ -127,6 +127,47 @@ def lesson_loss(
     queries = normalize(images[torch.from_numpy(lesson.references)] + texts[-relative:], dim=-1)
     composed = contrastive_loss(images, queries, torch.from_numpy(lesson.targets), scale)
     return loss + settings.composed_weight * composed
+
+
+def contrastive_loss(images: Tensor, texts: Tensor, true: Tensor, scale: Tensor) -> Tensor:
+    """Cross entropy in both directions, every true pair of a row being equally right.
+
+    L = -1/2 * mean over captions c of mean over p in P(c) of log softmax_p(scale * c . images)
+        -1/2 * mean over pictures i with captions of mean over c in C(i) of log softmax_c(scale * i . texts)
+
+    Args:
+        images: vectors of length 1, shape (n, d).
+        texts: vectors of length 1, shape (m, d).
+        true: whether each caption is true of each picture, bool, shape (m, n); each caption is true of one.
+        scale: what cosines are multiplied with.
+
+    Returns:
+        The loss, one number.
+
+    Example:
+        >>> import torch
+        >>> same = torch.eye(2)
+        >>> round(float(contrastive_loss(same, same, same.bool(), torch.tensor(1.0))), 4)
+        0.3133
+    """
+    scores = scale * texts @ images.T
+    weights = true.to(scores.dtype)
+    by_text = (log_softmax(scores, dim=1) * weights).sum(1) / weights.sum(1)
+    by_image = (log_softmax(scores, dim=0) * weights).sum(0) / weights.sum(0).clamp(min=1)
+    return -(by_text.mean() + by_image.mean()) / 2
+
+
+def offset(images: Tensor, texts: Tensor) -> Tensor:
+    """How far pictures and texts lie from the origin as wholes: the squared lengths of both means, added.
+
+    Small means leave no gap between the two kinds of vectors, so that their sum says as much of one as of the
+    other.
+
+    Args:
+        images: vectors of length 1, shape (n, d).
+        texts: vectors of length 1, shape (m, d).
+    """
+    return images.mean(0).square().sum() + texts.mean(0).square().sum()
 
 
 def to_model(pictures: Tensor) -> Tensor:

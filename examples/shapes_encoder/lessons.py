@@ -8,14 +8,14 @@ that pictures are told apart by what captions say of them.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cir_datasets.shapes import Draws, Scene, describe, difference
-from examples.shapes_encoder.pictures import Neighbours
+from cir_datasets.shapes import Draws, Meaning, Scene, describe, difference, one_step_away
 from examples.shapes_encoder.truth import facts_of, true_of
 
 
@@ -54,6 +54,41 @@ class Lesson:
     true: NDArray[np.bool_]
     references: NDArray[np.int64]
     targets: NDArray[np.bool_]
+
+
+class Neighbours:
+    """Which pictures are one change away from which.
+
+    Args:
+        scenes: of the pictures.
+    """
+
+    def __init__(self, scenes: Sequence[Scene]) -> None:
+        """Find each picture's neighbours."""
+        by_meaning: dict[Meaning, list[int]] = defaultdict(list)
+        for number, scene in enumerate(scenes):
+            by_meaning[scene.meaning].append(number)
+        near = {
+            meaning: [number for other in one_step_away(meaning) for number in by_meaning.get(other, ())]
+            for meaning in by_meaning
+        }
+        self._near = [near[scene.meaning] for scene in scenes]
+
+    def walk(self, first: int, pictures: int, draws: Draws) -> list[int]:
+        """A picture, one that is a change away from it, one that is a change away from that one, ...
+
+        Args:
+            first: number of the picture to start at.
+            pictures: how many, no picture twice; fewer where a picture has no other neighbours.
+            draws: decides which.
+        """
+        found = [first]
+        while len(found) < pictures:
+            near = [number for number in self._near[found[-1]] if number not in found]
+            if not near:
+                break
+            found.append(draws.choice(near))
+        return found
 
 
 class Lessons:

@@ -1,9 +1,8 @@
-"""Pictures and scenes of `shapes/train`: the part that is held out, and which are a change apart."""
+"""Pictures and scenes of `shapes/train`, and the part of them that is held out."""
 
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,9 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cir_datasets.common.progress import step_progress
-from cir_datasets.shapes import SIDE, Draws, Meaning, Scene, pixels, split
-from cir_datasets.shapes.world import one_step_away
+from cir_datasets.shapes import SIDE, Meaning, Scene, pixels, split
 
 HELD_OUT = 70
 """References of `shapes/train`, a tenth of them, whose queries and pictures are kept for judging a recipe."""
@@ -70,45 +67,8 @@ def drawn(scenes: Sequence[Scene]) -> tuple[Pixels, str]:
     """
     found = np.empty((len(scenes), 3, SIDE, SIDE), dtype=np.uint8)
     digest = hashlib.sha256()
-    with step_progress("shapes/train: drawing pictures", len(scenes)) as advance:
-        for row, scene in enumerate(scenes):
-            whole = pixels(scene)
-            digest.update(whole.tobytes())
-            found[row] = whole.transpose(2, 0, 1)
-            advance(1)
+    for row, scene in enumerate(scenes):
+        whole = pixels(scene)
+        digest.update(whole.tobytes())
+        found[row] = whole.transpose(2, 0, 1)
     return found, digest.hexdigest()
-
-
-class Neighbours:
-    """Which pictures are one change away from which.
-
-    Args:
-        scenes: of the pictures.
-    """
-
-    def __init__(self, scenes: Sequence[Scene]) -> None:
-        """Find each picture's neighbours."""
-        by_meaning: dict[Meaning, list[int]] = defaultdict(list)
-        for number, scene in enumerate(scenes):
-            by_meaning[scene.meaning].append(number)
-        near = {
-            meaning: [number for other in one_step_away(meaning) for number in by_meaning.get(other, ())]
-            for meaning in by_meaning
-        }
-        self._near = [near[scene.meaning] for scene in scenes]
-
-    def walk(self, first: int, pictures: int, draws: Draws) -> list[int]:
-        """A picture, one that is a change away from it, one that is a change away from that one, ...
-
-        Args:
-            first: number of the picture to start at.
-            pictures: how many, no picture twice; fewer where a picture has no other neighbours.
-            draws: decides which.
-        """
-        found = [first]
-        while len(found) < pictures:
-            near = [number for number in self._near[found[-1]] if number not in found]
-            if not near:
-                break
-            found.append(draws.choice(near))
-        return found

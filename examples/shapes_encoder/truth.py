@@ -11,8 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from cir_datasets.shapes import Scene, read
-from cir_datasets.shapes.world import BACKGROUNDS, COLOURS, SHAPES, SIZES, TEXTURES, VIEWPOINTS
+from cir_datasets.shapes import BACKGROUNDS, COLOURS, SHAPES, SIZES, TEXTURES, VIEWPOINTS, Scene, read
 
 Facts = NDArray[np.int8]
 """Shape (scenes, 8 shapes + 1, 5): colour, size, texture, number and cell of the thing of each shape, and in

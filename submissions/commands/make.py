@@ -20,7 +20,7 @@ def make_commands() -> typer.Typer:
     from submissions.commands.make_cirr import cirr_command, cirr_import_command
     from submissions.commands.make_fisd import fisd_command
     from submissions.commands.make_judge import comparison_command, judge_command
-    from submissions.commands.make_zerosight import clips_command, zerosight_command
+    from submissions.commands.make_zerosight import zerosight_command
 
     group = typer.Typer(
         help="Make a benchmark from images, videos, captions or another benchmark.", no_args_is_help=True
@@ -28,7 +28,6 @@ def make_commands() -> typer.Typer:
     group.command("circled")(circled_command)
     group.command("fisd")(fisd_command)
     group.command("zerosight")(zerosight_command)
-    group.command("clips")(clips_command)
     group.command("comparison")(comparison_command)
     group.command("judge")(judge_command)
     group.command("cirr")(cirr_command)

@@ -1,11 +1,9 @@
-"""`cir make zerosight` and `cir make clips`: a benchmark of videos, and videos of shapes to try it on."""
+"""`cir make zerosight`: a benchmark of videos."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from cir_datasets.commands import command, option
 from cir_datasets.common.estimates import CALL_SECONDS, PICTURE_TOKENS
@@ -67,7 +65,6 @@ def zerosight_command(options: MakeZeroSightOptions) -> None:
 
     \b
     Example:
-        cir make clips --out clips --videos 20
         cir make zerosight --videos clips --out my-frames --thresholds shapes --unknown-dates keep
         cir make zerosight --videos talks --out my-talks --clip-encoder openai/clip-vit-large-patch14 \\
             --vit-encoder FOLDER --language openai:gpt-4o,concurrency=8
@@ -108,21 +105,6 @@ def zerosight_command(options: MakeZeroSightOptions) -> None:
         echo(left_alone(options.out / TABLE), err=True)
     echo(str(made.folder))
     echo(str(made.report))
-
-
-def clips_command(
-    out: Annotated[Path, typer.Option("--out", "-o", help="Where to write: the folder of the videos.")],
-    videos: Annotated[int, typer.Option("--videos", help="How many.", min=1)] = 20,
-    first: Annotated[int, typer.Option("--first", help="Number of the first.", min=0)] = 0,
-) -> None:
-    """Write clips of shapes as video files, to try cir make zerosight on.
-
-    Example: cir make clips --out clips --videos 20
-    """
-    from cir_datasets.shapes.clips import write_clips
-
-    write_clips(out, videos, first=first)
-    echo(str(out))
 
 
 def _day(text: str) -> date | None:

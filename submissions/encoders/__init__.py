@@ -1,1 +1,5 @@
 """Pictures and texts to vectors: one file a family."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -109,7 +109,6 @@ def test_the_commands_are_the_expected_ones() -> None:
         "make cirr-import",
         "make circled",
         "make fisd",
-        "make clips",
         "make status",
         "make zerosight",
         "multiround",

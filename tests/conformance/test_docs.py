@@ -24,14 +24,6 @@ def test_generated_pages_agree_with_the_code() -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.slow
-def test_the_figures_are_what_the_package_draws() -> None:
-    done = subprocess.run(
-        [sys.executable, "docs/figures.py", "--check"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-
-
 def test_a_readme_that_differs_from_the_registry_is_found(
     generate: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

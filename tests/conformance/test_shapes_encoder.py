@@ -14,10 +14,13 @@ import pytest
 
 import submissions
 import submissions.encoders
-from examples.shapes_encoder.recipe import Order, read_recipe
+from cir_datasets.common.yaml import parse_yaml
+from examples.shapes_encoder import __main__ as training
+from examples.shapes_encoder.learning import TrainingSettings
 from submissions.entries import BaselineEntry, entries
 from submissions.rank_file.model import RankFile
 from submissions.scoring.intervals import Interval, intervals
+from submissions.training import Plan
 
 FOLDER = Path(submissions.encoders.__file__).with_name("shapes_encoder")
 DOCS = Path(__file__).parents[2] / "docs" / "shapes_encoder.md"
@@ -36,7 +39,8 @@ TOLERANCE = 0.015
 
 @cache
 def recipe() -> dict[str, Any]:
-    return read_recipe(FOLDER)
+    found: dict[str, Any] = parse_yaml((FOLDER / training.RECIPE).read_text(encoding="utf-8"))
+    return found
 
 
 def apart(better: Interval, worse: Interval) -> bool:
@@ -67,7 +71,7 @@ def test_the_folder_holds_what_is_needed_and_nothing_else() -> None:
 
 def test_the_recipe_says_how_it_was_made() -> None:
     found = recipe()
-    order = Order(found["steps"], found["seed"], found["threads"])
+    order = training.Order(found["steps"], found["seed"], found["threads"])
     assert found["command"] == order.command
     assert found["data"]["benchmark"] == "shapes/train"
     assert re.fullmatch(r"[0-9a-f]{64}", found["data"]["pixel_sha256"])
@@ -77,15 +81,11 @@ def test_the_recipe_says_how_it_was_made() -> None:
 
 
 def test_the_recipe_is_the_codes() -> None:
-    from examples.shapes_encoder import training as train_shapes
-    from examples.shapes_encoder.learning import TrainingSettings
-    from submissions.training.loop import Plan
-
     found = recipe()
-    plan = Plan(**found["plan"])
+    order = training.Order(found["steps"], found["seed"], found["threads"])
     assert found["settings"] == TrainingSettings().to_dict()
-    assert (found["steps"], plan.steps, plan.batch_size) == (train_shapes.STEPS,) * 2 + (train_shapes.WALKS,)
-    assert (plan.learning_rate, plan.weight_decay) == (train_shapes.LEARNING_RATE, train_shapes.WEIGHT_DECAY)
+    assert Plan(**found["plan"]) == order.plan
+    assert found["steps"] == training.STEPS
 
 
 def test_transformers_load_it_without_this_package() -> None:
@@ -141,7 +141,7 @@ def test_hits_rise_with_turns() -> None:
 
 @pytest.mark.slow
 def test_results_are_found_again() -> None:
-    from examples.shapes_encoder.measured import measured
+    from examples.shapes_encoder.results import measured
     from submissions.encoders.loading import load_encoder
 
     again, recorded = measured(load_encoder("shapes", device="cpu")), recipe()["results"]

@@ -14,7 +14,7 @@ import pytest
 from language_server import Asked, Fault, LanguageServer
 
 from cir_datasets.construction.zerosight.pipeline import STAGES
-from cir_datasets.shapes.clips import write_clips
+from examples.clips import write_clips
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from leaderboard.cli import main; main()"

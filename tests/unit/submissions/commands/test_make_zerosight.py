@@ -13,7 +13,8 @@ from typer.testing import CliRunner
 
 from cir_datasets.construction.zerosight.options import load_thresholds
 from cir_datasets.errors import ConstructionError
-from cir_datasets.shapes.clips import clip, write_clips
+from cir_datasets.shapes import clip
+from examples.clips import write_clips
 from leaderboard.cli import build
 
 VIDEOS = 5

@@ -1,30 +1,39 @@
-"""Plain composition with a trained model: what the held-out part of `shapes/train` says of a recipe."""
+"""What a trained model scores: plain composition on held-out pictures, and the boards of shapes."""
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
-from cir_datasets.shapes import describe
-from cir_datasets.shapes.world import Scene
-from cir_metrics.gallery import Gallery
+from cir_datasets.shapes import Scene, describe
+from cir_metrics import Gallery
+from examples.shapes_encoder.learning import image_vectors, text_vectors
+from examples.shapes_encoder.model import make_tokenizer
 from examples.shapes_encoder.pictures import drawn
+from submissions import make_rank_file, score
+from submissions.encoders import Encoder
+from submissions.scoring.intervals import intervals
 
 Floats = NDArray[np.float32]
 
+METHODS = ("text_only", "image_only", "image_text_sum")
+QUERIES = "shapes/val"
+SESSIONS = "shapes/multiturn_val"
+
+AGGREGATIONS = ("latest", "average", "weighted", "feedback")
+
 _BLOCK = 256
+_DIGITS = 4
 
 
 def encode(model: Any, pictures: NDArray[np.uint8], texts: Sequence[str]) -> tuple[Floats, Floats]:
     """Vectors of length 1 of pictures (as `drawn` gives them) and of texts."""
-    import torch
-
-    from examples.shapes_encoder.learning import image_vectors, text_vectors
-    from examples.shapes_encoder.words import make_tokenizer
-
     tokenizer = make_tokenizer()
     images, words = [], []
     with torch.inference_mode():
@@ -36,7 +45,7 @@ def encode(model: Any, pictures: NDArray[np.uint8], texts: Sequence[str]) -> tup
     return np.concatenate(images), np.concatenate(words)
 
 
-def results(
+def held_out_results(
     model: Any, held_out: Mapping[str, Scene], queries: Sequence[Mapping[str, Any]]
 ) -> dict[str, float]:
     """Recall@10 of queries over a gallery, the reference removed, and what explains it.
@@ -74,3 +83,43 @@ def results(
     found["text_mean"] = float(np.linalg.norm(text_mean))
     found["gap"] = float(np.linalg.norm(image_mean - text_mean))
     return found
+
+
+def measured(encoder: Encoder) -> dict[str, Any]:
+    """Scores with their intervals: each method on the queries, the sum by aggregation on the sessions.
+
+    Args:
+        encoder: of `load_encoder`.
+
+    Returns:
+        By benchmark, then by method (on the sessions by aggregation), then by metric the value and the ends
+        of its interval, fractions rounded to four places; and in `intervals` how these were made.
+    """
+    with tempfile.TemporaryDirectory(prefix="shapes-encoder-") as store:
+        queries = {method: _scores(encoder, Path(store), QUERIES, method) for method in METHODS}
+        sessions = {
+            name: _scores(encoder, Path(store), SESSIONS, "image_text_sum", aggregation=name)
+            for name in AGGREGATIONS
+        }
+    note = {"queries": queries[METHODS[0]].pop("note"), "sessions": sessions[AGGREGATIONS[0]].pop("note")}
+    for found in (*queries.values(), *sessions.values()):
+        found.pop("note", None)
+    return {QUERIES: queries, SESSIONS: sessions, "intervals": note}
+
+
+def _scores(encoder: Encoder, store: Path, benchmark: str, method: str, **how: str) -> dict[str, Any]:
+    made = make_rank_file(
+        benchmark,
+        method,
+        encoder=encoder,
+        store=store,
+        workers=0,
+        **how,  # type: ignore[arg-type]
+    )
+    report = score(made)
+    ends = intervals(report)
+    found: dict[str, Any] = {
+        name: [round(each, _DIGITS) for each in (value, ends.values[name].low, ends.values[name].high)]
+        for name, value in report.metrics.items()
+    }
+    return {**found, "note": ends.note()}

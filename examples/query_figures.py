@@ -1,6 +1,6 @@
-"""Draws the pictures of queries of `docs/benchmarks.md`; shapes' pictures are drawn by the package and CC0.
+"""Draw the pictures of queries of `docs/benchmarks.md`; shapes' pictures are drawn by the package and CC0.
 
-`python docs/figures.py` writes them; with `--check` it fails where pixels differ from those in `docs/images`.
+`python -m examples.query_figures` writes them to `docs/images`; with `--check` it fails where pixels differ.
 """
 
 from __future__ import annotations
@@ -11,7 +11,10 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-IMAGES = Path(__file__).resolve().parent / "images"
+import cir_datasets
+from cir_datasets.shapes import picture
+
+IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images"
 SIDE, GAP, TEXT = 150, 14, 20
 INK, REFERENCE, POSITIVE, NEGATIVE = (40, 44, 52), (90, 96, 108), (24, 140, 72), (196, 52, 44)
 Cell = tuple[str, str, tuple[int, int, int]]
@@ -20,8 +23,6 @@ Cell = tuple[str, str, tuple[int, int, int]]
 
 def query_figure() -> Image.Image:
     """Two queries of shapes/val: reference, positives, hard negatives."""
-    import cir_datasets
-
     benchmark = cir_datasets.load("shapes/val")
     rows = []
     for number in (6, 16):
@@ -41,8 +42,6 @@ def query_figure() -> Image.Image:
 
 def session_figure() -> Image.Image:
     """Two sessions of shapes/multiturn_val: the reference of each turn, and the target."""
-    import cir_datasets
-
     benchmark = cir_datasets.load("shapes/multiturn_val")
     rows = []
     for number in (3, 10):
@@ -59,8 +58,6 @@ def session_figure() -> Image.Image:
 
 def _drawn(rows: list[tuple[str, list[Cell]]]) -> Image.Image:
     """Rows of pictures, each below its words."""
-    from cir_datasets.shapes import picture
-
     font = ImageFont.load_default(size=15)
     wide = max(len(cells) for _, cells in rows)
     high = SIDE + 2 * TEXT + 2 * GAP
@@ -95,7 +92,9 @@ def main() -> int:
         if not same:
             stale.append(name)
     if stale:
-        sys.stderr.write(f"{', '.join(stale)}: not what the code draws. Fix: python docs/figures.py\n")
+        sys.stderr.write(
+            f"{', '.join(stale)}: not what the code draws. Fix: python -m examples.query_figures\n"
+        )
     return 1 if stale else 0
 
 
