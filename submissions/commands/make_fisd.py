@@ -309,13 +309,13 @@ def _write(
     """The files that a run leaves, and their names."""
     from cir_datasets.construction.fisd.outcome import write_outcome, write_page
     from cir_datasets.construction.fisd.review import write_review
-    from cir_datasets.construction.review_files import PAGE, TABLE, left_alone
+    from cir_datasets.construction.review.page import PAGE, TABLE, left_alone
     from cir_datasets.construction.workspace import BENCHMARK, settings_of
 
     out, heading = options.out, options.title or name
     gallery: Any = options.gallery
     page = write_page(made, out / "report.html", heading)
-    left = write_review(out, made.triplets, manner.most, f"{heading}: review", given=options.review)
+    left = write_review(out, made.triplets, manner.most, f"{heading}: review", taken_in=options.review)
     echo(str(page))
     echo(str(out / PAGE))
     if left:

@@ -71,7 +71,7 @@ def zerosight_command(options: MakeZeroSightOptions) -> None:
     """
     from cir_datasets.common.tables import render
     from cir_datasets.construction.report import stage_table
-    from cir_datasets.construction.review_files import TABLE, left_alone
+    from cir_datasets.construction.review.page import TABLE, left_alone
     from cir_datasets.construction.workspace import FAILED, states_of
     from cir_datasets.construction.zerosight.estimate import estimate_table, estimates
     from cir_datasets.construction.zerosight.options import Thresholds, ZeroSightOptions, load_thresholds

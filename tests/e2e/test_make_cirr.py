@@ -17,12 +17,16 @@ from reloading import filled_and_reloaded, shows_again
 from typer.testing import CliRunner
 
 from cir_datasets.construction.cirr import pipeline
-from cir_datasets.construction.cirr.answers import AnswerLimits, checked_answers, read_answers
+from cir_datasets.construction.cirr.answers import AnswerLimits
 from cir_datasets.construction.cirr.pairs import pairs_of
 from cir_datasets.construction.cirr.tasks import tasks_of, write_tasks
+from cir_datasets.construction.review.answers import checked_answers, read_answers
 from cir_datasets.shapes import picture
 from leaderboard.cli import build
 
+FORM = AnswerLimits().form
+CAPTION = "textarea[data-question=caption]"
+HINT = "[data-of=caption] .hint"
 COMMAND = [
     sys.executable,
     "-m",
@@ -43,19 +47,19 @@ def test_what_a_person_writes_on_a_page_is_what_is_imported(page: Any, tmp_path:
     members = [f"val-{number:06d}" for number in range(6)]
     pairs = pairs_of({"subset": 0, "split": "test", "members": members})
     tasks = tasks_of(pairs, annotators=1, shared=0, seed=0)
-    given = {"run": "r", "title": "<b>Mine</b>", "least_words": 3, "open_picture": picture}
+    given = {"run": "r", "title": "<b>Mine</b>", "form": FORM, "open_picture": picture}
     written = write_tasks(tmp_path, tasks, **given)
     page.goto(written[0].as_uri())
     assert page.inner_text("h1") == "<b>Mine</b>"
 
     def fill() -> None:
         page.fill("#annotator", "Ann")
-        page.fill("#caption", 'a "red" star, too')
+        page.fill(CAPTION, 'a "red" star, too')
         page.keyboard.press("Enter")
-        assert page.inner_text("#place") == "Pair 2 of 9"
+        assert page.inner_text("h2") == "Pair 2 of 9"
         page.keyboard.press("Alt+3")
         page.keyboard.press("Alt+ArrowRight")
-        page.fill("#caption", "=two blue circles")
+        page.fill(CAPTION, "=two blue circles")
 
     filled_and_reloaded(page, fill, "#done", "3 of 9 pairs answered")
     shown = page.evaluate("[...document.images].map((image) => image.naturalWidth > 0)")
@@ -65,7 +69,7 @@ def test_what_a_person_writes_on_a_page_is_what_is_imported(page: Any, tmp_path:
             page.click(f"#save-{ending}")
         file = tmp_path / f"answers.{ending}"
         saved.value.save_as(file)
-        rows = checked_answers(read_answers(file), tasks, AnswerLimits(), run="r")
+        rows = checked_answers(FORM, read_answers(FORM, file), tasks, run="r")
         assert [(row["task"], row["caption"], row["mark"]) for row in rows] == [
             ("t1-0-0", 'a "red" star, too', ""),
             ("t1-0-1", "", "unrelated"),
@@ -88,38 +92,38 @@ def bytes_of(folder: Path) -> dict[str, bytes]:
 def test_the_page_says_what_will_not_count_and_each_round_begins_anew(page: Any, tmp_path: Path) -> None:
     members = [f"val-{number:06d}" for number in range(6)]
     pairs = pairs_of({"subset": 0, "split": "test", "members": members})
-    given = {"run": "r", "title": "Mine", "least_words": 3, "open_picture": picture}
+    given = {"run": "r", "title": "Mine", "form": FORM, "open_picture": picture}
     tasks = tasks_of(pairs, annotators=1, shared=0, seed=0)
     first = write_tasks(tmp_path / "tasks", tasks, **given)
     page.goto(first[0].as_uri())
-    page.fill("#caption", "asdf asdf asdf")
-    assert page.inner_text("#hint") == "Too short: write 3 different words or more."
+    page.fill(CAPTION, "asdf asdf asdf")
+    assert page.inner_text(HINT) == "Too short: write 3 different words or more."
     page.keyboard.press("Enter")
-    assert page.inner_text("#place") == "Pair 1 of 9"
+    assert page.inner_text("h2") == "Pair 1 of 9"
     assert page.inner_text("#done") == "0 of 9 pairs answered"
-    page.fill("#caption", "\u628a\u7ea2\u8272\u7684\u72d7\u6362\u6210\u732b")
-    assert page.inner_text("#hint") == ""
+    page.fill(CAPTION, "\u628a\u7ea2\u8272\u7684\u72d7\u6362\u6210\u732b")
+    assert page.inner_text(HINT) == ""
     page.keyboard.press("Enter")
     # A reason beside a sentence: the reason counts until somebody writes on, or takes it back.
-    page.fill("#caption", "two blue circles")
+    page.fill(CAPTION, "two blue circles")
     page.keyboard.press("Alt+1")
-    assert page.inner_text("#hint").startswith("The reason counts, and your sentence does not.")
-    page.click("#clear")
-    assert page.inner_text("#hint") == ""
+    assert page.inner_text(HINT).startswith("Another answer counts, and this one does not.")
+    page.click(".clear")
+    assert page.inner_text(HINT) == ""
     page.keyboard.press("Alt+1")
-    page.locator("#caption").press_sequentially(" here")
-    assert page.evaluate("document.querySelector('input[name=mark]:checked')") is None
+    page.locator(CAPTION).press_sequentially(" here")
+    assert page.evaluate("document.querySelector('input[data-question=mark]:checked')") is None
     page.keyboard.press("Enter")
-    page.fill("#caption", "two red stars")
+    page.fill(CAPTION, "two red stars")
     page.keyboard.press("Alt+2")
     for number in range(3, 9):
         page.keyboard.press("Alt+ArrowRight")
-        page.fill("#caption", f"put thing {number} there")
+        page.fill(CAPTION, f"put thing {number} there")
     file = tmp_path / "answers.json"
     with page.expect_download() as saved:
         page.click("#save-json")
     saved.value.save_as(file)
-    rows = checked_answers(read_answers(file), tasks, AnswerLimits(), run="r")
+    rows = checked_answers(FORM, read_answers(FORM, file), tasks, run="r")
     assert not any("failed" in row for row in rows)
     assert [(row["caption"], row["mark"]) for row in rows[1:3]] == [
         ("two blue circles here", ""),
@@ -128,7 +132,7 @@ def test_the_page_says_what_will_not_count_and_each_round_begins_anew(page: Any,
     again = tasks_of(pairs[:5], annotators=1, shared=0, seed=0, prefix="r1-")
     page.goto(write_tasks(tmp_path / "open-tasks", again, **given, times=1)[0].as_uri())
     assert page.inner_text("#done") == "0 of 5 pairs answered"
-    assert page.inner_text("#place") == "Pair 1 of 5"
+    assert page.inner_text("h2") == "Pair 1 of 5"
     assert page.evaluate("document.getElementById('instructions').open")
     page.goto(first[0].as_uri())
     shows_again(page, "#done", "9 of 9 pairs answered")

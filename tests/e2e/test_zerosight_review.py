@@ -36,21 +36,21 @@ def test_what_is_decided_on_the_page_is_read_back(page: Any, tmp_path: Path, wid
     page.set_viewport_size({"width": width, "height": 900})
     page.goto(made.as_uri())
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-    assert page.locator(".caption").first.input_value() == BAD
+    assert page.get_by_label("Caption", exact=True).first.input_value() == BAD
     seen = page.locator("img").first
     assert seen.evaluate("image => image.decode().then(() => image.naturalWidth)") == 96
     first, second = page.locator("article").nth(0), page.locator("article").nth(1)
 
     def fill() -> None:
-        first.get_by_label("keep").check()
-        first.get_by_label("Caption").fill("with a blue star")
+        first.get_by_label("keep", exact=True).check()
+        first.get_by_label("Caption", exact=True).fill("with a blue star")
         first.get_by_label("what v/b.png is").select_option("negative")
-        second.get_by_label("drop").check()
+        second.get_by_label("drop", exact=True).check()
         second.get_by_label("Note").fill("all alike")
 
-    filled_and_reloaded(page, fill, "#count", "2 of 3 decided")
+    filled_and_reloaded(page, fill, "#done", "2 of 3 queries answered")
     with page.expect_download() as saved:
-        page.get_by_role("button", name="Save review.csv").click()
+        page.get_by_role("button", name="Save answers (CSV)").click()
     saved.value.save_as(tmp_path / "done.csv")
     rows = list(reviewed_rows(queries, read_review(tmp_path / "done.csv", queries)))
     assert rows[0]["caption"] == "with a blue star"

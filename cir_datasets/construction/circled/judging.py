@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from cir_datasets.common.terminal import Cell, Table
 from cir_datasets.construction.backends import Failed, Question, Words
-from cir_datasets.errors import missing_extra
+from cir_datasets.construction.review.agreement import krippendorff_alpha
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -132,32 +132,6 @@ def agreement_table(rows: Sequence[Row]) -> Table | None:
             f"Krippendorff's alpha, ordinal, of {' and '.join(judges)}: 1 is agreement, 0 is chance.",
             "A line in its place: all values are the same.",
         ),
-    )
-
-
-def krippendorff_alpha(values: Sequence[Sequence[float]]) -> float | None:
-    """Agreement of judges on ordinal values; None where they do not vary.
-
-    Args:
-        values: a row a judge, NaN where one gave none.
-
-    Raises:
-        MissingExtraError: krippendorff is not installed.
-
-    Example:
-        >>> krippendorff_alpha([[1, 2, 5, 4], [1, 2, 5, 4]])
-        1.0
-    """
-    try:
-        import krippendorff
-    except ImportError as error:
-        raise missing_extra("the agreement of judges", "krippendorff", "construction") from error
-    pairs = [[one for one in unit if not math.isnan(one)] for unit in zip(*values, strict=True)]
-    known = [one for unit in pairs if len(unit) > 1 for one in unit]
-    if len(set(known)) < 2:
-        return None
-    return float(
-        krippendorff.alpha(reliability_data=[list(row) for row in values], level_of_measurement="ordinal")
     )
 
 

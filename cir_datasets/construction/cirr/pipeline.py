@@ -24,6 +24,7 @@ from cir_datasets.construction.cirr.rule import SubsetRule
 from cir_datasets.construction.cirr.subsets import SHARED, SubsetMaker, first_images, without_overlaps
 from cir_datasets.construction.cirr.tasks import shown, tasks_of, write_tasks
 from cir_datasets.construction.names import check_name
+from cir_datasets.construction.review.answers import checked_answers, read_answers, words_of
 from cir_datasets.construction.workspace import CALLED, FAILED, Row, Workspace, compared, forget_from
 from cir_datasets.errors import ConstructionError
 from cir_metrics.errors import CallError
@@ -240,8 +241,9 @@ def import_answers(out: Path, corpus: Corpus, files: Sequence[Path]) -> CirrMade
     workspace = Workspace(root, PIPELINE, STAGES["people"], settings)
     if not workspace.path("tasks", ".jsonl").is_file():
         raise ConstructionError(f"{root}: it has no tasks yet. Fix: let `cir make cirr` end first.")
+    plan = CirrPlan.of(settings)
     for file in files:
-        handed_in.read_answers(file)
+        read_answers(plan.limits.form, file)
     there = {file.read_bytes() for file in _handed_in(root)}
     if any(file.read_bytes() not in there for file in files):
         # Before they are kept: a call that is stopped leaves no rows that lack what is kept.
@@ -249,7 +251,7 @@ def import_answers(out: Path, corpus: Corpus, files: Sequence[Path]) -> CirrMade
         for file in files:
             _keep(root, file)
         workspace = Workspace(root, PIPELINE, STAGES["people"], settings)
-    return _with_answers(workspace, corpus, CirrPlan.of(settings), settings)
+    return _with_answers(workspace, corpus, plan, settings)
 
 
 def settings_of(out: Path) -> dict[str, Any]:
@@ -309,12 +311,12 @@ def _captions_by(words: Words, subsets: Sequence[Sequence[Row]]) -> list[Row]:
         said[_key(pair, rows[-1])] += 1
     for pair, row in zip(pairs, rows, strict=True):
         if "caption" in row and said[_key(pair, row)] > 1:
-            row[FAILED] = handed_in.SEVERAL_TARGETS
+            row[FAILED] = "the same words lead from this reference to several targets"
     return rows
 
 
 def _key(pair: Row, row: Row) -> tuple[int, str, str]:
-    return pair["subset"], pair["reference"], handed_in.normalised(row.get("caption", ""))
+    return pair["subset"], pair["reference"], " ".join(words_of(row.get("caption", "")))
 
 
 def _written(
@@ -324,9 +326,9 @@ def _written(
     return write_tasks(
         folder,
         tasks,
+        form=plan.limits.form,
         run=run,
         title=plan.title or plan.name,
-        least_words=plan.limits.least_words,
         open_picture=corpus.open,
         times=times,
     )
@@ -342,9 +344,9 @@ def _with_answers(
 
     def check() -> list[Row]:
         tasks = workspace.rows("tasks", list)
-        handed = [row for file in files for row in handed_in.read_answers(file)]
+        handed = [row for file in files for row in read_answers(plan.limits.form, file)]
         further = handed_in.further_tasks(handed, pairs, rounds=times)
-        return handed_in.checked_answers(handed, [*tasks, *further], plan.limits, run=run)
+        return checked_answers(plan.limits.form, handed, [*tasks, *further], run=run)
 
     answers = workspace.rows("answers", check)
     captions = workspace.rows("captions", lambda: handed_in.captions_of(pairs, answers))

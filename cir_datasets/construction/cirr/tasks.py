@@ -5,47 +5,27 @@
     tasks/pictures/0.jpg    small pictures, by number
 
 A page needs no server and no network. A task shows reference, target, and the other images of the subset, to
-which the caption must not lead (CIRR, section 4.1).
+which the caption must not lead (CIRR, section 4.1): the form `cirr`.
 """
 
 from __future__ import annotations
 
-import csv
 import io
 from collections.abc import Callable, Sequence
-from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import orjson
+from typing import TYPE_CHECKING
 
 from cir_datasets.common.atomic import write_whole
 from cir_datasets.common.progress import step_progress
+from cir_datasets.construction.filled_tables import filled_table
+from cir_datasets.construction.review.form import Form
+from cir_datasets.construction.review.page import page_html
 from cir_datasets.construction.workspace import Row
 from cir_datasets.errors import ConstructionError
-from cir_datasets.pages import page_environment
 from cir_datasets.shapes import Draws
 
 if TYPE_CHECKING:
     from PIL.Image import Image
-
-MARKS = {
-    "same": "They are the same picture, or one is a part of the other.",
-    "no_difference": "I see no difference that I could describe.",
-    "unrelated": "They have nothing to do with each other.",
-}
-"""What an annotator says of a pair that should not be used."""
-
-EXAMPLES = (
-    "Two dogs instead of one, on the same lawn.",
-    "Take the lamp off the table and show it from further away.",
-)
-"""Captions that the instructions show; whoever hands one in has not looked."""
-
-WITHOUT_BLANKS = (
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003fffd"
-)
-"""Characters of scripts without blanks between words (Chinese, Japanese, Thai): each counts as a word."""
 
 _SIDE, _QUALITY = 512, 85
 
@@ -76,9 +56,9 @@ def write_tasks(
     folder: Path,
     tasks: Sequence[Row],
     *,
+    form: Form,
     run: str,
     title: str,
-    least_words: int,
     open_picture: Callable[[str], Image],
     times: int = 0,
 ) -> list[Path]:
@@ -87,9 +67,9 @@ def write_tasks(
     Args:
         folder: made where it is missing.
         tasks: rows of `tasks_of`.
+        form: what is asked.
         run: names this run of the pipeline; answers to another one are refused.
         title: heading of the pages.
-        least_words: different words that a caption has at least.
         open_picture: gives the picture of an image id.
         times: how often tasks were given out before; the browser keeps the answers of each time apart.
 
@@ -101,8 +81,6 @@ def write_tasks(
     """
     images = dict.fromkeys(image for task in tasks for image in shown(task))
     files = {image: f"pictures/{number}.jpg" for number, image in enumerate(images)}
-    parts = resources.files("cir_datasets.construction.cirr")
-    template = page_environment().from_string((parts / "tasks.html").read_text("utf-8"))
     written = []
     try:
         with step_progress("tasks: pictures", len(files)) as advance:
@@ -111,31 +89,22 @@ def write_tasks(
                     write_whole(folder / file, _small(open_picture(image)))
                 advance(1)
         for page in sorted({task["page"] for task in tasks}):
-            own = [_shown_task(task, files) for task in tasks if task["page"] == page]
-            data = {
-                "format": 1,
-                "run": run,
-                "page": page,
-                "times": times,
-                "least_words": least_words,
-                "without_blanks": WITHOUT_BLANKS,
-                "tasks": own,
-            }
-            html = template.render(
-                title=title,
-                style=(parts / "tasks.css").read_text("utf-8"),
-                script=(parts / "tasks.js").read_text("utf-8"),
-                # "<" would let a name end the script.
-                data=orjson.dumps(data).decode().replace("<", "\\u003c"),
-                marks=MARKS,
-                examples=EXAMPLES,
-                number=len(own),
-                least_words=least_words,
-            )
+            items = [
+                {
+                    "task": task["task"],
+                    "reference": files[task["reference"]],
+                    "target": files[task["target"]],
+                    "others": [files[image] for image in task["others"]],
+                }
+                for task in tasks
+                if task["page"] == page
+            ]
+            memory = "-".join(["cir-tasks", run, str(page), *([f"r{times}"] if times else [])])
+            html = page_html(form, items, title=title, run=run, page=page, memory=memory)
             written.append(folder / f"page-{page}.html")
             write_whole(written[-1], html.encode())
         written.append(folder / "tasks.csv")
-        write_whole(written[-1], _csv(tasks, files, run).encode())
+        write_whole(written[-1], _csv(tasks, files, run))
     except OSError as error:
         raise ConstructionError(
             f"{folder}: cannot be written: {error.strerror}. Fix: make room, or name another folder."
@@ -148,20 +117,16 @@ def shown(task: Row) -> list[str]:
     return [task["reference"], task["target"], *task["others"]]
 
 
-def _shown_task(task: Row, files: dict[str, str]) -> dict[str, Any]:
-    reference, target, *others = (files[image] for image in shown(task))
-    return {"task": task["task"], "reference": reference, "target": target, "others": others}
-
-
-def _csv(tasks: Sequence[Row], files: dict[str, str], run: str) -> str:
+def _csv(tasks: Sequence[Row], files: dict[str, str], run: str) -> bytes:
     most = max((len(task["others"]) for task in tasks), default=0)
-    written = io.StringIO()
-    writer = csv.writer(written, lineterminator="\n")
-    others = [f"other_{number}" for number in range(1, most + 1)]
-    writer.writerow(["task", "run", "page", "reference", "target", *others])
-    for task in tasks:
-        writer.writerow([task["task"], run, task["page"], *(files[image] for image in shown(task))])
-    return written.getvalue()
+    roles = ["reference", "target", *(f"other_{number}" for number in range(1, most + 1))]
+    rows = [
+        dict.fromkeys(roles, "")
+        | {"task": task["task"], "run": run, "page": str(task["page"])}
+        | dict(zip(roles, (files[image] for image in shown(task)), strict=False))
+        for task in tasks
+    ]
+    return filled_table(["task", "run", "page", *roles], rows)
 
 
 def _small(picture: Image) -> bytes:

@@ -181,7 +181,7 @@ def run(
             forget_from(target, "pool_frames")
             space = Workspace(target, PIPELINE, STAGES, settings)
             rows["review"] = space.replaced("review", decided)
-    review_left = write_review(target, final, rows["review"], given=review)
+    review_left = write_review(target, final, rows["review"], taken_in=review)
     used = queries.used_videos(rows["targets"])
     unused = [row for row in good if row["video"] not in used]
     rows["pool_frames"] = _pool_frames(

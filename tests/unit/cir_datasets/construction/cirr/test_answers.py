@@ -15,17 +15,17 @@ from cir_datasets.construction.cirr.answers import (
     agreement,
     annotators_of,
     captions_of,
-    checked_answers,
     further_tasks,
     open_pairs,
-    read_answers,
 )
 from cir_datasets.construction.cirr.pairs import pairs_of
 from cir_datasets.construction.cirr.pipeline import run_of
-from cir_datasets.construction.cirr.tasks import EXAMPLES, tasks_of, write_tasks
+from cir_datasets.construction.cirr.tasks import tasks_of, write_tasks
+from cir_datasets.construction.review.answers import checked_answers, read_answers
 from cir_datasets.errors import RecordError
 from cir_metrics.errors import CallError
 
+FORM = AnswerLimits().form
 IMAGE = Image.new("RGB", (8, 8))
 PAIRS = pairs_of({"subset": 0, "split": "test", "members": list("abcdef")})
 TASKS = tasks_of(PAIRS, annotators=1, shared=0, seed=0)
@@ -39,30 +39,38 @@ def answer(number: int, caption: str = "", **more: Any) -> dict[str, Any]:
 def reasons(
     *answers: dict[str, Any], limits: AnswerLimits | None = None, tasks: Any = TASKS
 ) -> list[str | None]:
-    return [row.get("failed") for row in checked_answers(answers, tasks, limits or AnswerLimits(), run="r")]
+    return [
+        row.get("failed") for row in checked_answers((limits or AnswerLimits()).form, answers, tasks, run="r")
+    ]
 
 
 @pytest.mark.parametrize(
     ("one", "why"),
     [
         (answer(0, "two dogs on grass"), None),
-        (answer(0), "it is empty"),
-        (answer(0, "!?"), "it is too short: 0 different words, at least 3 are asked for"),
-        (answer(0, "more dogs"), "it is too short: 2 different words, at least 3 are asked for"),
-        (answer(0, "asdf asdf Asdf"), "it is too short: 1 different words, at least 3 are asked for"),
+        (answer(0), "caption is empty"),
+        (answer(0, "!?"), "caption is too short: 0 different words, at least 3 are asked for"),
+        (answer(0, "more dogs"), "caption is too short: 2 different words, at least 3 are asked for"),
+        (answer(0, "asdf asdf Asdf"), "caption is too short: 1 different words, at least 3 are asked for"),
         (answer(0, "\u628a\u7ea2\u8272\u7684\u72d7\u6362\u6210\u84dd\u8272\u7684\u732b"), None),
-        (answer(0, "\u7ea2\u8272\u3002"), "it is too short: 2 different words, at least 3 are asked for"),
-        (answer(0, "dog " * 300), "it is longer than 1,000 characters"),
-        (answer(0, "two do\0gs on grass"), "it holds U+0000, a character that is not seen"),
-        (answer(0, "two \x1b[31mdogs on grass"), "it holds U+001B, a character that is not seen"),
-        (answer(0, "two \u202edogs on grass"), "it holds U+202E, a character that is not seen"),
+        (
+            answer(0, "\u7ea2\u8272\u3002"),
+            "caption is too short: 2 different words, at least 3 are asked for",
+        ),
+        (answer(0, "dog " * 300), "caption is longer than 1,000 characters"),
+        (answer(0, "two do\0gs on grass"), "caption holds U+0000, a character that is not seen"),
+        (answer(0, "two \x1b[31mdogs on grass"), "caption holds U+001B, a character that is not seen"),
+        (answer(0, "two \u202edogs on grass"), "caption holds U+202E, a character that is not seen"),
         (answer(0, "zwei H\u00fcndchen auf Gras"), None),
-        (answer(0, EXAMPLES[0].upper()), "it is copied from the instructions"),
-        (answer(0, "two dogs on grass", run="other"), "it answers tasks of another run"),
-        (answer(0, "two dogs on grass", task="t1-9-9"), "there is no such task"),
+        (answer(0, FORM.examples[0].upper()), "caption is copied from the instructions"),
+        (answer(0, "two dogs on grass", run="other"), "it answers pairs of another run"),
+        (answer(0, "two dogs on grass", task="t1-9-9"), "there is no such pair"),
         (answer(0, mark="same"), None),
-        (answer(0, mark="boring"), "there is no reason 'boring'"),
-        (answer(0, "two dogs on grass", mark="same"), "it has a caption, and a reason why there is none"),
+        (answer(0, mark="boring"), "mark 'boring' is not known. Use one of same, no_difference, unrelated"),
+        (
+            answer(0, "two dogs on grass", mark="same"),
+            "caption is answered, and mark is 'same', which does without it",
+        ),
     ],
 )
 def test_an_answer_is_refused_with_a_reason(one: dict[str, Any], why: str | None) -> None:
@@ -70,7 +78,7 @@ def test_an_answer_is_refused_with_a_reason(one: dict[str, Any], why: str | None
 
 
 def checked(*answers: dict[str, Any]) -> list[tuple[str, str | None]]:
-    rows = checked_answers(answers, TASKS, AnswerLimits(), run="r")
+    rows = checked_answers(FORM, answers, TASKS, run="r")
     return [(row["caption"] or row["mark"], row.get("failed")) for row in rows]
 
 
@@ -90,9 +98,7 @@ def test_what_a_page_saves_again_is_passed_over_and_what_is_corrected_takes_its_
         None,
     )
     lazy = [answer(0, "make it nicer"), answer(6, "make it nicer")]
-    assert {why for _, why in checked(*lazy)} == {
-        "the same words lead from this reference to several targets"
-    }
+    assert {why for _, why in checked(*lazy)} == {"the same words for several pairs with this reference"}
     corrected = [one, answer(6, "a cat on grass")]
     assert checked(*lazy, *corrected) == [("two dogs on grass", None), ("a cat on grass", None)]
 
@@ -100,13 +106,13 @@ def test_what_a_page_saves_again_is_passed_over_and_what_is_corrected_takes_its_
 def test_an_annotator_who_gives_a_name_later_is_the_same_one() -> None:
     first, named = answer(0, "two dogs on grass", annotator=""), answer(0, "two dogs on grass")
     for order in ([first, named], [named, first]):
-        (row,) = checked_answers(order, TASKS, AnswerLimits(), run="r")
+        (row,) = checked_answers(FORM, order, TASKS, run="r")
         assert (row["annotator"], row["caption"]) == ("ann", "two dogs on grass")
 
 
 def test_a_task_is_answered_by_one_annotator() -> None:
     first, other = answer(0, "two dogs on grass"), answer(0, "three dogs on grass", annotator="bob")
-    assert reasons(first, other) == [None, "the task was answered before, by another annotator"]
+    assert reasons(first, other) == [None, "it was answered before, by another annotator"]
     assert reasons(answer(0, "dogs"), other)[1] is None
 
 
@@ -122,7 +128,7 @@ def test_the_same_words_may_not_lead_from_a_reference_to_several_targets() -> No
     found = reasons(
         answer(0, "Two dogs, please."), answer(6, "two dogs please"), answer(7, "three dogs please")
     )
-    assert found == ["the same words lead from this reference to several targets"] * 2 + [None]
+    assert found == ["the same words for several pairs with this reference"] * 2 + [None]
 
 
 def test_words_of_another_annotator_are_refused_but_for_the_same_pair() -> None:
@@ -130,7 +136,7 @@ def test_words_of_another_annotator_are_refused_but_for_the_same_pair() -> None:
     mine = answer(1, "two dogs on grass")
     theirs = answer(2, "Two dogs on grass", annotator="bob", task="t2-0-2")
     same_pair = answer(1, "two dogs on grass", annotator="bob", task="t2-0-1")
-    assert reasons(mine, theirs, tasks=tasks) == [None, "the words of another annotator's task t1-0-1"]
+    assert reasons(mine, theirs, tasks=tasks) == [None, "the words of another annotator's pair t1-0-1"]
     assert reasons(mine, same_pair, tasks=tasks) == [None, None]
 
 
@@ -142,7 +148,7 @@ def test_a_pair_has_its_first_good_caption_and_open_pairs_are_asked_again() -> N
         answer(1, "dogs"),
         answer(2, mark="unrelated"),
     ]
-    rows = captions_of(PAIRS[:4], checked_answers(handed, tasks, AnswerLimits(), run="r"))
+    rows = captions_of(PAIRS[:4], checked_answers(FORM, handed, tasks, run="r"))
     assert rows[0] == {
         "pair": "0-0",
         "caption": "two dogs on grass",
@@ -170,7 +176,7 @@ def test_annotators_are_counted_and_compared() -> None:
         answer(3, mark="same", annotator="bob", task="t2-0-3"),
         answer(3, mark="same", annotator="bob", task="t2-0-3"),
     ]
-    rows = checked_answers(handed, tasks, AnswerLimits(), run="r")
+    rows = checked_answers(FORM, handed, tasks, run="r")
     ann, bob = annotators_of(rows)
     assert ann == {
         "annotator": "ann",
@@ -205,7 +211,7 @@ def test_files_of_pages_and_of_a_crowd_platform_are_read(tmp_path: Path) -> None
     page = tmp_path / "page.json"
     mine = {"task": "t1-0-0", "caption": " two  dogs ", "mark": "", "seconds": 4.25}
     page.write_text(json.dumps({"format": 1, "run": "r", "page": 1, "annotator": "ann", "answers": [mine]}))
-    (row,) = read_answers(page)
+    (row,) = read_answers(FORM, page)
     assert (row["caption"], row["seconds"], row["run"], row["file"]) == ("two dogs", 4.2, "r", "page.json")
     crowd = tmp_path / "crowd.csv"
     crowd.write_text(
@@ -213,7 +219,7 @@ def test_files_of_pages_and_of_a_crowd_platform_are_read(tmp_path: Path) -> None
         "h,w7,31,t1-0-0,r,'=SUM of two dogs\n",
         encoding="utf-8",
     )
-    (row,) = read_answers(crowd)
+    (row,) = read_answers(FORM, crowd)
     assert (row["annotator"], row["caption"], row["seconds"], row["mark"]) == (
         "w7",
         "=SUM of two dogs",
@@ -226,7 +232,7 @@ def test_files_of_pages_and_of_a_crowd_platform_are_read(tmp_path: Path) -> None
     ("content", "what"),
     [
         (b"", "no rows"),
-        (b"a,b\n1,2\n", "line 1 does not name the columns task and caption"),
+        (b"a,b\n1,2\n", "line 1 does not name the columns task, caption"),
         (b"{", "it is not JSON"),
         (b'{"answers": 3}', 'no list "answers"'),
         (b'[{"task": "t", "caption": "two dogs"}]', 'no list "answers"'),
@@ -248,7 +254,7 @@ def test_a_file_that_is_something_else_is_named(tmp_path: Path, content: bytes, 
     file = tmp_path / "answers.txt"
     file.write_bytes(content)
     with pytest.raises(RecordError, match=what) as caught:
-        read_answers(file)
+        read_answers(FORM, file)
     assert "answers.txt" in str(caught.value)
     assert "Fix:" in str(caught.value)
 
@@ -256,13 +262,13 @@ def test_a_file_that_is_something_else_is_named(tmp_path: Path, content: bytes, 
 def test_a_file_of_a_spreadsheet_with_semicolons_and_decimal_commas_is_read(tmp_path: Path) -> None:
     file = tmp_path / "answers.csv"
     file.write_text('\ufefftask;caption;seconds\nt1-0-0;"two dogs, on grass";4,2\n', encoding="utf-8")
-    (row,) = read_answers(file)
+    (row,) = read_answers(FORM, file)
     assert (row["place"], row["caption"], row["seconds"]) == ("line 2", "two dogs, on grass", 4.2)
 
 
 def test_nothing_that_is_written_for_spreadsheets_is_a_formula_or_a_number(tmp_path: Path) -> None:
     given = {"run": run_of({"seed": 1}), "title": "=1+1", "open_picture": lambda image: IMAGE}
-    write_tasks(tmp_path, TASKS, least_words=3, **given)
+    write_tasks(tmp_path, TASKS, form=FORM, **given)
     with (tmp_path / "tasks.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 9

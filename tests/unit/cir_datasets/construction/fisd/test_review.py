@@ -12,12 +12,13 @@ from fisd_runs import OPTIONS, content, run, shapes_captions
 
 from cir_datasets.construction.fisd.making import MadeFisd
 from cir_datasets.construction.fisd.outcome import write_outcome
-from cir_datasets.construction.fisd.review import COLUMNS, write_review
+from cir_datasets.construction.fisd.review import review_form, write_review
 from cir_datasets.construction.fisd.triplets import ReviewedTriplet
 from cir_datasets.construction.folder_check import check_folder
 from cir_datasets.errors import ConstructionError
 
 MOST = 4
+COLUMNS = review_form(MOST).table_columns
 
 
 @pytest.fixture
@@ -139,22 +140,32 @@ def test_words_on_earlier_pictures_are_refused(tmp_path: Path, captions: Path) -
         tmp_path / "out", captions, review=filled(made, tmp_path, {"id": "addition_001", "verdict": "redraw"})
     )
     stale = {"id": "addition_001", "seed": str(by_id(made)["addition_001"].seed), "verdict": "keep"}
-    with pytest.raises(
-        ConstructionError, match=r"'addition_001': its pictures were drawn anew since\. Fix: "
-    ):
+    with pytest.raises(ConstructionError, match=r"'addition_001': its pictures were drawn anew since"):
         run(tmp_path / "out", captions, review=filled(again, tmp_path, stale))
 
 
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        ({"id": "change_999"}, "no triplet has this id"),
+        ({"id": "change_999"}, "there is no such triplet"),
         ({"id": "change_000", "verdict": "kep"}, "verdict 'kep' is not known. Did you mean 'keep'?"),
-        ({"id": "change_000", "target_count": "2"}, "counts are of cardinality alone"),
-        ({"id": "cardinality_000", "target_count": "0"}, "count '0' is not a whole number from 1 to 4"),
-        ({"id": "cardinality_000", "target_count": "two"}, "count 'two' is not a whole number from 1 to 4"),
-        ({"id": "cardinality_000", "target_count": "5"}, "count '5' is not a whole number from 1 to 4"),
-        ({"id": "change_000", "verdict": "redraw", "relative_caption": "x"}, "and it is corrected, too"),
+        ({"id": "change_000", "target_count": "2"}, "target_count is not asked of this triplet"),
+        (
+            {"id": "cardinality_000", "target_count": "0"},
+            "target_count '0' is not a whole number from 1 to 4",
+        ),
+        (
+            {"id": "cardinality_000", "target_count": "two"},
+            "target_count 'two' is not a whole number from 1 to 4",
+        ),
+        (
+            {"id": "cardinality_000", "target_count": "5"},
+            "target_count '5' is not a whole number from 1 to 4",
+        ),
+        (
+            {"id": "change_000", "verdict": "redraw", "relative_caption": "x"},
+            "relative_caption is answered, and verdict is 'redraw', which does without it",
+        ),
     ],
 )
 def test_a_row_that_cannot_be_taken_in_is_named_and_nothing_is(
@@ -167,7 +178,7 @@ def test_a_row_that_cannot_be_taken_in_is_named_and_nothing_is(
         run(tmp_path / "out", captions, review=file)
     assert why in str(caught.value)
     assert f"{change['id']!r}: " in str(caught.value)
-    assert "1 of " in str(caught.value)
+    assert "1 faults in " in str(caught.value)
     assert content(tmp_path / "out") == stored
 
 
@@ -176,7 +187,7 @@ def test_a_row_that_cannot_be_taken_in_is_named_and_nothing_is(
     [
         (b"id,verdict\nchange_000,keep\n", "line 1 does not name the columns seed"),
         (b"\xff", "byte 0 is not UTF-8"),
-        (b"id,seed,verdict\n", "no row has a verdict or a correction"),
+        (b"id,seed,verdict\n", "it has no rows"),
     ],
 )
 def test_a_file_that_is_no_review_explains_itself(
@@ -193,7 +204,7 @@ def test_an_id_that_is_there_twice_is_refused(tmp_path: Path, captions: Path) ->
     lines = file.read_bytes().splitlines(keepends=True)
     twice = next(line for line in lines if line.startswith(b"change_000,"))
     file.write_bytes(b"".join([*lines, twice]))
-    with pytest.raises(ConstructionError, match=r"'change_000': it is there twice\. Fix: "):
+    with pytest.raises(ConstructionError, match=r"'change_000': it is there twice\."):
         run(tmp_path / "out", captions, review=file)
 
 
@@ -248,7 +259,7 @@ def saved(made: MadeFisd, *changes: dict[str, str]) -> Path:
 
 
 def written(made: MadeFisd, given: Path | None = None) -> bool:
-    return write_review(made.workspace.folder, made.triplets, MOST, "Review", given=given)
+    return write_review(made.workspace.folder, made.triplets, MOST, "Review", taken_in=given)
 
 
 def test_what_people_wrote_into_the_file_is_not_written_over(tmp_path: Path, captions: Path) -> None:
