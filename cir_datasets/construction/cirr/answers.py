@@ -14,7 +14,7 @@ from statistics import median
 from typing import Any
 
 from cir_datasets.construction.review.answers import words_of
-from cir_datasets.construction.review.form import Form, load_form
+from cir_datasets.construction.review.form import ReviewForm, load_form
 from cir_datasets.construction.workspace import FAILED, Row
 from cir_metrics.errors import CallError
 
@@ -42,7 +42,7 @@ class AnswerLimits:
             raise CallError("limits of answers are 1 or more. Fix: see --min-words and --max-alike.")
 
     @property
-    def form(self) -> Form:
+    def form(self) -> ReviewForm:
         """What annotators are asked, with these limits."""
         return load_form("cirr").changed("caption", min_words=self.least_words, most_alike=self.most_alike)
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from cir_datasets.common.atomic import write_whole
 from cir_datasets.common.progress import step_progress
 from cir_datasets.construction.filled_tables import filled_table
-from cir_datasets.construction.review.form import Form
+from cir_datasets.construction.review.form import ReviewForm
 from cir_datasets.construction.review.page import page_html
 from cir_datasets.construction.workspace import Row
 from cir_datasets.errors import ConstructionError
@@ -56,7 +56,7 @@ def write_tasks(
     folder: Path,
     tasks: Sequence[Row],
     *,
-    form: Form,
+    form: ReviewForm,
     run: str,
     title: str,
     open_picture: Callable[[str], Image],

@@ -9,7 +9,7 @@ from cir_datasets.common.atomic import write_whole
 from cir_datasets.construction.fisd.triplets import ROLES, Decided, ReviewedTriplet
 from cir_datasets.construction.review import page
 from cir_datasets.construction.review.answers import accepted_answers, read_answers
-from cir_datasets.construction.review.form import Form, load_form
+from cir_datasets.construction.review.form import ReviewForm, load_form
 from cir_datasets.construction.workspace import BENCHMARK, Row
 from cir_datasets.errors import ConstructionError
 from cir_datasets.registry.folder_card import PICTURES
@@ -19,7 +19,7 @@ REVIEWS = "reviews"
 COUNTS = tuple(f"{role}_count" for role in ROLES)
 
 
-def review_form(most: int) -> Form:
+def review_form(most: int) -> ReviewForm:
     """The form, with the highest number that a picture can show."""
     form = load_form("fisd")
     for name in COUNTS:

@@ -11,13 +11,13 @@ from statistics import median
 from typing import Any
 
 from cir_datasets.construction.review.answers import checked_answers, picture_names, read_answers
-from cir_datasets.construction.review.form import Asked, Form, Scale
+from cir_datasets.construction.review.form import ReviewForm, ReviewQuestion, Scale
 from cir_datasets.construction.workspace import FAILED, Row
 from cir_datasets.errors import missing_extra
 
 
 @dataclass(frozen=True)
-class Reviewed:
+class Review:
     """What people said of the items of a form.
 
     Args:
@@ -31,7 +31,7 @@ class Reviewed:
     alpha: dict[str, float | None]
 
 
-def import_answers(form: Form, items: Sequence[Row], files: Sequence[Path], *, run: str = "") -> Reviewed:
+def import_answers(form: ReviewForm, items: Sequence[Row], files: Sequence[Path], *, run: str = "") -> Review:
     """Read, check, merge and compare the answers of any number of files.
 
     Args:
@@ -51,10 +51,10 @@ def import_answers(form: Form, items: Sequence[Row], files: Sequence[Path], *, r
         for row in read_answers(form, file)
     )
     rows = checked_answers(form, answers, items, run=run)
-    return Reviewed(tuple(rows), tuple(merged_answers(form, items, rows)), agreement(form, items, rows))
+    return Review(tuple(rows), tuple(merged_answers(form, items, rows)), agreement(form, items, rows))
 
 
-def merged_answers(form: Form, items: Sequence[Row], answers: Sequence[Row]) -> Iterator[Row]:
+def merged_answers(form: ReviewForm, items: Sequence[Row], answers: Sequence[Row]) -> Iterator[Row]:
     """A row a unit: how many answered it and, by column, what they say together.
 
     Of choices it is what most say, none where two are as frequent; of numbers and stars the median; of texts
@@ -82,7 +82,7 @@ def merged_answers(form: Form, items: Sequence[Row], answers: Sequence[Row]) -> 
         yield found
 
 
-def _together(question: Asked, said: Sequence[str], people: int) -> Any:
+def _together(question: ReviewQuestion, said: Sequence[str], people: int) -> Any:
     if question.kind == "sort":
         votes = Counter(image for text in said for image in text.split())
         return [image for image, number in votes.items() if 2 * number > people]
@@ -96,7 +96,7 @@ def _together(question: Asked, said: Sequence[str], people: int) -> Any:
     return median(map(int, said))
 
 
-def agreement(form: Form, items: Sequence[Row], answers: Sequence[Row]) -> dict[str, float | None]:
+def agreement(form: ReviewForm, items: Sequence[Row], answers: Sequence[Row]) -> dict[str, float | None]:
     """Krippendorff's alpha of each question but texts; None where nothing is compared, or all is the same.
 
     Args:
@@ -124,7 +124,7 @@ def agreement(form: Form, items: Sequence[Row], answers: Sequence[Row]) -> dict[
     return found
 
 
-def _codes(question: Asked, row: Row, item: Row) -> Iterator[tuple[str, float]]:
+def _codes(question: ReviewQuestion, row: Row, item: Row) -> Iterator[tuple[str, float]]:
     """The parts of an answer as numbers: one, or one for each picture that is sorted."""
     if question.kind == "sort":
         columns = [row[column].split() for column in question.columns]

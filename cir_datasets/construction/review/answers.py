@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 
 from cir_datasets.construction.filled_tables import read_filled, read_text
-from cir_datasets.construction.review.form import COMMON, Asked, Form, plain
+from cir_datasets.construction.review.form import COMMON, ReviewForm, ReviewQuestion, plain
 from cir_datasets.construction.workspace import FAILED, Row
 from cir_datasets.errors import ConstructionError, RecordError
 from cir_metrics.errors import CirError, did_you_mean
@@ -47,7 +47,7 @@ def words_of(text: str) -> list[str]:
     return _WORD.findall(text.casefold())
 
 
-def read_answers(form: Form, path: Path, error: Callable[[str], CirError] = RecordError) -> list[Row]:
+def read_answers(form: ReviewForm, path: Path, error: Callable[[str], CirError] = RecordError) -> list[Row]:
     """The answers of a file, as texts.
 
     Args:
@@ -70,7 +70,9 @@ def read_answers(form: Form, path: Path, error: Callable[[str], CirError] = Reco
     return [_plain_row(form, path, place, row, error) for place, row in rows]
 
 
-def _of_json(form: Form, path: Path, text: str, error: Callable[[str], CirError]) -> list[Mapping[str, Any]]:
+def _of_json(
+    form: ReviewForm, path: Path, text: str, error: Callable[[str], CirError]
+) -> list[Mapping[str, Any]]:
     try:
         whole = orjson.loads(text)
     except orjson.JSONDecodeError as fault:
@@ -85,7 +87,9 @@ def _of_json(form: Form, path: Path, text: str, error: Callable[[str], CirError]
     return [{**{name: whole.get(name) for name in ("run", "annotator")}, **each} for each in answers]
 
 
-def _of_csv(form: Form, path: Path, error: Callable[[str], CirError]) -> list[tuple[int, Mapping[str, Any]]]:
+def _of_csv(
+    form: ReviewForm, path: Path, error: Callable[[str], CirError]
+) -> list[tuple[int, Mapping[str, Any]]]:
     rows = read_filled(path, (), error, fix="name a file of answers.")
     if not rows:
         raise error(f"{path}: it has no rows. Fix: name a file of answers.")
@@ -107,7 +111,7 @@ def _of_csv(form: Form, path: Path, error: Callable[[str], CirError]) -> list[tu
 
 
 def _plain_row(
-    form: Form, path: Path, place: str, row: Mapping[str, Any], error: Callable[[str], CirError]
+    form: ReviewForm, path: Path, place: str, row: Mapping[str, Any], error: Callable[[str], CirError]
 ) -> Row:
     where = f"{path}, {place}"
     lists = {column for one in form.questions if one.kind == "sort" for column in one.columns}
@@ -136,7 +140,7 @@ def _plain_row(
     return {**found, "seconds": round(seconds, 1) or None}
 
 
-def faults_of(form: Form, answer: Mapping[str, Any], item: Mapping[str, Any] | None) -> Iterator[str]:
+def faults_of(form: ReviewForm, answer: Mapping[str, Any], item: Mapping[str, Any] | None) -> Iterator[str]:
     """What is wrong with an answer, whatever the others say.
 
     Args:
@@ -171,14 +175,18 @@ def faults_of(form: Form, answer: Mapping[str, Any], item: Mapping[str, Any] | N
             yield f"{name} is empty"
 
 
-def _choice_faults(question: Asked, texts: Sequence[str], _item: object, _form: Form) -> Iterator[str]:
+def _choice_faults(
+    question: ReviewQuestion, texts: Sequence[str], _item: object, _form: ReviewForm
+) -> Iterator[str]:
     if texts[0] not in question.choices:
         like = did_you_mean(texts[0], question.choices)
         known = ", ".join(question.choices)
         yield f"{question.name} {texts[0][:40]!r} is not known.{like} Use one of {known}"
 
 
-def _number_faults(question: Asked, texts: Sequence[str], _item: object, _form: Form) -> Iterator[str]:
+def _number_faults(
+    question: ReviewQuestion, texts: Sequence[str], _item: object, _form: ReviewForm
+) -> Iterator[str]:
     text, most = texts[0], question.highest
     whole = re.fullmatch(r"-?[0-9]{1,15}", text)
     if not whole or int(text) < question.lowest or (most is not None and int(text) > most):
@@ -186,7 +194,9 @@ def _number_faults(question: Asked, texts: Sequence[str], _item: object, _form: 
         yield f"{question.name} {text[:40]!r} is not a whole number from {question.lowest} {upto}"
 
 
-def _text_faults(question: Asked, texts: Sequence[str], _item: object, form: Form) -> Iterator[str]:
+def _text_faults(
+    question: ReviewQuestion, texts: Sequence[str], _item: object, form: ReviewForm
+) -> Iterator[str]:
     name, text = question.name, texts[0]
     unseen = _UNSEEN.search(text)
     words = words_of(text)
@@ -204,7 +214,7 @@ def _text_faults(question: Asked, texts: Sequence[str], _item: object, form: For
 
 
 def _sort_faults(
-    question: Asked, texts: Sequence[str], item: Mapping[str, Any], _form: Form
+    question: ReviewQuestion, texts: Sequence[str], item: Mapping[str, Any], _form: ReviewForm
 ) -> Iterator[str]:
     named = [image for text in texts for image in text.split()]
     known = set(picture_names(item, question.pictures))
@@ -217,7 +227,7 @@ def _sort_faults(
         yield f"{question.columns[0]} names fewer than {question.min}"
 
 
-_FAULTS: Mapping[str, Callable[[Asked, Sequence[str], Any, Form], Iterator[str]]] = {
+_FAULTS: Mapping[str, Callable[[ReviewQuestion, Sequence[str], Any, ReviewForm], Iterator[str]]] = {
     "choice": _choice_faults,
     "number": _number_faults,
     "stars": _number_faults,
@@ -233,7 +243,9 @@ def picture_names(item: Mapping[str, Any], field: str) -> list[str]:
     return [str(one.get("name", one["picture"])) if isinstance(one, Mapping) else str(one) for one in found]
 
 
-def checked_answers(form: Form, answers: Iterable[Row], items: Sequence[Row], *, run: str = "") -> list[Row]:
+def checked_answers(
+    form: ReviewForm, answers: Iterable[Row], items: Sequence[Row], *, run: str = ""
+) -> list[Row]:
     """The answers in order, each with the unit of its item, and with a reason where it is refused.
 
     A page saves all its answers each time: what is there again is passed over, and what its annotator has
@@ -275,7 +287,7 @@ def checked_answers(form: Form, answers: Iterable[Row], items: Sequence[Row], *,
     return rows
 
 
-def _other_keys(form: Form, answer: Row, item: Row | None) -> str | None:
+def _other_keys(form: ReviewForm, answer: Row, item: Row | None) -> str | None:
     other = next((key for key in form.keys if item is not None and answer[key] != plain(item[key])), None)
     return None if other is None else f"its {other} is not that of the {form.item[0]} now: look at it again"
 
@@ -285,7 +297,7 @@ def _of_one_person(one: Row, two: Row) -> bool:
     return one["annotator"] == two["annotator"] or not one["annotator"] or not two["annotator"]
 
 
-def _correct(form: Form, before: Row, row: Row) -> None:
+def _correct(form: ReviewForm, before: Row, row: Row) -> None:
     """Put a later answer in the place of an earlier one; one that says the same stays as it was."""
     name = row["annotator"] or before["annotator"]
     if any(row[column] != before[column] for column in form.columns):
@@ -295,7 +307,7 @@ def _correct(form: Form, before: Row, row: Row) -> None:
 
 
 def _alike(
-    form: Form, question: Asked, rows: Sequence[Row], items: Mapping[str, Row]
+    form: ReviewForm, question: ReviewQuestion, rows: Sequence[Row], items: Mapping[str, Row]
 ) -> Iterator[tuple[Row, str]]:
     """What is wrong with texts beside others: the same words again and again, or another person's."""
     if not (question.most_alike or question.distinct):
@@ -322,7 +334,7 @@ def _alike(
 
 
 def accepted_answers(
-    form: Form,
+    form: ReviewForm,
     path: Path,
     items: Mapping[str, Row],
     also: Callable[[Row, Row], str | None] = lambda answer, item: None,

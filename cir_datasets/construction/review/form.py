@@ -32,7 +32,7 @@ class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Shown(_Part):
+class ReviewField(_Part):
     """A field of an item that the page shows.
 
     Args:
@@ -51,7 +51,7 @@ class Shown(_Part):
     below: bool = False
 
 
-class Asked(_Part):
+class ReviewQuestion(_Part):
     """A question.
 
     Args:
@@ -104,7 +104,7 @@ class Asked(_Part):
     scale: Scale | None = None
 
     @model_validator(mode="after")
-    def _fits(self) -> Asked:
+    def _fits(self) -> ReviewQuestion:
         if (self.kind in {"choice", "sort"}) != bool(self.choices):
             raise ValueError(f"{self.name}: choices belong to the kinds choice and sort, and to these alone")
         if (self.kind == "sort") != bool(self.pictures):
@@ -134,7 +134,7 @@ class Asked(_Part):
         return self.scale or _SCALES.get(self.kind)
 
 
-class Form(_Part):
+class ReviewForm(_Part):
     """A form.
 
     Args:
@@ -163,14 +163,14 @@ class Form(_Part):
     page_size: int = Field(default=10, ge=1)
     instructions: tuple[str, ...] = ()
     examples: tuple[str, ...] = ()
-    pictures: tuple[Shown, ...] = ()
-    texts: tuple[Shown, ...] = ()
-    questions: tuple[Asked, ...] = Field(min_length=1)
+    pictures: tuple[ReviewField, ...] = ()
+    texts: tuple[ReviewField, ...] = ()
+    questions: tuple[ReviewQuestion, ...] = Field(min_length=1)
     done: tuple[str, ...] = ()
     context: tuple[str, ...] = ()
 
     @model_validator(mode="after")
-    def _names_fit(self) -> Form:
+    def _names_fit(self) -> ReviewForm:
         columns = [self.id, *self.keys, *self.columns, *COMMON]
         twice = sorted({name for name in columns if columns.count(name) > 1})
         if twice:
@@ -202,7 +202,7 @@ class Form(_Part):
         asked = [one for one in self.questions if one.prefilled or one.name in self.done_by]
         return (self.id, *self.keys, *(column for one in asked for column in one.columns))
 
-    def changed(self, question: str, **values: Any) -> Form:
+    def changed(self, question: str, **values: Any) -> ReviewForm:
         """The form with some values of a question changed."""
         questions = [one.model_copy(update=values) if one.name == question else one for one in self.questions]
         return self.model_copy(update={"questions": tuple(questions)})
@@ -218,7 +218,7 @@ class Form(_Part):
             found = {column: text for column, text in found.items() if column not in brought}
         return {column: text for column, text in found.items() if text}
 
-    def of_item(self, item: Mapping[str, Any]) -> Iterator[Asked]:
+    def of_item(self, item: Mapping[str, Any]) -> Iterator[ReviewQuestion]:
         """The questions that are asked of an item."""
         return (question for question in self.questions if not question.of or item.get(question.of))
 
@@ -235,7 +235,7 @@ def plain(value: Any) -> str:
     return " ".join(cell(value).split())
 
 
-def load_form(form: str | Path) -> Form:
+def load_form(form: str | Path) -> ReviewForm:
     """A form of this package by name, or that of a YAML file.
 
     Args:
@@ -250,6 +250,6 @@ def load_form(form: str | Path) -> Form:
     """
     shipped = resources.files(__package__) / "forms" / f"{form}.yaml"
     if isinstance(form, str) and shipped.is_file():
-        return read_model(Form, shipped.read_text("utf-8"), f"{form}.yaml", ConstructionError)
+        return read_model(ReviewForm, shipped.read_text("utf-8"), f"{form}.yaml", ConstructionError)
     path = Path(form).expanduser()
-    return read_model(Form, read_text(path, ConstructionError), str(path), ConstructionError)
+    return read_model(ReviewForm, read_text(path, ConstructionError), str(path), ConstructionError)

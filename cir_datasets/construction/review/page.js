@@ -287,6 +287,7 @@ document.addEventListener("keydown", (event) => {
   if (/^[1-9]$/.test(event.key) && radio) {
     event.preventDefault();
     radio.checked = true;
+    if (box.matches("fieldset")) radio.focus();
     keep(radio.closest("article"));
   }
 });

@@ -19,7 +19,7 @@ from cir_datasets.common.atomic import write_whole
 from cir_datasets.common.tables import unguarded
 from cir_datasets.construction.filled_tables import filled_table, read_filled
 from cir_datasets.construction.review.answers import WITHOUT_BLANKS
-from cir_datasets.construction.review.form import Form, Shown, cell, plain
+from cir_datasets.construction.review.form import ReviewField, ReviewForm, cell, plain
 from cir_datasets.construction.workspace import Row
 from cir_datasets.errors import ConstructionError
 from cir_datasets.pages import page_environment
@@ -32,7 +32,7 @@ VERSION = "version"
 
 
 def page_html(
-    form: Form,
+    form: ReviewForm,
     items: Sequence[Row],
     *,
     title: str,
@@ -82,7 +82,7 @@ def page_html(
     )
 
 
-def _shown(form: Form, item: Mapping[str, Any]) -> Row:
+def _shown(form: ReviewForm, item: Mapping[str, Any]) -> Row:
     """An item as the page needs it."""
     sorted_ones = [one.pictures for one in form.questions if one.kind == "sort"]
     places = [one.placeholder for one in form.questions if one.placeholder]
@@ -98,7 +98,7 @@ def _shown(form: Form, item: Mapping[str, Any]) -> Row:
     }
 
 
-def _field(shown: Shown) -> str:
+def _field(shown: ReviewField) -> str:
     return shown.field
 
 
@@ -109,7 +109,7 @@ def _pictures(value: Any) -> list[Row]:
 
 
 def write_review(
-    folder: Path, form: Form, items: Sequence[Row], title: str, *, taken_in: str | Path | None = None
+    folder: Path, form: ReviewForm, items: Sequence[Row], title: str, *, taken_in: str | Path | None = None
 ) -> bool:
     """Write page and table into the folder of a run, with what was answered before.
 
@@ -167,18 +167,18 @@ def _rows(table: bytes) -> Iterator[dict[str, str]]:
         yield {name: unguarded(text) for name, text in row.items()}
 
 
-def _is_decided(form: Form, row: Mapping[str, str], items: Mapping[str, Row]) -> bool:
+def _is_decided(form: ReviewForm, row: Mapping[str, str], items: Mapping[str, Row]) -> bool:
     """Whether a row of a table that a run wrote has no answer of a person, or its item has one, too."""
     item = items.get(row[form.id], {})
     return not _decision(form, row) or any(_decision(form, one) for one in (item, *item.get(SAID, ())))
 
 
-def _decision(form: Form, row: Mapping[str, Any]) -> dict[str, str]:
+def _decision(form: ReviewForm, row: Mapping[str, Any]) -> dict[str, str]:
     brought = {column for one in form.questions if one.prefilled for column in one.columns}
     return {name: text for name, text in form.answers_in(row).items() if name not in brought}
 
 
-def _says_more(form: Form, path: Path, items: Mapping[str, Row]) -> bool:
+def _says_more(form: ReviewForm, path: Path, items: Mapping[str, Row]) -> bool:
     """Whether a table says something that no item brings, and none was known to say."""
     try:
         rows = read_filled(path, (form.id,), ConstructionError, fix="keep its head.")

@@ -13,7 +13,7 @@ import pytest
 
 from cir_datasets.construction.review.agreement import agreement, import_answers, krippendorff_alpha
 from cir_datasets.construction.review.answers import accepted_answers, checked_answers, read_answers
-from cir_datasets.construction.review.form import Form, load_form
+from cir_datasets.construction.review.form import ReviewForm, load_form
 from cir_datasets.construction.review.page import page_html
 from cir_datasets.errors import ConstructionError, RecordError
 
@@ -46,7 +46,7 @@ ITEMS: list[dict[str, Any]] = [
 
 
 @pytest.fixture
-def form(tmp_path: Path) -> Form:
+def form(tmp_path: Path) -> ReviewForm:
     (tmp_path / "judged.yaml").write_text(FORM)
     return load_form(tmp_path / "judged.yaml")
 
@@ -58,7 +58,7 @@ def saved(folder: Path, name: str, *answers: dict[str, Any], **common: Any) -> P
     return path
 
 
-def refusal(form: Form, folder: Path, **answer: Any) -> str | None:
+def refusal(form: ReviewForm, folder: Path, **answer: Any) -> str | None:
     rows = read_answers(form, saved(folder, "ann", {"id": "c1", "right": "no", **answer}))
     (row,) = checked_answers(form, rows, ITEMS)
     why: str | None = row.get("failed")
@@ -85,12 +85,12 @@ def refusal(form: Form, folder: Path, **answer: Any) -> str | None:
     ],
 )
 def test_each_kind_of_question_is_checked(
-    form: Form, tmp_path: Path, answer: dict[str, Any], why: str | None
+    form: ReviewForm, tmp_path: Path, answer: dict[str, Any], why: str | None
 ) -> None:
     assert refusal(form, tmp_path, **answer) == why
 
 
-def test_answers_of_several_people_are_merged_and_compared(form: Form, tmp_path: Path) -> None:
+def test_answers_of_several_people_are_merged_and_compared(form: ReviewForm, tmp_path: Path) -> None:
     files = [
         saved(tmp_path, "ann", {"id": "c0", "right": "yes", "quality": 4}, {"id": "c1", "right": "no"}),
         saved(tmp_path, "bob", {"id": "c0", "right": "yes", "quality": 5}, {"id": "c1", "right": "no"}),
@@ -151,7 +151,7 @@ def test_alpha_is_that_of_the_definition(level: Any) -> None:
     assert krippendorff_alpha(book, level) == pytest.approx(printed[level], abs=0.0005)
 
 
-def test_of_what_is_sorted_each_picture_is_compared(form: Form, tmp_path: Path) -> None:
+def test_of_what_is_sorted_each_picture_is_compared(form: ReviewForm, tmp_path: Path) -> None:
     pytest.importorskip("krippendorff", reason="needs the extra `construction`")
     rows = [
         row
@@ -162,7 +162,9 @@ def test_of_what_is_sorted_each_picture_is_compared(form: Form, tmp_path: Path) 
     assert agreement(form, ITEMS, good)["frames"] == pytest.approx(slow_alpha([[0, 2], [0, 0]], "nominal"))
 
 
-def test_a_table_of_a_spreadsheet_is_read_with_its_quoted_line_breaks(form: Form, tmp_path: Path) -> None:
+def test_a_table_of_a_spreadsheet_is_read_with_its_quoted_line_breaks(
+    form: ReviewForm, tmp_path: Path
+) -> None:
     path = tmp_path / "answers.csv"
     path.write_bytes(
         b"\xef\xbb\xbfid;version;right;why\r\n"
@@ -177,7 +179,9 @@ def test_a_table_of_a_spreadsheet_is_read_with_its_quoted_line_breaks(form: Form
     assert not any("failed" in row for row in rows)
 
 
-def test_a_file_that_is_taken_in_whole_names_every_fault_or_is_taken_in(form: Form, tmp_path: Path) -> None:
+def test_a_file_that_is_taken_in_whole_names_every_fault_or_is_taken_in(
+    form: ReviewForm, tmp_path: Path
+) -> None:
     path = tmp_path / "answers.csv"
     path.write_text("id,version,right,quality\nc1,1,no,9\nc1,1,maybe,\nc7,1,no,\nc2,1,,\n")
     with pytest.raises(ConstructionError) as caught:
@@ -190,7 +194,7 @@ def test_a_file_that_is_taken_in_whole_names_every_fault_or_is_taken_in(form: Fo
     assert "Fix: " in said
 
 
-def test_answers_of_another_form_are_refused(form: Form, tmp_path: Path) -> None:
+def test_answers_of_another_form_are_refused(form: ReviewForm, tmp_path: Path) -> None:
     path = saved(tmp_path, "ann", {"id": "c1"}, form="fisd")
     with pytest.raises(RecordError, match=r"it answers the form 'fisd', not 'judged'\. Fix: "):
         read_answers(form, path)
