@@ -23,6 +23,14 @@ os.environ["TERM"] = "dumb"
 DOCS = Path(__file__).resolve().parent
 README = DOCS.parent / "README.md"
 
+MADE = {
+    "circled": "sessions-as-circled",
+    "cirr": "subsets-as-cirr",
+    "fisd": "aspects-as-fisd",
+    "zerosight": "hard-negatives-as-zerosight",
+}
+"""Benchmarks whose construction is on a page, by its heading."""
+
 PIXELS = "`image_only_pixels`"
 PAIRED = ["method", "against", "difference", "p (Holm)", "verdict"]
 
@@ -43,7 +51,7 @@ def benchmark_table() -> str:
         "Written by `make docs` from the cards. `cir datasets show NAME` prints one of them whole.\n",
         "Pictures of queries are shown for `shapes` alone, which the package draws. Pictures and captions of",
         "the other benchmarks are their publishers': here stands an invented query in the form of each, and",
-        "the command that shows the real ones, with your copy of the pictures ([browse](images.md#looking-at-queries-and-rankings)).\n",
+        "the command that shows [the real ones](images.md#looking-at-queries-and-rankings), with your pictures.\n",
     ]
     for name in registry.names():
         card = registry.card(name)
@@ -68,11 +76,8 @@ def benchmark_table() -> str:
                 f"| {spec.turns} | {config.reference} | {config.ground_truth} | `{spec.main_metric}` |"
             )
         lines += _figures(card) or _invented(card)
-        if (DOCS / f"make_{name}.md").exists():
-            lines += [
-                "",
-                f"How it was made, with its files: [cir make {name}](make_{name}.md).",
-            ]
+        if name in MADE:
+            lines += ["", f"How it was made, with its files: [cir make {name}](make.md#{MADE[name]})."]
         lines += _examples(card)
         lines += _differences(card)
         if card.traps:
@@ -262,7 +267,7 @@ def _several(cells: list[str]) -> str:
 
 
 def shapes_encoder() -> str:
-    """`docs/shapes_encoder.md` with its tables, which score and compare the entries."""
+    """`docs/encoders.md` with the tables of the shapes encoder, which score and compare the entries."""
     composed, floor = "`image_text_sum`", f"{PIXELS} | `latest`"
     queries = {
         "`text_only`": "text_only-shapes",
@@ -308,7 +313,7 @@ def shapes_encoder() -> str:
             if rows[0] in reports:
                 tables[table] = _table([*labels, *metrics], [scores[row] for row in rows])
                 tables[f"{table}-tests"] = _table(PAIRED, [tests[pair] for pair in pairs])
-    return _filled(DOCS / "shapes_encoder.md", tables)
+    return _filled(DOCS / "encoders.md", tables)
 
 
 def _entries(benchmark: str, names: Mapping[str, str]) -> dict[str, Any]:
@@ -472,7 +477,7 @@ def _doors() -> str:
 PAGES = {
     "docs/cli.md": command_line,
     "docs/benchmarks.md": benchmark_table,
-    "docs/shapes_encoder.md": shapes_encoder,
+    "docs/encoders.md": shapes_encoder,
     "docs/python_api.md": api_page,
     "docs/rank_files.md": rank_files,
     "README.md": readme,

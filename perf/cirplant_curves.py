@@ -1,4 +1,4 @@
-"""Learning curves of CIRPLANT on a held-out part of `shapes/train`, for docs/cirplant.md.
+"""Learning curves of CIRPLANT on a held-out part of `shapes/train`, for docs/training.md.
 
     python perf/cirplant_curves.py --out curves                       # all settings, some minutes each
     python perf/cirplant_curves.py --out curves --settings wide       # one

@@ -81,7 +81,7 @@ class RunCommandOptions(RunsMethods):
     search: str = option(RunOptions.search, "exact, or by an index of FAISS: flat, hnsw, ivfpq.")
     language: str | None = option(None, f"{LANGUAGE_HELP}.")
     rerank: str | None = option(
-        None, "Re-ranker of the best images: sc4cir, which asks --language (docs/sc4cir.md)."
+        None, "Re-ranker of the best images: sc4cir, which asks --language (docs/language.md)."
     )
     rerank_top: int = option(RunOptions.rerank_top, "Images of a ranking that are ranked anew.")
     rerank_processes: str = option(

@@ -113,7 +113,7 @@ def _connect(address: str | None) -> None:
         reason = (str(error).strip() or type(error).__name__).splitlines()[-1]
         raise CallError(
             f"no Ray cluster can be had at {address or 'this machine'}: {reason} Fix: start one (docs/"
-            "distributed.md), with the same versions of Python and Ray and the same token everywhere, or "
+            "encoders.md), with the same versions of Python and Ray and the same token everywhere, or "
             "leave the address out."
         ) from error
 

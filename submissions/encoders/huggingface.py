@@ -258,7 +258,7 @@ def _family(source: str, config: Any) -> ModelFamily:
     if family is None:
         raise EncoderError(
             f"{source}: models of type {config.model_type!r} are not dual encoders that are known. Fix: use "
-            f"one of type {', '.join(FAMILIES)}, or write an encoder of your own (docs/retrieval.md)."
+            f"one of type {', '.join(FAMILIES)}, or write an encoder of your own (docs/encoders.md)."
         )
     return family
 

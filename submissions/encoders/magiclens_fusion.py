@@ -3,7 +3,7 @@
 Source: Zhang et al., MagicLens: Self-Supervised Image Retrieval with Open-Ended Instructions, ICML 2024,
 arXiv:2403.19651: self-attention over the two vectors as tokens, then attention pooling with one learned
 question. Layer by layer as in the release (github.com/google-deepmind/magiclens), so that its weights can be
-brought over (docs/methods.md). Imported only where a method needs torch.
+brought over (docs/training.md). Imported only where a method needs torch.
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ def loading_explained(name: str | Path) -> Iterator[None]:
         if "trust_remote_code" in str(error):
             raise EncoderError(
                 f"{name}: it works by code of its own repository only, which is never run here. Fix: use a "
-                "model that transformers itself knows, or write an encoder of your own (docs/retrieval.md)."
+                "model that transformers itself knows, or write an encoder of your own (docs/encoders.md)."
             ) from error
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         fix = (

@@ -98,6 +98,6 @@ class MagicLens:
             raise CheckpointError(
                 f"magiclens composes in the space of its checkpoint, and {encoder.identity.model} is of the "
                 f"family {encoder.identity.family}. Fix: name a folder of the model type {FAMILY} as "
-                "--checkpoint (docs/methods.md), and leave --encoder out."
+                "--checkpoint (docs/training.md), and leave --encoder out."
             )
         return encoder.model

@@ -1,4 +1,4 @@
-"""The example of CIRCLED's file on docs/make_circled.md is read and scored as the page says."""
+"""The example of CIRCLED's file on docs/make.md is read and scored as the page says."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "make_circled.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "make.md"
 
 
 @pytest.mark.filterwarnings("ignore::cir_datasets.errors.UnpinnedDataWarning")

@@ -1,4 +1,4 @@
-"""docs/make_cirr.md: its commands run on shapes, or are read by those that they name."""
+"""docs/make.md, subsets: its commands run on shapes, or are read by those that they name."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import re
 from pathlib import Path
 
 import pytest
-from docs_shell import Shell, parsed
+from docs_shell import Shell, parsed, section
 
 from cir_datasets.construction.cirr.pipeline import STAGES
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "make_cirr.md").read_text(encoding="utf-8")
+PAGE = section("make.md", "Subsets, as CIRR")
 WRITTEN = re.findall(r"^cir .+$", PAGE, re.MULTILINE)
 OPTIONS = sorted(set(re.findall(r"`(--[a-z-]+)", PAGE)))
 

@@ -1,4 +1,4 @@
-"""docs/make_zerosight.md: its commands run on clips, or are at least read by the commands that they name."""
+"""docs/make.md, hard negatives: its commands run on clips, or are read by those that they name."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import re
 from pathlib import Path
 
 import pytest
-from docs_shell import Shell, parsed
+from docs_shell import Shell, parsed, section
 
 from cir_datasets.common.yaml import parse_yaml
 from cir_datasets.construction.zerosight.options import presets
 from cir_datasets.construction.zerosight.pipeline import STAGES
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "make_zerosight.md").read_text(encoding="utf-8")
+PAGE = section("make.md", "Hard negatives, as ZeroSight")
 JOINED = PAGE.replace("\\\n", " ")
 WRITTEN = re.findall(r"^cir make .+$", JOINED, re.MULTILINE)
 OPTIONS = sorted(set(re.findall(r"`(--[a-z-]+)", PAGE)))

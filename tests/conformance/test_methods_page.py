@@ -1,4 +1,4 @@
-"""docs/methods.md: its figures on shapes, and whether training helps, against the strongest baseline."""
+"""docs/training.md: its figures on shapes, and whether training helps, against the strongest baseline."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from submissions.entries import entries
 from submissions.scoring.score_report import ScoreReport
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs" / "methods.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "training.md").read_text(encoding="utf-8")
 METRICS = ("recall@1", "recall@10", "recall@50", "recall_subset@1", "map@10")
 MAIN = "recall@10"
 PIXELS, SUM = "`image_only_pixels`", "`image_text_sum`"

@@ -1,4 +1,4 @@
-"""docs/sc4cir.md: its figures are what the entries score, its options are those of the command."""
+"""docs/language.md: its figures are what the entries score, its options are those of the command."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from submissions.entries import folder
 from submissions.methods.sc4cir import PROCESSES, TOP
 from submissions.scoring.score_report import ScoreReport
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "sc4cir.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "language.md").read_text(encoding="utf-8")
 VAL, SESSIONS = "shapes-val.json.gz", "shapes-multiturn_val.json.gz"
 
 

@@ -23,7 +23,7 @@ from submissions.scoring.intervals import Interval, intervals
 from submissions.training import Plan
 
 FOLDER = Path(submissions.encoders.__file__).with_name("shapes_encoder")
-DOCS = Path(__file__).parents[2] / "docs" / "shapes_encoder.md"
+DOCS = Path(__file__).parents[2] / "docs" / "encoders.md"
 # Those that SC4CIR ranked anew are on a page of their own: test_sc4cir_page.py.
 ORACLES = [
     entry for entry in entries() if "--language oracle" in entry.command and "--rerank" not in entry.command

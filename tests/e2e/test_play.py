@@ -149,7 +149,7 @@ def test_a_person_plays_sessions_in_a_browser_and_the_transcript_is_scored(page:
 
 @pytest.mark.slow
 def test_the_four_commands_of_the_docs_run_in_their_order(tmp_path: Path) -> None:
-    play, *others = commands("play.md", "A study in four commands")
+    play, *others = commands("dialogue.md", "A study in four commands")
     words = shlex.split(play)
     assert words[:2] == ["cir", "play"]
     with (

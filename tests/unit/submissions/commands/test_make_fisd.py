@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from docs_shell import parsed
+from docs_shell import parsed, section
 from fisd_runs import content, shapes_captions
 from language_server import Asked, Fault, LanguageServer
 from typer.testing import CliRunner
@@ -20,7 +20,7 @@ from cir_metrics.errors import CirError
 from leaderboard.cli import build
 from submissions.report import full_report
 
-PAGE = (Path(__file__).resolve().parents[4] / "docs" / "make_fisd.md").read_text("utf-8")
+PAGE = section("make.md", "Aspects, as FISD")
 FEW = ("make", "fisd", "--captions", "captions.txt", "--per-aspect", "2", "--spare", "1", "--out", "mine")
 ORACLE = (*FEW, "--language", "oracle")
 

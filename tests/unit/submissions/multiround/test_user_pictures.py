@@ -83,7 +83,7 @@ def test_a_folder_that_holds_other_pictures_is_not_gone_on_with(folder: Path, tm
 
 
 def test_the_python_of_the_docs_runs(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = (Path(__file__).parents[4] / "docs/play.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[4] / "docs/dialogue.md").read_text(encoding="utf-8")
     (source,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     monkeypatch.chdir(tmp_path)
     folder.rename(tmp_path / "FOLDER")
