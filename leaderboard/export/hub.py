@@ -1,7 +1,7 @@
 """Standings as the Hub's own boards read them: `eval.yaml` of a dataset, `.eval_results/*.yaml` of models.
 
 The format is a beta of the Hub: https://huggingface.co/docs/hub/eval-results. Results go through the entry of
-huggingface_hub, which spells the fields. What this server cannot vouch for is left out: `docs/hub_export.md`
+huggingface_hub, which spells the fields. What this server cannot vouch for is left out: `docs/host.md`
 names it.
 """
 
