@@ -39,6 +39,7 @@ COMMANDS = {
     "embed": "submissions.commands.embed:embed_command",
     "entries": "submissions.commands.entries:entries_command",
     "fuse": "submissions.commands.fuse:fuse_command",
+    "rerank": "submissions.commands.rerank:rerank_command",
     "play": "leaderboard.play.commands:play_command",
     "validate": "submissions.commands.validate:validate_command",
     "score": "submissions.commands.score:score_command",
@@ -82,7 +83,8 @@ class TaskCommands(NamedTuple):
 TASKS = {
     "Data": TaskCommands(("setup", "datasets", "make"), ("metrics",)),
     "Rank": TaskCommands(
-        ("run", "rank", "train"), ("multiround", "play", "fuse", "methods", "embed", "embeddings", "entries")
+        ("run", "rank", "train"),
+        ("multiround", "play", "fuse", "rerank", "methods", "embed", "embeddings", "entries"),
     ),
     "Judge": TaskCommands(
         ("validate", "score", "compare", "table"),

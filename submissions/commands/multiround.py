@@ -135,7 +135,7 @@ def multiround_command(options: MultiroundOptions) -> None:
     from submissions.multiround.journal import only_program, remove_rounds
     from submissions.multiround.making import make_transcript
     from submissions.multiround.sessions import sessions_spec
-    from submissions.running.make import loaded_benchmark
+    from submissions.running.named import loaded_benchmark
     from submissions.transcripts.transcript import write_transcript
 
     settings = options.call(RoundSettings)

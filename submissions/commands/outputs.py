@@ -24,14 +24,19 @@ class WritesRankFile(LoadsBenchmarks):
 
     def write(self, made: RankFile | RankBundle) -> str:
         """Write it, and print its name, or what it is; the name."""
-        from submissions.rank_file.model import RankBundle, write
+        return print_made(made, self.out, as_json=self.as_json)
 
-        file = str(write(made, self.out))
-        first = made.runs[0] if isinstance(made, RankBundle) else made
-        answered = made.suite if isinstance(made, RankBundle) else made.benchmark
-        described = {"file": file, "benchmark": answered, "method": first.method.name}
-        echo(as_text(described) if self.as_json else file)
-        return file
+
+def print_made(made: RankFile | RankBundle, out: Path, *, as_json: bool) -> str:
+    """Write a rank file or bundle, and print its name, or what it is; the name."""
+    from submissions.rank_file.model import RankBundle, write
+
+    file = str(write(made, out))
+    first = made.runs[0] if isinstance(made, RankBundle) else made
+    answered = made.suite if isinstance(made, RankBundle) else made.benchmark
+    described = {"file": file, "benchmark": answered, "method": first.method.name}
+    echo(as_text(described) if as_json else file)
+    return file
 
 
 def check_ending(out: Path) -> None:

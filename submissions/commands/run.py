@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cir_datasets.commands import Images, LoadsBenchmarks, benchmark_values, command, option
-from cir_datasets.common.estimates import PICTURE_TOKENS
 from cir_datasets.common.terminal import counted, echo
 from submissions.commands import (
     ENCODER_HELP,
@@ -25,6 +24,7 @@ from submissions.commands import (
     method_values,
     report_usage,
 )
+from submissions.commands.estimates import EstimatesReranking
 from submissions.commands.outputs import check_file, check_folder, warn_of_short_rankings
 from submissions.methods.sc4cir import SC4CIR, Cost
 from submissions.running.options import RunOptions
@@ -32,9 +32,6 @@ from submissions.running.options import RunOptions
 if TYPE_CHECKING:
     from submissions.language.protocol import Language
     from submissions.rank_file.model import RankBundle, RankFile
-
-_CALL_SECONDS = 2.0
-"""Of an estimate: about what an answer takes; most questions of a re-ranker show two pictures."""
 
 
 class RunsMethods(LoadsBenchmarks):
@@ -55,7 +52,7 @@ class RunsMethods(LoadsBenchmarks):
     )
 
 
-class RunCommandOptions(RunsMethods):
+class RunCommandOptions(EstimatesReranking, RunsMethods):
     """What `cir run` takes."""
 
     benchmark: str = option(..., "Id of the benchmark, or suite, to rank.", "-b", values=benchmark_values)
@@ -91,13 +88,6 @@ class RunCommandOptions(RunsMethods):
         None, "Text encoder of s3: a name, a folder or shapes; default: the run's own."
     )
     rerank_turns: str = option(RunOptions.rerank_turns, "Of a session: last or each.")
-    dry_run: bool = option(
-        False, "Print an estimate of calls, tokens and hours of --rerank, and rank nothing."
-    )
-    picture_tokens: int | None = option(None, f"Of --dry-run: tokens of a picture ({PICTURE_TOKENS}).", min=1)
-    call_seconds: float | None = option(
-        None, f"Of --dry-run: seconds of a call ({_CALL_SECONDS:g}).", min=0.001
-    )
     out: Path | None = option(
         None,
         "Where to write: a file, .json or .json.gz; with --all-baselines a folder for NAME.BENCHMARK.json.",
@@ -136,7 +126,7 @@ def run_command(options: RunCommandOptions) -> None:
         raise CallError(
             f"name one method or ask for all. Fix: add --method NAME ({known}) or --all-baselines."
         )
-    _check_dry_run(options.dry_run, out, [*options.by_option("picture_tokens", "call_seconds")])
+    options.check_dry_run(out)
     if options.all_baselines:
         check_folder(out or Path())
     elif out is None:
@@ -146,8 +136,7 @@ def run_command(options: RunCommandOptions) -> None:
     short = warn_of_short_rankings(benchmark, options.k)
     settings = options.call(RunOptions)
     if options.dry_run:
-        tokens, seconds = options.picture_tokens or PICTURE_TOKENS, options.call_seconds or _CALL_SECONDS
-        _estimate(benchmark, method, settings, tokens, seconds, options.as_json)
+        _estimate(benchmark, method, settings, options)
         return
     runs = _all(options, settings) if method is None else _one(benchmark, method, settings)
     label = benchmark.replace("/", "-")
@@ -185,44 +174,22 @@ def _one(
         report_usage(options.language)
 
 
-def _check_dry_run(dry_run: bool, out: Path | None, figures: list[str]) -> None:
-    """Refuse what an estimate, or a run, would ignore."""
-    from cir_metrics.errors import CallError
-
-    if dry_run and out is not None:
-        raise CallError("--dry-run writes no file. Fix: leave --out or --dry-run out.")
-    if figures and not dry_run:
-        raise CallError(f"{', '.join(figures)}: only beside --dry-run. Fix: leave it out, or add --dry-run.")
-
-
-def _estimate(
-    benchmark: str,
-    method: str | None,
-    options: RunOptions,
-    picture_tokens: int,
-    call_seconds: float,
-    as_json: bool,
-) -> None:
+def _estimate(benchmark: str, method: str | None, settings: RunOptions, options: RunCommandOptions) -> None:
     """Print what re-ranking would ask."""
-    from cir_datasets.common.tables import render
     from cir_datasets.registry import members_of
     from cir_metrics.errors import CallError
-    from submissions.running.rerank_estimate import estimate_table, estimate_values, estimated
+    from submissions.running.rerank_estimate import estimated
 
-    if options.rerank is None:
+    if settings.rerank is None:
         raise CallError("--dry-run estimates a re-ranker. Fix: add --rerank sc4cir, or leave --dry-run out.")
     if method is None:
         raise CallError(
             "--dry-run estimates one method. Fix: name it by --method in the place of --all-baselines."
         )
     find_modules_here(method)
-    found = {name: estimated(name, method, options, picture_tokens) for name in members_of(benchmark)}
-    if as_json:
-        rows = (estimate_values(name, own, options, call_seconds) for name, own in found.items())
-        echo(as_text([row for own in rows for row in own]))
-        return
-    for name, own in found.items():
-        echo(render([estimate_table(name, own, options, call_seconds)], "table"))
+    members = members_of(benchmark)
+    found = {name: estimated(name, method, settings, options.tokens) for name in members}
+    options.print_estimate(found, settings, as_json=options.as_json)
 
 
 def _all(

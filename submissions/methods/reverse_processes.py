@@ -87,7 +87,7 @@ class Reranker:
         language: what writes T' and T''; None where `how` asks nothing.
         pictures: gives the pictures of image ids.
         encode: vectors of texts, of length 1, for S3.
-        ways: how S2 is computed.
+        ways: how S2 is computed; None where it is not added.
         label: of the progress.
         unseen: images without a picture, which are not candidates; a reference of these has no way back.
         skip_missing: whether pictures that turn out to be unreadable join them, instead of ending the work.
@@ -99,7 +99,7 @@ class Reranker:
         language: FormLanguage | None,
         pictures: Callable[[Sequence[str]], Pictures],
         encode: Callable[[Sequence[str]], NDArray[np.float32]],
-        ways: Ways,
+        ways: Ways | None,
         label: str,
         *,
         unseen: Iterable[str] = (),
@@ -163,14 +163,13 @@ class Reranker:
         self.cost.left += Counter({NO_ANSWER: len(left) - len(whole)})
         self.cost.queries += len(whole)
         for each in (forward for query in whole for forward in query.lists):
-            own = each.scores if "s1" in self._how.used else [0.0] * len(each.scores)
             sums = {
                 image: math.fsum((first, *(part[each.turn.key, image] for part in parts)))
-                for image, first in zip(each.candidates, own, strict=True)
+                for image, first in zip(each.candidates, each.scores, strict=True)
                 if image not in self.unseen
             }
             unseen = [image for image in each.candidates if image in self.unseen]
-            each.ranking[: len(own)] = best_of(sums, max(1, len(sums)), each.turn.key) + unseen
+            each.ranking[: len(each.scores)] = best_of(sums, max(1, len(sums)), each.turn.key) + unseen
 
     def _reversible(self, queries: Sequence[_Query]) -> list[_Query]:
         """The queries that have a way back; all of them where none is asked for."""
@@ -210,7 +209,7 @@ class Reranker:
 
     def _similar(self, back: Sequence[tuple[_Query, str, Turn]]) -> dict[Pair, float] | None:
         """S2 of turns that lead back; None where the method has asked the backend in vain."""
-        similar = self._ways.known if self._over else self._ways.similar
+        similar = self._ways and (self._ways.known if self._over else self._ways.similar)
         if not back or similar is None:
             return {}
         try:

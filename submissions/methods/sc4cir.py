@@ -9,16 +9,16 @@ S(c)  = S1(c) + S2(c) + S3(c)
 
 T' is the reverse of T, written for (r, T) once a query; T'' the relative caption from r to c, written once a
 candidate. What is behind the N best stays where it was. The released code does not show how the three are
-added; here it is their plain sum, as in the paper's section 4.2. This module holds the settings, what a run
-keeps for the re-ranker, and what it took; `reverse_processes` asks and adds up.
+added; here it is their plain sum, as in the paper's section 4.2. This module holds the settings, the
+rankings of the forward process, and what it took; `reverse_processes` asks and adds up.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from cir_metrics.errors import UnknownNameError, did_you_mean
 from submissions.errors import MethodError
@@ -73,7 +73,7 @@ class SC4CIR:
 
         if isinstance(self.top, bool) or not isinstance(self.top, int) or not 1 <= self.top <= MAX_DEPTH:
             raise MethodError(
-                f"rerank_top={self.top!r}; 1 to {MAX_DEPTH:,} candidates are ranked anew. "
+                f"top={self.top!r}; 1 to {MAX_DEPTH:,} candidates are ranked anew. "
                 "Fix: choose it in that range."
             )
         named = str(self.processes).split("+")
@@ -84,7 +84,7 @@ class SC4CIR:
                     f"Fix: use one of {', '.join(PROCESSES)}, or several as in s1+s3."
                 )
         if len(set(named)) < len(named):
-            raise MethodError(f"rerank_processes={self.processes!r}: one is named twice. Fix: name it once.")
+            raise MethodError(f"processes={self.processes!r}: one is named twice. Fix: name it once.")
         if self.turns not in TURNS:
             raise UnknownNameError(
                 f"no choice of turns {self.turns!r}.{did_you_mean(str(self.turns), TURNS)} "
@@ -128,7 +128,7 @@ class Forward:
     Args:
         turn: what was asked.
         ranking: the images, best first; SC4CIR changes the order of this very list.
-        scores: S1 of the first of them: of those that are ranked anew.
+        scores: S1 of the first of them, of those that are ranked anew; zeros where S1 is not added.
     """
 
     turn: Turn
@@ -141,45 +141,14 @@ class Forward:
         return self.ranking[: len(self.scores)]
 
 
-@dataclass
-class Firsts:
-    """The rankings of the forward process as a run makes them, with the scores of their first images.
+def turns_to_rerank(benchmark: Benchmark, how: SC4CIR) -> Iterator[tuple[dict[str, Any], int, Turn]]:
+    """The turns whose rankings are ranked anew: each with its row, and its place among the row's turns."""
+    from submissions.methods.turns import turns_of
 
-    Args:
-        how: the settings of the re-ranker.
-        benchmark: what is ranked.
-    """
-
-    how: SC4CIR
-    benchmark: Benchmark
-    lists: list[Forward] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        """Which turns are ranked anew."""
-        from submissions.methods.turns import turns_of
-
-        some = self.benchmark.multi_turn and self.how.turns == "last"
-        self._last = {turns_of(row)[-1].key for row in self.benchmark.rows()} if some else None
-
-    @property
-    def top(self) -> int:
-        """Images of a ranking whose scores are wanted."""
-        return self.how.top
-
-    def wants(self, turn: Turn) -> bool:
-        """Whether the rankings of a turn are ranked anew."""
-        return self._last is None or turn.key in self._last
-
-    def add(self, turn: Turn, ranking: list[str], scores: Callable[[list[str]], Sequence[float]]) -> None:
-        """Take in a ranking; this very list is put in order later.
-
-        Args:
-            turn: what it answers.
-            ranking: best first.
-            scores: S1 of some of its images; of the first of them, where others have none.
-        """
-        if self.wants(turn):
-            self.lists.append(Forward(turn, ranking, list(scores(ranking[: self.top]))))
+    for row in benchmark.rows():
+        turns = list(enumerate(turns_of(row)))
+        for place, turn in turns if how.turns == "each" else turns[-1:]:
+            yield row, place, turn
 
 
 def by_rank(top: int, images: Sequence[str]) -> list[float]:

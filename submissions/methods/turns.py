@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -142,3 +142,20 @@ def excluded_columns(turns: Sequence[Turn], gallery: Candidates) -> NDArray[np.i
 
     removed = [removed_reference(turn, gallery) for turn in turns]
     return np.array([gallery.place.get(image or "", -1) for image in removed], dtype=np.int64)
+
+
+def with_references(gallery: Candidates, references: Sequence[str]) -> Iterator[tuple[Candidates, list[int]]]:
+    """The gallery, widened by the one reference that it lacks, and the places of its turns.
+
+    References of others are left out, so that no turn's scores depend on which turns stand beside it.
+
+    Args:
+        gallery: the images that are ranked.
+        references: the reference of each turn.
+    """
+    places: dict[str | None, list[int]] = {}
+    for place, image in enumerate(references):
+        places.setdefault(None if image in gallery.place else image, []).append(place)
+    for outside, own in places.items():
+        wider = gallery if outside is None else Candidates(gallery.benchmark, [*gallery.ids, outside])
+        yield wider, own

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from cir_datasets.rows.benchmark import second_on_board
-from submissions.rank_file.benchmarks import SUBSET_DEPTH
 from submissions.rank_file.model import RankFile
 
 if TYPE_CHECKING:
@@ -41,14 +40,6 @@ class Answers:
             else:
                 self.rankings[row["query_id"]] = ranked[start]
                 start += 1
-
-    def cut(self, k: int) -> None:
-        """Shorten rankings to k images and the second ones to what is handed in, in place."""
-        for own in self.rankings.values():
-            for ranking in own if own and isinstance(own[0], list) else [own]:
-                del ranking[k:]
-        for ranking in self.second.values():
-            del ranking[SUBSET_DEPTH:]
 
     def rank_file(self, method: Method) -> RankFile:
         """The rank file of a method that answers so."""

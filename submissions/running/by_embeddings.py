@@ -3,82 +3,140 @@
 from __future__ import annotations
 
 import functools
-import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from cir_datasets.common.progress import step_progress
 from cir_datasets.rows.benchmark import first_ranking, second_on_board
+from cir_metrics.errors import MissingExtraError
+from cir_metrics.gallery import pair_scores
+from submissions.embeddings.embed import check_pictures, embed_gallery
+from submissions.embeddings.pictures import pictures_of
+from submissions.methods.card import method_card
 from submissions.methods.composing import Composer, Context, Vectors, unit
-from submissions.methods.sc4cir import Firsts
-from submissions.methods.turns import Candidates, Turn, excluded_columns
-from submissions.methods.user_methods import composed
+from submissions.methods.registry import composer_names, methods_for, needs_of
+from submissions.methods.turns import Candidates, Turn, excluded_columns, turns_of
+from submissions.methods.user_methods import composed, describe_method
 from submissions.rank_file.benchmarks import SUBSET_DEPTH
-from submissions.running.aggregation import (
-    Aggregation,
-    aggregate,
-    aggregate_feedback,
-    feedback_weights,
-)
+from submissions.running.aggregation import aggregate, aggregate_feedback, feedback_weights
 from submissions.running.answers import Answers
-from submissions.running.describing import describe
+from submissions.running.describing import declaring_reference, describe
 from submissions.running.search import Ranked, Searcher
 
 if TYPE_CHECKING:
-    from submissions.rank_file.model import Method
+    from cir_datasets.rows.benchmark import Benchmark
+    from submissions.encoders.protocol import Encoder
+    from submissions.language.protocol import Language
+    from submissions.methods.reverse_processes import Ways
+    from submissions.rank_file.model import Method, RankFile
+    from submissions.running.options import RunOptions
 
 
-def rank_by_embeddings(
-    name: str,
-    method: Composer,
-    context: Context,
-    gallery: Candidates,
-    turns: Sequence[Turn],
-    how: Aggregation,
-    k: int,
-    search: str,
-    firsts: Firsts | None = None,
-) -> tuple[Method, Answers]:
-    """The rankings of a benchmark by a method on embeddings, and what its rank file says of it.
+class ByEmbeddings:
+    """A method on embeddings, its encoder loaded and the gallery embedded.
 
     Args:
         name: the method's, for messages.
         method: who composes.
-        context: with what.
         gallery: what is ranked.
-        turns: all turns of the benchmark, row after row; a query is its only turn.
-        how: how a session's turns become one vector.
-        k: images a ranking.
-        search: one of `submissions.running.search.SEARCHES`.
-        firsts: what keeps the rankings for a re-ranker.
+        options: of the run.
 
     Raises:
-        MethodError: what the method composes is not a query vector a turn.
+        CirError: as for `make_rank_file`.
     """
-    benchmark = context.benchmark
-    work = _Work(name, method, context, gallery, turns, how)
-    searcher = Searcher(context.ranked, gallery.ids, search, missing=context.gallery.missing)
-    queries = work.queries(searcher)
-    answers, rows = Answers(benchmark), benchmark.rows()
-    with step_progress(f"{name}: ranking {benchmark.id}", len(queries)) as advance:
-        found = best_by_vectors(searcher, queries, gallery, rows, turns, k, advance)
-    answers.add(rows, found.rankings)
-    asked, ranked = list(turns), found.rankings
-    second = second_on_board(benchmark.spec)
-    if second is not None:
-        for row, turn, query in zip(rows, turns, queries, strict=True):
-            members = second.images(row)
-            best = searcher.order(query, members, SUBSET_DEPTH if firsts is None else len(members), turn.key)
-            answers.second[row["query_id"]] = best
-            asked.append(turn)
-            ranked.append(best)
-    if firsts is not None:
-        for turn, ranking, query in zip(asked, ranked, itertools.cycle(queries), strict=False):
-            firsts.add(turn, ranking, functools.partial(searcher.scores, query))
-    return _with_skipped(describe(method, context, turns, how, found.note(k)), context), answers
+
+    def __init__(self, name: str, method: Composer, gallery: Candidates, options: RunOptions) -> None:
+        """See the class."""
+        self._name, self._method, self._gallery = name, method, gallery
+        self._how, self._search = options.aggregated(), options.search
+        self._turns = [turn for row in gallery.benchmark.rows() for turn in turns_of(row)]
+        self._context = context_of(name, method, gallery, self._turns, options)
+        self.encoder = self._context.encoder
+
+    @property
+    def missing(self) -> frozenset[str]:
+        """The images without a picture, which were skipped."""
+        return self._context.gallery.missing | self._context.missing_outside
+
+    def rank(self, k: int, *, whole: bool) -> RankFile:
+        """The rank file of its rankings.
+
+        Args:
+            k: images a ranking.
+            whole: whether second rankings hold all that they rank, instead of what a board asks for.
+
+        Raises:
+            MethodError: what the method composes is not a query vector a turn.
+        """
+        benchmark, context, turns = self._context.benchmark, self._context, self._turns
+        searcher, queries = self._searcher, self._queries
+        answers, rows = Answers(benchmark), benchmark.rows()
+        with step_progress(f"{self._name}: ranking {benchmark.id}", len(queries)) as advance:
+            found = best_by_vectors(searcher, queries, self._gallery, rows, turns, k, advance)
+        answers.add(rows, found.rankings)
+        second = second_on_board(benchmark.spec)
+        if second is not None:
+            for row, turn, query in zip(rows, turns, queries, strict=True):
+                members = second.images(row)
+                depth = len(members) if whole else SUBSET_DEPTH
+                answers.second[row["query_id"]] = searcher.order(query, members, depth, turn.key)
+        described = describe(self._method, context, turns, self._how, found.note(k))
+        return answers.rank_file(declaring_reference(_with_skipped(described, context), benchmark))
+
+    def similarities(self, asked: Sequence[tuple[Turn, Sequence[str]]]) -> list[list[float]]:
+        """S1: the cosine of the query's vector and the vector of each image, up to the first skipped one."""
+        place = {turn.key: number for number, turn in enumerate(self._turns)}
+        return [self._searcher.scores(self._queries[place[turn.key]], images) for turn, images in asked]
+
+    @property
+    def ways(self) -> Ways:
+        """S2: the cosine of what the method composes of (c, T') and the reference's vector."""
+        from submissions.language.protocol import known_only
+        from submissions.methods.reverse_processes import Ways
+
+        way = functools.partial(self._back, self._context)
+        if "language" not in needs_of(self._method):
+            return Ways(way, way)
+        known = known_only(self._context.language)
+        if known is None:
+            return Ways(way, None)
+        return Ways(way, functools.partial(self._back, replace(self._context, language=known)))
+
+    def _back(self, context: Context, turns: Sequence[Turn], references: Sequence[str]) -> list[float]:
+        queries = unit(composed(self._name, self._method, turns, context))
+        wanted = context.projected(context.image_vectors(references))
+        return list(map(float, pair_scores(queries, wanted)))
+
+    @functools.cached_property
+    def _searcher(self) -> Searcher:
+        missing = self._context.gallery.missing
+        return Searcher(self._context.ranked, self._gallery.ids, self._search, missing=missing)
+
+    @functools.cached_property
+    def _queries(self) -> Vectors:
+        """A query vector a turn, of length 1: of a session for the turns so far."""
+        context, turns = self._context, self._turns
+        vectors = unit(composed(self._name, self._method, turns, context))
+        if not context.benchmark.multi_turn:
+            return vectors
+        lengths = [len(each) for each in context.benchmark.column("turns")]
+        if self._how.name != "feedback":
+            return aggregate(self._how, vectors, lengths)
+        shown, keys = feedback_weights().shown, [turn.key for turn in turns]
+        return aggregate_feedback(
+            vectors,
+            lengths,
+            context.projected(context.image_vectors([turn.reference for turn in turns])),
+            np.array([self._gallery.place.get(turn.reference or "", -1) for turn in turns], dtype=np.int64),
+            context.ranked,
+            lambda queries, left_out, rows: self._searcher.best_rows(
+                queries, shown, left_out, query_ids=[keys[row] for row in rows]
+            ),
+            removed=context.benchmark.excludes_reference,
+        )
 
 
 def best_by_vectors(
@@ -109,43 +167,73 @@ def best_by_vectors(
     return searcher.search(queries, k, query_ids=keys, excluded=excluded, advance=advance)
 
 
-@dataclass(frozen=True)
-class _Work:
-    """One method on embeddings, ready to compose."""
+def context_of(
+    name: str, method: Composer, gallery: Candidates, turns: Sequence[Turn], options: RunOptions
+) -> Context:
+    """What a method on embeddings works with: its encoder, loaded, and the gallery, embedded.
 
-    name: str
-    method: Composer
-    context: Context
-    gallery: Candidates
-    turns: Sequence[Turn]
-    how: Aggregation
+    Args:
+        name: the method's, for messages.
+        method: who composes.
+        gallery: what is ranked, and of which benchmark.
+        turns: what is asked, which says which caption rule is usual and which references are needed.
+        options: all options.
 
-    def queries(self, searcher: Searcher) -> Vectors:
-        """A query vector a turn: of a session for the turns so far."""
-        composed = self.composed()
-        if not self.context.benchmark.multi_turn:
-            return composed
-        lengths = [len(each) for each in self.context.benchmark.column("turns")]
-        if self.how.name != "feedback":
-            return aggregate(self.how, composed, lengths)
-        shown, keys = feedback_weights().shown, [turn.key for turn in self.turns]
-        return aggregate_feedback(
-            composed,
-            lengths,
-            self.context.projected(self.context.image_vectors([turn.reference for turn in self.turns])),
-            np.array(
-                [self.gallery.place.get(turn.reference or "", -1) for turn in self.turns], dtype=np.int64
-            ),
-            self.context.ranked,
-            lambda queries, left_out, rows: searcher.best_rows(
-                queries, shown, left_out, query_ids=[keys[row] for row in rows]
-            ),
-            removed=self.context.benchmark.excludes_reference,
-        )
+    Raises:
+        CirError: as for `make_rank_file`.
+    """
+    benchmark = gallery.benchmark
+    needed = "language" in needs_of(method)
+    speaker = cast("Language | None", options.with_language().language) if needed else None
+    chosen = options.encoder_for(benchmark, name, getattr(method, "bound_encoder", None))
+    pictures = pictures_of(benchmark, images=options.images)
+    encoder = _encoder(name, chosen, benchmark, options)
+    rule = options.caption_rule_for(turns, name, describe_method(name, method, encoder).text_fields)
+    _check_references(name, turns, gallery, benchmark, options)
+    embedded = embed_gallery(
+        encoder,
+        pictures,
+        store=options.store,
+        batch_size=options.batch_size,
+        workers=options.workers,
+        skip_missing=options.skip_missing,
+    )
+    return Context(
+        encoder,
+        embedded,
+        pictures,
+        speaker,
+        benchmark,
+        rule,
+        options.images,
+        options.batch_size,
+        options.skip_missing,
+        project=getattr(method, "project", None),
+    )
 
-    def composed(self) -> Vectors:
-        """What the method composes, brought to length 1."""
-        return unit(composed(self.name, self.method, self.turns, self.context))
+
+def _encoder(name: str, chosen: str | Encoder, benchmark: Benchmark, options: RunOptions) -> Encoder:
+    if not isinstance(chosen, str):
+        return chosen
+    from submissions.encoders.loading import load_encoder
+
+    try:
+        return load_encoder(chosen, **options.loading)
+    except MissingExtraError as error:
+        weightless = f"{name}_pixels"
+        if options.encoder is None and weightless in methods_for(benchmark):
+            raise MissingExtraError(f"{error}, or use --method {weightless}, which needs no torch") from error
+        raise
+
+
+def _check_references(
+    name: str, turns: Sequence[Turn], gallery: Candidates, benchmark: Benchmark, options: RunOptions
+) -> None:
+    """Find missing references outside the gallery before it is encoded; a user's own method may read none."""
+    outside = [turn.reference for turn in turns if turn.reference and turn.reference not in gallery.place]
+    if outside and name in composer_names() and "reference" in method_card(name).reads:
+        pictures = pictures_of(benchmark, images=options.images, ids=list(dict.fromkeys(outside)))
+        check_pictures(pictures, skip_missing=options.skip_missing)
 
 
 def _with_skipped(described: Method, context: Context) -> Method:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -11,68 +10,97 @@ from cir_datasets.common.progress import step_progress
 from cir_datasets.rows.benchmark import AskedRanking, first_ranking, second_on_board
 from submissions.errors import MethodError
 from submissions.methods.protocols import Ranker
-from submissions.methods.sc4cir import Firsts, by_rank
-from submissions.methods.turns import Candidates, Turn, removed_reference, turns_of
-from submissions.methods.user_methods import listed
+from submissions.methods.sc4cir import by_rank
+from submissions.methods.turns import Candidates, Turn, removed_reference, turns_of, with_references
+from submissions.methods.user_methods import describe_method, listed
 from submissions.rank_file.benchmarks import SUBSET_DEPTH
 from submissions.rank_file.owners import near_miss
 from submissions.running.answers import Answers
 
 if TYPE_CHECKING:
-    from cir_datasets.rows.benchmark import Benchmark
+    from submissions.encoders.protocol import Encoder
+    from submissions.methods.reverse_processes import Ways
+    from submissions.rank_file.model import RankFile
+    from submissions.running.options import RunOptions
 
 _ROWS = 256
 """Queries or sessions that are ranked at once."""
 
 
-def rank_by_lists(
-    name: str, ranker: Ranker, gallery: Candidates, k: int, firsts: Firsts | None = None
-) -> Answers:
-    """The rankings of a benchmark by a method that ranks by itself.
+class ByLists:
+    """A method that ranks by itself.
 
     Args:
         name: what the method is called in messages.
-        ranker: the method.
+        method: who ranks.
         gallery: the images to rank, and whose they are.
-        k: images a ranking.
-        firsts: what keeps the rankings for a re-ranker, with scores by rank.
-
-    Raises:
-        MethodError: the method gives too few lists, too short ones, an image twice or an unknown one.
+        options: of the run.
     """
-    benchmark = gallery.benchmark
-    answers = Answers(benchmark)
-    rows, first, second = benchmark.rows(), first_ranking(benchmark.spec), second_on_board(benchmark.spec)
-    with step_progress(f"{name}: ranking {benchmark.id}", len(rows)) as advance:
-        for start in range(0, len(rows), _ROWS):
-            block = rows[start : start + _ROWS]
-            turns = [turn for row in block for turn in turns_of(row)]
-            if first.column:
-                ranked = [_own_list(name, ranker, row, first, benchmark, k) for row in block]
-            else:
-                ranked = checked_lists(name, ranker, turns, gallery, k)
-            answers.add(block, ranked)
-            if second is not None:
-                for row in block:
-                    depth = SUBSET_DEPTH if firsts is None else len(second.images(row))
-                    best = _own_list(name, ranker, row, second, benchmark, depth)
-                    answers.second[row["query_id"]] = best
-                    turns += turns_of(row)
-                    ranked.append(best)
-            if firsts is not None:
-                for turn, ranking in zip(turns, ranked, strict=True):
-                    firsts.add(turn, ranking, functools.partial(by_rank, firsts.top))
-            advance(len(block))
-    return answers
 
+    encoder: Encoder | None = None
+    missing: frozenset[str] = frozenset()
 
-def _own_list(
-    name: str, ranker: Ranker, row: dict[str, Any], asked: AskedRanking, benchmark: Benchmark, k: int
-) -> list[str]:
-    """What a method ranks of a query's own list."""
-    few = Candidates(benchmark, asked.images(row))
-    (best,) = checked_lists(name, ranker, turns_of(row), few, k)
-    return best
+    def __init__(self, name: str, method: Ranker, gallery: Candidates, options: RunOptions) -> None:
+        """See the class."""
+        self._name, self._method, self._gallery = name, method, gallery
+        self._top = options.rerank_top
+
+    def rank(self, k: int, *, whole: bool) -> RankFile:
+        """The rank file of its rankings.
+
+        Args:
+            k: images a ranking.
+            whole: whether second rankings hold all that they rank, instead of what a board asks for.
+
+        Raises:
+            MethodError: the method gives too few lists, too short ones, an image twice or an unknown one.
+        """
+        benchmark = self._gallery.benchmark
+        described = describe_method(self._name, self._method)
+        answers, rows = Answers(benchmark), benchmark.rows()
+        first, second = first_ranking(benchmark.spec), second_on_board(benchmark.spec)
+        with step_progress(f"{self._name}: ranking {benchmark.id}", len(rows)) as advance:
+            for start in range(0, len(rows), _ROWS):
+                block = rows[start : start + _ROWS]
+                if first.column:
+                    ranked = [self._own_list(row, first, k) for row in block]
+                else:
+                    turns = [turn for row in block for turn in turns_of(row)]
+                    ranked = checked_lists(self._name, self._method, turns, self._gallery, k)
+                answers.add(block, ranked)
+                if second is not None:
+                    for row in block:
+                        depth = len(second.images(row)) if whole else SUBSET_DEPTH
+                        answers.second[row["query_id"]] = self._own_list(row, second, depth)
+                advance(len(block))
+        return answers.rank_file(described)
+
+    def similarities(self, asked: Sequence[tuple[Turn, Sequence[str]]]) -> list[list[float]]:
+        """S1 by rank."""
+        return [by_rank(self._top, images) for _, images in asked]
+
+    @property
+    def ways(self) -> Ways:
+        """S2: `by_rank` of the reference in its list for (c, T'); 0 behind N."""
+        from submissions.methods.reverse_processes import Ways
+
+        return Ways(self._back, self._back)
+
+    def _back(self, turns: Sequence[Turn], references: Sequence[str]) -> list[float]:
+        found = [0.0] * len(turns)
+        for wider, places in with_references(self._gallery, references):
+            some = [turns[place] for place in places]
+            lists = checked_lists(self._name, self._method, some, wider, self._top)
+            for place, ranking in zip(places, lists, strict=True):
+                own = dict(zip(ranking, by_rank(self._top, ranking), strict=True))
+                found[place] = own.get(references[place], 0.0)
+        return found
+
+    def _own_list(self, row: dict[str, Any], asked: AskedRanking, k: int) -> list[str]:
+        """What the method ranks of a query's own list."""
+        few = Candidates(self._gallery.benchmark, asked.images(row))
+        (best,) = checked_lists(self._name, self._method, turns_of(row), few, k)
+        return best
 
 
 def checked_lists(

@@ -2,43 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from cir_datasets.registry import members_of
-from cir_metrics.errors import MissingExtraError
-from submissions.embeddings.embed import check_pictures, embed_gallery
-from submissions.embeddings.pictures import pictures_of
 from submissions.encoders.truncation import one_truncation_warning
-from submissions.errors import MethodError
-from submissions.methods.card import method_card
-from submissions.methods.composing import Composer, Context
-from submissions.methods.protocols import Ranker, Scorer
-from submissions.methods.registry import composer_names, kind_of_class, method_of, methods_for, needs_of
-from submissions.methods.sc4cir import Cost, Firsts
-from submissions.methods.turns import Candidates, Turn, gallery_of, turns_of
-from submissions.methods.user_methods import describe_method
-from submissions.rank_file.benchmarks import board_depth
+from submissions.methods.registry import kind_of_class
+from submissions.methods.turns import gallery_of
+from submissions.rank_file.benchmarks import SUBSET_DEPTH, board_depth
 from submissions.rank_file.model import RankBundle, RankFile, answer_of
-from submissions.running.by_embeddings import rank_by_embeddings
-from submissions.running.by_lists import rank_by_lists
-from submissions.running.by_scores import rank_by_scores
-from submissions.running.describing import declaring_reference
+from submissions.running.named import loaded_benchmark, named_method, process_of
 from submissions.running.options import RunOptions, also_by_name, options_from, shows_options
-from submissions.running.reranking import (
-    rerank,
-    unseen_pictures,
-    ways_by_embeddings,
-    ways_by_lists,
-    ways_by_scores,
-)
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
-    from submissions.encoders.protocol import Encoder
-    from submissions.language.protocol import Language
-    from submissions.methods.reverse_processes import Ways
+    from submissions.methods.composing import Composer
+    from submissions.methods.protocols import Ranker, Scorer
+    from submissions.methods.sc4cir import Cost
 
 
 @one_truncation_warning()
@@ -122,26 +103,6 @@ def prepare(
     return make
 
 
-def loaded_benchmark(benchmark: str | Benchmark) -> Benchmark:
-    """A benchmark by its id, or as it is given.
-
-    Raises:
-        UnknownNameError: none has that id.
-        MethodError: it is something else.
-        SourceError: its data is not available.
-    """
-    if isinstance(benchmark, str):
-        import cir_datasets
-
-        return cir_datasets.load(benchmark)
-    if not hasattr(benchmark, "spec"):
-        raise MethodError(
-            f"benchmark= is of type {type(benchmark).__name__}. "
-            "Fix: pass an id, or what cir_datasets.load gives."
-        )
-    return benchmark
-
-
 def _ranked(
     name: str,
     who: Composer | Scorer | Ranker,
@@ -149,45 +110,23 @@ def _ranked(
     options: RunOptions,
     costs: list[Cost],
 ) -> RankFile:
-    kind, gallery, how = kind_of_class(who), gallery_of(benchmark), options.reranker
+    gallery, how = gallery_of(benchmark), options.reranker
     options = options.with_language()
-    wanted = board_depth(benchmark).used if options.k is None else options.k
-    firsts = None if how is None else Firsts(how, benchmark)
-    unseen = frozenset[str]()
-    if firsts is not None:
-        unseen = unseen_pictures(firsts, options, encoded=kind == "composer")
-    depth = wanted if how is None else max(wanted, how.top)
-    ways: Ways
-    own: Encoder | None = None
-    if kind == "composer":
-        method = cast("Composer", who)
-        turns = [turn for row in benchmark.rows() for turn in turns_of(row)]
-        context = context_of(name, method, gallery, turns, options)
-        described, answers = rank_by_embeddings(
-            name, method, context, gallery, turns, options.aggregated(), depth, options.search, firsts
-        )
-        own, ways = context.encoder, ways_by_embeddings(name, method, context)
-        unseen |= context.gallery.missing | context.missing_outside
-    elif kind == "ranker":
-        ranker = cast("Ranker", who)
-        described = describe_method(name, ranker)
-        answers = rank_by_lists(name, ranker, gallery, depth, firsts)
-        ways = ways_by_lists(name, ranker, gallery, options.rerank_top)
-    else:
-        scorer = cast("Scorer", who)
-        described = describe_method(name, scorer)
-        turns_as = options.aggregated(getattr(scorer, "aggregation", "latest"))
-        answers = rank_by_scores(name, scorer, gallery, turns_as, depth, firsts)
-        ways = ways_by_scores(name, scorer, gallery)
-        if benchmark.multi_turn:
-            described = described.model_copy(update={"aggregation": turns_as.text})
-    if kind != "ranker":  # whose lists may lack what was ranked
-        described = declaring_reference(described, benchmark)
-    if firsts is not None:
-        described, cost = rerank(name, firsts, ways, options, own, described, unseen)
-        costs.append(cost)
-        answers.cut(wanted)
-    return answers.rank_file(described)
+    k = board_depth(benchmark).used if options.k is None else options.k
+    if how is None:
+        return process_of(name, who, gallery, options).rank(k, whole=False)
+    from submissions.running.reranking import reranked, unseen_pictures
+
+    unseen = unseen_pictures(benchmark, how, options, encoded=kind_of_class(who) == "composer")
+    process = process_of(name, who, gallery, options)
+    made = process.rank(max(k, how.top), whole=True)
+    made = reranked(name, made, benchmark, process, options, unseen, costs)
+    for answer in made.rankings.values():
+        for ranking in answer if benchmark.multi_turn else [answer]:
+            del ranking[k:]
+    for ranking in (made.subset_rankings or {}).values():
+        del ranking[SUBSET_DEPTH:]
+    return made
 
 
 @one_truncation_warning()
@@ -213,92 +152,3 @@ def make_bundle(
     from cir_datasets.registry.suites import suite as suite_of
 
     return cast("RankBundle", prepare(suite_of(suite).id, method, options_from(options, by_name))())
-
-
-def named_method(
-    method: str | Composer | Scorer | Ranker, options: RunOptions
-) -> tuple[str, Composer | Scorer | Ranker]:
-    """A method, and what it is called in messages."""
-    name = method if isinstance(method, str) else type(method).__name__
-    return name, _method(method, options)
-
-
-def _method(method: str | Composer | Scorer | Ranker, options: RunOptions) -> Composer | Scorer | Ranker:
-    if isinstance(method, type):
-        raise MethodError(f"{method.__name__} is a class. Fix: pass a method made of it, or its name.")
-    if isinstance(method, str):
-        return method_of(method, checkpoint=None if options.checkpoint is None else str(options.checkpoint))
-    if kind_of_class(method) is None:
-        raise MethodError(
-            f"{type(method).__name__} has none of compose, scores and rank. Fix: see docs/running.md."
-        )
-    return method
-
-
-def context_of(
-    name: str, method: Composer, gallery: Candidates, turns: Sequence[Turn], options: RunOptions
-) -> Context:
-    """What a method on embeddings works with: its encoder, loaded, and the gallery, embedded.
-
-    Args:
-        name: the method's, for messages.
-        method: who composes.
-        gallery: what is ranked, and of which benchmark.
-        turns: what is asked, which says which caption rule is usual and which references are needed.
-        options: all options.
-
-    Raises:
-        CirError: as for `make_rank_file`.
-    """
-    benchmark = gallery.benchmark
-    needed = "language" in needs_of(method)
-    speaker = cast("Language | None", options.with_language().language) if needed else None
-    chosen = options.encoder_for(benchmark, name, getattr(method, "bound_encoder", None))
-    pictures = pictures_of(benchmark, images=options.images)
-    encoder = _encoder(name, chosen, benchmark, options)
-    rule = options.caption_rule_for(turns, name, describe_method(name, method, encoder).text_fields)
-    _check_references(name, turns, gallery, benchmark, options)
-    embedded = embed_gallery(
-        encoder,
-        pictures,
-        store=options.store,
-        batch_size=options.batch_size,
-        workers=options.workers,
-        skip_missing=options.skip_missing,
-    )
-    return Context(
-        encoder,
-        embedded,
-        pictures,
-        speaker,
-        benchmark,
-        rule,
-        options.images,
-        options.batch_size,
-        options.skip_missing,
-        project=getattr(method, "project", None),
-    )
-
-
-def _encoder(name: str, chosen: str | Encoder, benchmark: Benchmark, options: RunOptions) -> Encoder:
-    if not isinstance(chosen, str):
-        return chosen
-    from submissions.encoders.loading import load_encoder
-
-    try:
-        return load_encoder(chosen, **options.loading)
-    except MissingExtraError as error:
-        weightless = f"{name}_pixels"
-        if options.encoder is None and weightless in methods_for(benchmark):
-            raise MissingExtraError(f"{error}, or use --method {weightless}, which needs no torch") from error
-        raise
-
-
-def _check_references(
-    name: str, turns: Sequence[Turn], gallery: Candidates, benchmark: Benchmark, options: RunOptions
-) -> None:
-    """Find missing references outside the gallery before it is encoded; a user's own method may read none."""
-    outside = [turn.reference for turn in turns if turn.reference and turn.reference not in gallery.place]
-    if outside and name in composer_names() and "reference" in method_card(name).reads:
-        pictures = pictures_of(benchmark, images=options.images, ids=list(dict.fromkeys(outside)))
-        check_pictures(pictures, skip_missing=options.skip_missing)

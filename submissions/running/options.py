@@ -273,13 +273,13 @@ class RunOptions:
         name = self.aggregation or (usual if self.alpha is None else _USUAL_AGGREGATION)
         return aggregation(name, alpha=self.alpha)
 
-    def check(self, benchmark: Benchmark, name: str, method: Composer | Scorer | Ranker) -> None:
+    def check(self, benchmark: Benchmark, name: str, method: Composer | Scorer | Ranker | None) -> None:
         """Refuse options that a benchmark or a method would ignore, and a method that lacks one.
 
         Args:
             benchmark: what is ranked.
             name: what the method is called in messages.
-            method: the method.
+            method: the method; None of a rank file that is ranked anew without it.
 
         Raises:
             CallError: there are prompts without a language backend to load with them.
@@ -369,7 +369,8 @@ class RunOptions:
         if given is None:
             raise MethodError(
                 f"the process s3 compares words, and the method has no encoder for {benchmark.id}. "
-                "Fix: add --rerank-encoder NAME, such as openai/clip-vit-large-patch14, or leave s3 out."
+                "Fix: add --rerank-encoder NAME (of cir rerank: --encoder), such as "
+                "openai/clip-vit-large-patch14, or leave s3 out."
             )
         if isinstance(given, Path | str):
             given = str(given)

@@ -14,14 +14,16 @@ from submissions.language.prompts import load_prompts
 from submissions.methods.composing import texts_of
 from submissions.methods.registry import needs_of
 from submissions.methods.reverse_processes import CANDIDATE_PROMPT, REVERSE_PROMPT
-from submissions.methods.sc4cir import SC4CIR, Firsts
+from submissions.methods.sc4cir import SC4CIR, turns_to_rerank
 from submissions.methods.turns import gallery_of, removed_reference, turns_of
-from submissions.running.make import loaded_benchmark, named_method
+from submissions.running.named import loaded_benchmark, named_method
+from submissions.running.reranking import files_to_rerank, rankings_to_rerank
 
 if TYPE_CHECKING:
     from cir_datasets.common.terminal import Table
     from cir_datasets.rows.benchmark import Benchmark
     from submissions.methods.turns import Candidates, Turn
+    from submissions.rank_file.benchmarks import BenchmarkLike, FileLike
     from submissions.running.options import RunOptions
 
 
@@ -43,22 +45,65 @@ def estimated(
     name, who = named_method(method, options)
     options.check(benchmark, name, who)
     how = options.reranker or SC4CIR()
-    turns = _asked_about(benchmark, how)
+    turns = [turn for _, _, turn in turns_to_rerank(benchmark, how)]
+    asked = [turn for turn in turns if _has_way_back(turn)]
     gallery = gallery_of(benchmark)
     first, second = first_ranking(benchmark.spec), second_on_board(benchmark.spec)
     if first.column:
         lengths = benchmark.query_lists(first).lengths.tolist()
     else:
-        lengths = [len(gallery.ids) - (removed_reference(turn, gallery) in gallery.place) for turn in turns]
+        lengths = [len(gallery.ids) - (removed_reference(turn, gallery) in gallery.place) for turn in asked]
     if second is not None:
         # At most its members beside the candidates of the whole gallery.
         lengths += benchmark.query_lists(second).lengths.tolist()
     candidates = sum(min(how.top, length) for length in lengths)
-    prompts = load_prompts(options.prompts)
-    found = []
+    return _calls(benchmark, name, who, asked, candidates, options, picture_tokens)
+
+
+def estimated_for(
+    rank_file: FileLike,
+    benchmark: BenchmarkLike,
+    method: str | None,
+    options: RunOptions,
+    picture_tokens: int,
+) -> dict[str, list[Calls]]:
+    """What ranking a file anew would ask at most, by benchmark.
+
+    Args:
+        rank_file: as for `rerank`.
+        benchmark: likewise.
+        method: likewise.
+        options: as for `estimated`.
+        picture_tokens: likewise.
+
+    Raises:
+        CirError: as for `rerank`, of the call.
+    """
+    how, found = options.reranker or SC4CIR(), {}
+    for run, own in files_to_rerank(rank_file, benchmark, method, options)[1]:
+        candidates: dict[Turn, set[str]] = {}
+        for turn, ranking in rankings_to_rerank(run, own, how):
+            if _has_way_back(turn):
+                candidates.setdefault(turn, set()).update(ranking[: how.top])
+        name, who = (run.method.name, None) if method is None else named_method(method, options)
+        number = sum(map(len, candidates.values()))
+        found[own.id] = _calls(own, name, who, list(candidates), number, options, picture_tokens)
+    return found
+
+
+def _calls(
+    benchmark: Benchmark,
+    name: str,
+    who: object,
+    turns: Sequence[Turn],
+    candidates: int,
+    options: RunOptions,
+    picture_tokens: int,
+) -> list[Calls]:
+    how, prompts, found = options.reranker or SC4CIR(), load_prompts(options.prompts), []
     if "language" in needs_of(who):
         back = candidates if "s2" in how.used else 0
-        found += _of_the_method(name, who, gallery, options, back, picture_tokens)
+        found += _of_the_method(name, who, gallery_of(benchmark), options, back, picture_tokens)
     if "s2" in how.used:
         template = prompts[REVERSE_PROMPT]
         asked = [ModelQuestion(template, {"change": turn.text}, form=Instruction).prompt for turn in turns]
@@ -119,10 +164,8 @@ def _of_the_method(
     return [*found, _questions(f"{name}: a merge a text", len(changes) + back, letters, 0)]
 
 
-def _asked_about(benchmark: Benchmark, how: SC4CIR) -> list[Turn]:
-    firsts = Firsts(how, benchmark)
-    turns = (turn for row in benchmark.rows() for turn in turns_of(row))
-    return [turn for turn in turns if firsts.wants(turn) and turn.reference is not None and turn.text.strip()]
+def _has_way_back(turn: Turn) -> bool:
+    return turn.reference is not None and bool(turn.text.strip())
 
 
 def _questions(what: str, calls: int, letters: int, pictures: int) -> Calls:

@@ -1,28 +1,22 @@
-"""SC4CIR on the rankings of a run: what each kind of method gives it, and what the rank file says of it."""
+"""SC4CIR: a function from a rank file to a rank file."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cir_datasets.common.terminal import counted
-from cir_metrics.gallery import pair_scores
 from submissions.embeddings.embed import check_gallery, check_pictures
 from submissions.encoders.check import checked_vectors
-from submissions.language.protocol import known_only
-from submissions.methods.composing import Composer, Context, unit
-from submissions.methods.protocols import Ranker, Scorer
-from submissions.methods.registry import needs_of
-from submissions.methods.reverse_processes import Backward, Reranker, Ways
-from submissions.methods.sc4cir import SC4CIR, Cost, Firsts, by_rank
-from submissions.methods.turns import Candidates, Turn, turns_of
-from submissions.methods.user_methods import composed, scored
-from submissions.rank_file.model import Method
-from submissions.running.by_lists import checked_lists
+from submissions.errors import MethodError
+from submissions.methods.reverse_processes import Reranker, Ways
+from submissions.methods.sc4cir import SC4CIR, Cost, Forward, by_rank, turns_to_rerank
+from submissions.rank_file.model import Method, RankFile
 from submissions.running.describing import (
     LONGEST_NAME,
     asks_scene_graphs,
@@ -31,94 +25,305 @@ from submissions.running.describing import (
     language_label,
     trained_by_encoder,
 )
+from submissions.running.options import RunOptions, option_words
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
     from submissions.embeddings.pictures import Pictures
     from submissions.encoders.protocol import Encoder
-    from submissions.language.protocol import FormLanguage
-    from submissions.running.options import RunOptions
+    from submissions.language.protocol import FormLanguage, Language
+    from submissions.methods.composing import Composer
+    from submissions.methods.protocols import Ranker, Scorer
+    from submissions.methods.turns import Candidates, Turn
+    from submissions.rank_file.benchmarks import BenchmarkLike, FileLike
+    from submissions.rank_file.model import RankBundle
 
 _CAPTION_RULE = "trim_and"
 """How SC4CIR reads several captions of a turn: as `Turn.text` has them."""
 _LONGEST, _LONGEST_NOTES = 300, 2000
 """Characters of a field of the rank file."""
-_CELLS = 8_000_000
-"""Scores held at once."""
 
 
-def ways_by_embeddings(name: str, method: Composer, context: Context) -> Ways:
-    """S2 of a method on embeddings: the cosine of what it composes of (c, T') and the reference's vector."""
-    way = _by_embeddings(name, method, context)
-    if "language" not in needs_of(method):
-        return Ways(way, way)
-    known = known_only(context.language)
-    quiet = None if known is None else _by_embeddings(name, method, replace(context, language=known))
-    return Ways(way, quiet)
+class Similarity(Protocol):
+    """How alike a method finds a query and an image."""
+
+    @property
+    def encoder(self) -> Encoder | None:
+        """That of the method, where it has one."""
+
+    @property
+    def missing(self) -> frozenset[str]:
+        """Images that it could not look at."""
+
+    @property
+    def ways(self) -> Ways | None:
+        """S2; None where nobody knows it."""
+
+    def similarities(self, asked: Sequence[tuple[Turn, Sequence[str]]]) -> Sequence[Sequence[float]]:
+        """S1 of the images of each turn, best first; it may end before those without a picture."""
 
 
-def _by_embeddings(name: str, method: Composer, context: Context) -> Backward:
-    def similar(turns: Sequence[Turn], references: Sequence[str]) -> list[float]:
-        queries = unit(composed(name, method, turns, context))
-        wanted = context.projected(context.image_vectors(references))
-        return list(map(float, pair_scores(queries, wanted)))
+class ByRank:
+    """A rank file of which no more is known than its order: S1 is by rank.
 
-    return similar
-
-
-def ways_by_scores(name: str, method: Scorer, gallery: Candidates) -> Ways:
-    """S2 of a method that scores: its score of the reference for (c, T'), among the whole gallery."""
-
-    def similar(turns: Sequence[Turn], references: Sequence[str]) -> list[float]:
-        found = np.zeros(len(turns))
-        for wider, places in _galleries(gallery, references):
-            step = max(1, _CELLS // len(wider.ids))
-            for start in range(0, len(places), step):
-                some = places[start : start + step]
-                scores = scored(name, method, [turns[place] for place in some], wider)
-                columns = [wider.place[references[place]] for place in some]
-                found[some] = scores[np.arange(len(columns)), columns]
-        return list(map(float, found))
-
-    return Ways(similar, similar)
-
-
-def ways_by_lists(name: str, method: Ranker, gallery: Candidates, top: int) -> Ways:
-    """S2 of a method that ranks by itself: `by_rank` of the reference in its list for (c, T'); 0 behind N."""
-
-    def similar(turns: Sequence[Turn], references: Sequence[str]) -> list[float]:
-        found = [0.0] * len(turns)
-        for wider, places in _galleries(gallery, references):
-            lists = checked_lists(name, method, [turns[place] for place in places], wider, top)
-            for place, ranking in zip(places, lists, strict=True):
-                own = dict(zip(ranking, by_rank(top, ranking), strict=True))
-                found[place] = own.get(references[place], 0.0)
-        return found
-
-    return Ways(similar, similar)
-
-
-def _galleries(gallery: Candidates, references: Sequence[str]) -> Iterator[tuple[Candidates, list[int]]]:
-    """The gallery, widened by the one reference that it lacks, and the places of its turns.
-
-    References of others are left out, so that no turn's scores depend on which turns stand beside it.
+    Args:
+        top: N.
     """
-    places: dict[str | None, list[int]] = {}
-    for place, image in enumerate(references):
-        places.setdefault(None if image in gallery.place else image, []).append(place)
-    for outside, own in places.items():
-        yield (
-            gallery if outside is None else Candidates(gallery.benchmark, [*gallery.ids, outside]),
-            own,
+
+    encoder: Encoder | None = None
+    missing: frozenset[str] = frozenset()
+    ways: Ways | None = None
+
+    def __init__(self, top: int) -> None:
+        """See the class."""
+        self._top = top
+
+    def similarities(self, asked: Sequence[tuple[Turn, Sequence[str]]]) -> list[list[float]]:
+        """S1 by rank."""
+        return [by_rank(self._top, images) for _, images in asked]
+
+
+def rerank(
+    rank_file: FileLike,
+    benchmark: BenchmarkLike = None,
+    *,
+    language: str | Language | None = None,
+    top: int = SC4CIR.top,
+    processes: str | None = None,
+    turns: str = SC4CIR.turns,
+    encoder: str | Path | Encoder | None = None,
+    method: str | Composer | Scorer | Ranker | None = None,
+    images: str | Path | None = None,
+    options: RunOptions | None = None,
+) -> RankFile | RankBundle:
+    """Put the best images of each ranking in the order of SC4CIR; what stands behind them stays.
+
+    Second rankings (CIRR's subsets) are ranked anew as well, bundles member by member. `make_rank_file` with
+    `rerank="sc4cir"` is the method's rank file and then this.
+
+    Args:
+        rank_file: a valid rank file, or bundle, in any format, of whatever method.
+        benchmark: what it answers, as in `validate`.
+        language: who writes T' and T'': a name for `load_language`, or a backend; not needed for s1 alone.
+        top: N, how many images of a ranking are ranked anew, 1 to 1,000.
+        processes: what is added up: s1, s2, s3, or several with + between them; default: all three with a
+            `method`, s1+s3 without one.
+        turns: of a session `last` or `each`.
+        encoder: the method's, where it has one, which s3 compares words by as well; else that of s3 alone.
+        method: the method that made the rank file, by which s1 and s2 are computed. Without it s1 is by rank,
+            1 - (rank - 1) / N, and there is no s2.
+        images: folder of the images; default: below `CIR_IMAGES`, and shapes are drawn.
+        options: further ones, of pictures, encoders and the method, as for `make_rank_file`.
+
+    Returns:
+        A rank file or bundle whose method block says how it was ranked anew.
+
+    Raises:
+        RefusedError: validation found errors in the file.
+        MethodError: an option does not fit, or the file was ranked anew before.
+        LanguageError: not one query has the answers that it needs.
+        CirError: as for `make_rank_file`.
+
+    Example:
+        >>> from submissions import make_rank_file
+        >>> made = make_rank_file("shapes/val", "random")
+        >>> rerank(made, top=10, processes="s1").rankings == made.rankings
+        True
+    """
+    settings = rerank_options(
+        method,
+        options,
+        language=language,
+        top=top,
+        processes=processes,
+        turns=turns,
+        encoder=encoder,
+        images=images,
+    )
+    return rerank_file(rank_file, benchmark, method, settings)
+
+
+def rerank_options(
+    method: str | Composer | Scorer | Ranker | None,
+    options: RunOptions | None = None,
+    *,
+    top: int = SC4CIR.top,
+    processes: str | None = None,
+    turns: str = SC4CIR.turns,
+    encoder: str | Path | Encoder | None = None,
+    **others: Any,
+) -> RunOptions:
+    """What `rerank` is given, as the options of a run.
+
+    Args:
+        method: as for `rerank`.
+        options: likewise, and so are the others.
+        top: N.
+        processes: what is added up.
+        turns: which of a session.
+        encoder: the method's or that of s3.
+        others: further fields of `RunOptions`; None: as in `options`.
+    """
+    from submissions.methods.registry import kind_of, kind_of_class
+
+    kind = kind_of(method) if isinstance(method, str) else kind_of_class(method)
+    if processes is None:
+        processes = SC4CIR.processes if method is not None else "s1+s3"
+    changes: dict[str, Any] = {"encoder" if kind == "composer" else "rerank_encoder": encoder, **others}
+    return (options or RunOptions()).changed(
+        rerank=SC4CIR.name,
+        rerank_top=top,
+        rerank_processes=processes,
+        rerank_turns=turns,
+        **{name: value for name, value in changes.items() if value is not None},
+    )
+
+
+def rerank_file(
+    rank_file: FileLike,
+    benchmark: BenchmarkLike,
+    method: str | Composer | Scorer | Ranker | None,
+    options: RunOptions,
+    costs: list[Cost] | None = None,
+) -> RankFile | RankBundle:
+    """What `rerank` does, by the options of a run.
+
+    Args:
+        rank_file: as for `rerank`.
+        benchmark: likewise.
+        method: likewise.
+        options: with a re-ranker.
+        costs: filled with what re-ranking took.
+
+    Raises:
+        CirError: as for `rerank`.
+    """
+    from submissions.methods.registry import kind_of_class
+    from submissions.methods.turns import gallery_of
+    from submissions.rank_file.model import answer_of
+    from submissions.running.named import named_method, process_of
+
+    how = cast("SC4CIR", options.reranker)
+    asked, runs = files_to_rerank(rank_file, benchmark, method, options)
+    options = options.with_language()
+    made = []
+    for run, own in runs:
+        name, who = (run.method.name, None) if method is None else named_method(method, options)
+        candidates = [
+            image for _, ranking in rankings_to_rerank(run, own, how) for image in ranking[: how.top]
+        ]
+        encoded = kind_of_class(who) == "composer"
+        unseen = unseen_pictures(own, how, options, candidates, encoded=encoded)
+        similarity: Similarity = ByRank(how.top)
+        if who is not None:
+            gallery = gallery_of(own)
+            _check_known(candidates, gallery, name)
+            similarity = process_of(name, who, gallery, options)
+        made.append(reranked(name, run, own, similarity, options, unseen, costs))
+    return answer_of(asked, made)
+
+
+def _check_known(images: Sequence[str], gallery: Candidates, name: str) -> None:
+    strange = next((image for image in images if image not in gallery.place), None)
+    if strange is not None:
+        raise MethodError(
+            f"{strange!r:.100} is not in the gallery of {gallery.benchmark.id}, which {name} ranks. "
+            "Fix: leave the method out (--method): s1 is then by rank."
         )
 
 
-def unseen_pictures(firsts: Firsts, options: RunOptions, *, encoded: bool) -> frozenset[str]:
+def files_to_rerank(
+    rank_file: FileLike,
+    benchmark: BenchmarkLike,
+    method: str | Composer | Scorer | Ranker | None,
+    options: RunOptions,
+) -> tuple[str, list[tuple[RankFile, Benchmark]]]:
+    """The benchmark or suite that a file answers, and its rank files with the benchmark of each, checked.
+
+    Args:
+        rank_file: as for `rerank`.
+        benchmark: likewise.
+        method: likewise.
+        options: with a re-ranker.
+
+    Raises:
+        RefusedError: validation found errors in the file.
+        MethodError: an option does not fit, or the file was ranked anew before.
+    """
+    from submissions.rank_file.benchmarks import Benchmarks
+    from submissions.rank_file.findings import RefusedError
+    from submissions.rank_file.model import RankBundle, runs_of
+    from submissions.running.named import named_method
+    from submissions.validation import validate
+
+    if method is None and "s2" in cast("SC4CIR", options.reranker).used:
+        raise MethodError(
+            "the process s2 asks the method that made the rank file, and none is named. "
+            "Fix: name it (--method), or leave s2 out: s1+s3."
+        )
+    unused = [name for name in options.given if name in ("k", "search")]
+    if unused:
+        raise MethodError(
+            f"a rank file's rankings keep their length and images, and rerank has no use for "
+            f"{option_words(unused)}. Fix: leave it out."
+        )
+    benchmarks = Benchmarks(benchmark)
+    report = validate(rank_file, benchmarks, part=True)
+    if not report.ok or report.rank_file is None:
+        raise RefusedError(f"{report.file} cannot be ranked anew.", report)
+    answer, found = report.rank_file, []
+    for run in runs_of(answer):
+        if run.method.reranking:
+            raise MethodError(
+                f"{report.file}: {run.method.name} was ranked anew before ({run.method.reranking}). "
+                "Fix: take the rank file that was made without the re-ranker."
+            )
+        own = benchmarks.load(run.benchmark)
+        options.check(own, *((run.method.name, None) if method is None else named_method(method, options)))
+        found.append((_as_lists(run, by_turn=own.multi_turn), own))
+    return answer.suite if isinstance(answer, RankBundle) else answer.benchmark, found
+
+
+def rankings_to_rerank(run: RankFile, benchmark: Benchmark, how: SC4CIR) -> Iterator[tuple[Turn, list[str]]]:
+    """The rankings that are ranked anew, with what each answers: the first one of a turn, then the second."""
+    for row, place, turn in turns_to_rerank(benchmark, how):
+        key = row["session_id"] if benchmark.multi_turn else row["query_id"]
+        if key in run.rankings:
+            yield turn, run.rankings[key][place] if benchmark.multi_turn else run.rankings[key]
+        if key in (run.subset_rankings or {}):
+            yield turn, cast("dict[str, list[str]]", run.subset_rankings)[key]
+
+
+def _as_lists(run: RankFile, *, by_turn: bool) -> RankFile:
+    """A copy whose rankings are lists, which may be put in another order."""
+
+    def lists(answer: Sequence[Any]) -> list[Any]:
+        return [list(turn) for turn in answer] if by_turn else list(answer)
+
+    return RankFile(
+        run.benchmark,
+        run.benchmark_version,
+        run.method,
+        {key: lists(answer) for key, answer in run.rankings.items()},
+        {key: list(answer) for key, answer in run.subset_rankings.items()} if run.subset_rankings else None,
+    )
+
+
+def unseen_pictures(
+    benchmark: Benchmark,
+    how: SC4CIR,
+    options: RunOptions,
+    candidates: Sequence[str] | None = None,
+    *,
+    encoded: bool,
+) -> frozenset[str]:
     """Look before the work at the pictures that the language backend may be asked about.
 
     Args:
-        firsts: says which turns are ranked anew.
+        benchmark: what is ranked.
+        how: says which turns are ranked anew.
         options: of the run.
+        candidates: the images that are ranked anew; None where they are not known yet, and may be any.
         encoded: whether those of the gallery are encoded, and so looked at, by the method itself.
 
     Returns:
@@ -128,44 +333,39 @@ def unseen_pictures(firsts: Firsts, options: RunOptions, *, encoded: bool) -> fr
         MissingImagesError: pictures are missing or cannot be read, and may not be skipped.
         SourceError: the folder is missing, or none is named.
     """
-    benchmark = firsts.benchmark
-    if not firsts.how.asks:
+    if not how.asks:
         return frozenset()
-    turns = (turn for row in benchmark.rows() for turn in turns_of(row) if firsts.wants(turn))
-    known = set(benchmark.gallery or ())
-    outside = dict.fromkeys(
-        each.reference for each in turns if each.reference and each.reference not in known
-    )
-    beside = _pictures(benchmark, options, [image for image in outside if image])
-    missing = check_pictures(beside, skip_missing=options.skip_missing)
-    if not encoded:
-        whole = _pictures(benchmark, options, None)
-        missing |= check_gallery(whole, skip_missing=options.skip_missing)
+    references = dict.fromkeys(turn.reference for _, _, turn in turns_to_rerank(benchmark, how))
+    if encoded or candidates is None:
+        known = set(benchmark.gallery or ())
+        asked = [image for image in references if image and image not in known]
+    else:
+        asked = [image for image in dict.fromkeys((*references, *candidates)) if image]
+    missing = check_pictures(_pictures(benchmark, options, asked), skip_missing=options.skip_missing)
+    if candidates is None and not encoded:
+        missing |= check_gallery(_pictures(benchmark, options, None), skip_missing=options.skip_missing)
     return missing
 
 
-def rerank(
+def reranked(
     name: str,
-    firsts: Firsts,
-    ways: Ways,
+    run: RankFile,
+    benchmark: Benchmark,
+    similarity: Similarity,
     options: RunOptions,
-    encoder: Encoder | None,
-    described: Method,
-    unseen: Collection[str] = (),
-) -> tuple[Method, Cost]:
-    """Put the first images of all rankings in the order of SC4CIR, in place.
+    unseen: frozenset[str],
+    costs: list[Cost] | None = None,
+) -> RankFile:
+    """A rank file with the first images of its rankings in the order of SC4CIR.
 
     Args:
         name: the method's, for messages.
-        firsts: the rankings.
-        ways: how the run's method computes S2.
+        run: whose lists are put in order, in place.
+        benchmark: what it answers.
+        similarity: S1 and S2.
         options: of the run; what they name is loaded already, but the text encoder of S3.
-        encoder: the run's own, or None where its method has none.
-        described: what the rank file says of the method.
         unseen: images without a picture, which are skipped.
-
-    Returns:
-        What the rank file says of both, and what re-ranking took.
+        costs: filled with what re-ranking took.
 
     Raises:
         EncoderError: the text encoder cannot be loaded, or encodes no texts.
@@ -173,8 +373,13 @@ def rerank(
         MissingImagesError: a picture turns out to be unreadable, and may not be skipped.
         SourceError: the pictures are not available.
     """
-    benchmark, how = firsts.benchmark, firsts.how
-    texts = _text_encoder(options, benchmark, encoder) if "s3" in how.used else None
+    how = cast("SC4CIR", options.reranker)
+    lists = list(rankings_to_rerank(run, benchmark, how))
+    firsts = [(turn, ranking[: how.top]) for turn, ranking in lists]
+    scores: Sequence[Sequence[float]] = [[0.0] * len(images) for _, images in firsts]
+    if "s1" in how.used:
+        scores = similarity.similarities(firsts)
+    texts = _text_encoder(options, benchmark, similarity.encoder) if "s3" in how.used else None
     speaker = cast("FormLanguage | None", options.language) if how.asks else None
 
     def encode(words: Sequence[str]) -> NDArray[np.float32]:
@@ -184,7 +389,7 @@ def rerank(
             [checked_vectors(own, own.encode_texts(part), len(part), "texts") for part in parts]
         )
 
-    said = next((each.turn.text for each in firsts.lists if each.turn.text.strip()), None)
+    said = next((turn.text for turn, _ in lists if turn.text.strip()), None)
     if texts is not None and said is not None:
         encode([said])  # an encoder without words is found out before anybody is asked
     work = Reranker(
@@ -192,14 +397,16 @@ def rerank(
         speaker,
         lambda ids: _pictures(benchmark, options, ids),
         encode,
-        ways,
+        similarity.ways,
         f"{name}: SC4CIR on {benchmark.id}",
-        unseen=unseen,
+        unseen=unseen | similarity.missing,
         skip_missing=options.skip_missing,
     )
-    work.rerank(firsts.lists)
-    anew = _described(described, how, speaker, texts, encoder, work.cost, benchmark)
-    return _with_unseen(anew, sorted(work.unseen)), work.cost
+    work.rerank([Forward(*each, first) for each, first in zip(lists, scores, strict=True)])
+    if costs is not None:
+        costs.append(work.cost)
+    method = _described(run.method, how, speaker, texts, similarity.encoder, work.cost, benchmark)
+    return replace(run, method=_with_unseen(method, sorted(work.unseen)))
 
 
 def _with_unseen(described: Method, unseen: Sequence[str]) -> Method:
@@ -285,8 +492,8 @@ def renamed(name: str, reranker: str, labels: Sequence[str]) -> str:
         >>> renamed("Random", "SC4CIR s1", [])
         'Random + SC4CIR s1'
     """
-    method, bracket, rest = name.removesuffix(")").partition(" (")
-    listed = [part for part in (rest if bracket else "").split(", ") if part]
+    method, _, rest = name.partition(" (")
+    listed = [part for part in rest.removesuffix(")").split(", ") if part]
     inside = ", ".join([*listed, *(label for label in labels if label not in listed)])
     whole = f"{method[: LONGEST_NAME - len(reranker) - len(' + ')]} + {reranker}"
     return labelled(whole, inside) if inside else whole

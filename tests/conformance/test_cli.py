@@ -72,6 +72,7 @@ def test_the_commands_are_the_expected_ones() -> None:
         "compare",
         "table",
         "fuse",
+        "rerank",
         "run",
         "rank",
         "methods list",

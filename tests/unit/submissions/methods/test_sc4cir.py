@@ -32,10 +32,11 @@ from submissions.language import load_language
 from submissions.language.forms import Instruction
 from submissions.language.oracle import OracleLanguage
 from submissions.language.protocol import Item, LanguageIdentity, Picture, pictures_by_id
-from submissions.methods.sc4cir import Cost, Firsts
+from submissions.methods.sc4cir import Cost, turns_to_rerank
 from submissions.methods.turns import Candidates, Turn, turns_of
+from submissions.running.by_scores import ByScores
 from submissions.running.make import prepare
-from submissions.running.reranking import renamed, ways_by_scores
+from submissions.running.reranking import renamed
 
 ORACLE = OracleLanguage()
 small_shapes = functools.cache(retrieval_worlds.small_shapes)
@@ -631,12 +632,12 @@ def test_what_it_took_is_counted(store: EmbeddingStore) -> None:
     assert made.method.reranking.endswith(cost.counts)
 
 
-def test_the_first_lists_of_the_last_turns_alone_are_kept() -> None:
+def test_the_last_turns_alone_are_ranked_anew() -> None:
     benchmark = sessions([TURNS], GALLERY)
     how = RunOptions(rerank="sc4cir").reranker
     assert how is not None
-    firsts = Firsts(how, benchmark)
-    assert [firsts.wants(turn) for turn in turns_of(benchmark.rows()[0])] == [False, False, True]
+    last = turns_of(benchmark.rows()[0])[-1]
+    assert [(place, turn) for _, place, turn in turns_to_rerank(benchmark, how)] == [(2, last)]
 
 
 REFUSED: list[tuple[dict[str, Any], type[CirError], str]] = [
@@ -832,11 +833,9 @@ def test_the_other_references_of_a_block_change_no_score_of_a_way_back() -> None
     gallery = Candidates(sessions([TURNS], GALLERY[:4]), GALLERY[:4])
     references = [GALLERY[10], GALLERY[2], GALLERY[15], GALLERY[10]]
     turns = [Turn(str(place), GALLERY[0], "red") for place in range(4)]
-    together = ways_by_scores("centred", Centred(), gallery).similar(turns, references)
-    alone = [
-        ways_by_scores("centred", Centred(), gallery).similar([turn], [reference])[0]
-        for turn, reference in zip(turns, references, strict=True)
-    ]
+    ways = ByScores("centred", Centred(), gallery, RunOptions()).ways
+    together = ways.similar(turns, references)
+    alone = [ways.similar([turn], [reference])[0] for turn, reference in zip(turns, references, strict=True)]
     assert together == alone
 
 
