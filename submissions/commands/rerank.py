@@ -47,7 +47,9 @@ class RerankOptions(EstimatesReranking, LoadsBenchmarks):
     images: Images = None
     prompts: Prompts = None
     device: Device = RunOptions.device
-    skip_missing: bool = option(False, "Go on without what is missing: images that cannot be read are not ranked anew.")
+    skip_missing: bool = option(
+        False, "Go on without what is missing: images that cannot be read are not ranked anew."
+    )
     out: Path | None = option(
         None, "Where to write: a file, .json or .json.gz; default: NAME-sc4cir.json in this folder.", "-o"
     )
