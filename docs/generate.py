@@ -51,7 +51,8 @@ def benchmark_table() -> str:
         "Written by `make docs` from the cards. `cir datasets show NAME` prints one of them whole.\n",
         "Pictures of queries are shown for `shapes` alone, which the package draws. Pictures and captions of",
         "the other benchmarks are their publishers': here stands an invented query in the form of each, and",
-        "the command that shows [the real ones](images.md#looking-at-queries-and-rankings), with your pictures.\n",
+        "the command that shows [the real ones](images.md#looking-at-queries-and-rankings), with your "
+        "pictures.\n",
     ]
     for name in registry.names():
         card = registry.card(name)

@@ -29,7 +29,6 @@ DIFFER = {
     "--size": "pixels of a picture, or images of one of CIRR's subsets",
     "--to": "of `convert` a format; elsewhere the place that something goes to",
     "--top": "images that `rerank` puts in another order, or terms of `datasets stats`",
-    "--videos": "a folder to read, or how many to make",
     "--way": "how a user tells pictures apart, or how queries are put together",
 }
 """Options that may mean different things, and why."""
