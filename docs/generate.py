@@ -48,11 +48,15 @@ def benchmark_table() -> str:
 
     lines = [
         "# Benchmarks\n",
-        "Written by `make docs` from the cards. `cir datasets show NAME` prints one of them whole.\n",
-        "Pictures of queries are shown for `shapes` alone, which the package draws. Pictures and captions of",
-        "the other benchmarks are their publishers': here stands an invented query in the form of each, and",
-        "the command that shows [the real ones](images.md#looking-at-queries-and-rankings), with your "
-        "pictures.\n",
+        "Written by `make docs` from the cards. After this page you can choose a benchmark, load it, and",
+        "know what its users get wrong. `cir datasets show NAME` prints all of one, `cir datasets browse`",
+        "shows its queries [with your pictures](images.md#looking-at-queries-and-rankings).\n",
+        "Pictures are shown of `shapes` alone, which the package draws; rows of the others are invented.",
+        "Each is loaded by its name after\n",
+        "```python",
+        *_imports(),
+        "```",
+        "",
     ]
     for name in registry.names():
         card = registry.card(name)
@@ -66,25 +70,37 @@ def benchmark_table() -> str:
             f"- Licence of the images: {card.license.images}",
             f"- Images: {card.images}",
             f"- Ids: {card.ids}",
-            f"- Status: {card.status.replace('_', ' ')}\n",
-            "| benchmark | split | queries | gallery | turns | reference | ground truth | main metric |",
-            "|---|---|---:|---:|---|---|---|---|",
+            *([f"- Status: {card.status.replace('_', ' ')}"] if card.status == "pending_publication" else []),
+            "",
+            "| benchmark | split | queries | gallery | turns | reference | main metric |",
+            "|---|---|---:|---:|---|---|---|",
         ]
         for config_name, config in card.configs.items():
             spec = registry.spec(f"{name}/{config_name}")
             lines.append(
-                f"| `{spec.id}` | {config.split} | {_count(config.queries)} | {_gallery(spec)} "
-                f"| {spec.turns} | {config.reference} | {config.ground_truth} | `{spec.main_metric}` |"
+                f"| `{spec.id}` | {_split(config)} | {_count(config.queries)} | {_gallery(spec)} "
+                f"| {spec.turns} | {config.reference} | `{spec.main_metric}` |"
             )
         lines += _figures(card) or _invented(card)
         if name in MADE:
             lines += ["", f"How it was made, with its files: [cir make {name}](make.md#{MADE[name]})."]
-        lines += _examples(card)
         lines += _differences(card)
         if card.traps:
             lines += ["", "What users get wrong:\n", *[f"- {trap}" for trap in card.traps]]
         lines.append("")
     return "\n".join(lines)
+
+
+def _imports() -> list[str]:
+    """What makes the names known."""
+    from cir_datasets.hook import first_lines
+
+    *imports, _ = first_lines("NAME", "", "")
+    return imports
+
+
+def _split(config: Any) -> str:
+    return config.split if config.ground_truth == "public" else f"{config.split}, {config.ground_truth}"
 
 
 def _first_lines(card: Any) -> list[str]:
@@ -93,8 +109,8 @@ def _first_lines(card: Any) -> list[str]:
 
     public = [name for name, config in card.configs.items() if config.ground_truth == "public"]
     name = next((found for found in public if card.configs[found].split == "validation"), public[0])
-    *imports, load = first_lines(card.name, name, card.configs[name].split)
-    return ["```python", *imports, "", load, "```", ""]
+    *_, load = first_lines(card.name, name, card.configs[name].split)
+    return [f"`{load}`\n"]
 
 
 def _figures(card: Any) -> list[str]:
@@ -166,26 +182,19 @@ def _said(row: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
         yield "aspects", ", ".join(row["aspects"])
 
 
-def _examples(card: Any) -> list[str]:
-    """An id of a query or session and one of an image, of every configuration."""
-    lines = ["", "Ids of a query or session, and of an image:\n"]
-    for name, example in card.examples.items():
-        note = " (not checked: the data could not be had)" if example.invented else ""
-        lines.append(f"- `{card.name}/{name}`: `{example.query}`, `{example.images[0]}`{note}")
-    return lines
-
-
 def _differences(card: Any) -> list[str]:
-    """Where published figures and the publisher's files disagree."""
+    """Where published figures and the publisher's files disagree, by the reason."""
+    found: dict[str, list[str]] = {}
     known = [
-        f"`{card.name}/{n}`, {found.text()}" for n, c in card.configs.items() for found in c.known_differences
+        (f"`{card.name}/{name}` ", each) for name, c in card.configs.items() for each in c.known_differences
     ]
-    known += [found.text() for found in card.known_differences]
-    return (
-        ["", "Known differences (`cir datasets verify` counts again):\n", *[f"- {line}" for line in known]]
-        if known
-        else []
-    )
+    for name, each in [*known, *(("", each) for each in card.known_differences)]:
+        figures = f"{each.ours:,} here, {each.published:,} {each.called}"
+        found.setdefault(f"{each.what.replace('_', ' ')}, {each.why}", []).append(name + figures)
+    if not found:
+        return []
+    lines = [f"- {why}: {'; '.join(figures)}" for why, figures in found.items()]
+    return ["", "Known differences (`cir datasets verify` counts again):\n", *lines]
 
 
 def readme() -> str:
@@ -389,7 +398,8 @@ def api_page() -> str:
 
     lines = [
         "# Python API\n",
-        "Written by `make docs` from the docstrings; `help(name)` prints them whole.\n",
+        "Written by `make docs` from the docstrings. After this page you can find the function of a task.",
+        "`...` are options, which `help(name)` explains with ranges, defaults and an example.\n",
     ]
     for room in (
         "cir_datasets",
@@ -403,33 +413,33 @@ def api_page() -> str:
         lines += [f"## `{room}`\n", f"{about}\n", "| name | what it is |", "|---|---|"]
         own = [name for name, thing in vars(module).items() if getattr(thing, "__module__", "") == room]
         listed = getattr(module, "__all__", [name for name in own if not name.startswith("_")])
+        errors = []
         for name in sorted(listed, key=str.lower):
             thing = getattr(module, name)
-            if inspect.ismodule(thing):
+            if inspect.isclass(thing) and issubclass(thing, Exception):
+                errors.append(f"`{name}`")
+            elif callable(thing):
                 summary = _cell((inspect.getdoc(thing) or "").split("\n\n")[0])
-                lines.append(f"| `{name}` | A module. {summary} |")
-                continue
-            if not callable(thing):
-                lines.append(f"| `{name}` | a value: `{type(thing).__name__}` |")
-                continue
-            summary = _cell((inspect.getdoc(thing) or "").split("\n\n")[0])
-            shown = name if inspect.isclass(thing) else f"{name}{_signature(thing)}"
-            lines.append(f"| `{shown}` | {summary} |")
+                shown = name if inspect.isclass(thing) else f"{name}{_signature(thing)}"
+                lines.append(f"| `{shown}` | {summary} |")
+        lines += ["", f"Errors: {', '.join(errors)}."] if errors else []
         lines.append("")
     return "\n".join(lines)
 
 
 def _signature(function: object) -> str:
-    """Names of the parameters, keyword-only ones behind a star; types and defaults are left to `help`."""
+    """Names of the parameters without a default; types and options are left to `help`."""
     import inspect
 
     parts: list[str] = []
-    for parameter in inspect.signature(function).parameters.values():  # type: ignore[arg-type]
-        if parameter.kind is parameter.KEYWORD_ONLY and not any(part[0] == "*" for part in parts):
-            parts.append("*")
+    given = inspect.signature(function).parameters.values()  # type: ignore[arg-type]
+    for parameter in given:
         stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
-        default = "" if parameter.default is parameter.empty else "=..."
-        parts.append(f"{stars}{parameter.name}{default}")
+        if parameter.default is parameter.empty:
+            named = parameter.kind is parameter.KEYWORD_ONLY
+            parts.append(f"{stars}{parameter.name}{'=' if named else ''}")
+    if len(parts) < len(given):
+        parts.append("...")
     return f"({', '.join(parts)})"
 
 

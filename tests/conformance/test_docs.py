@@ -15,6 +15,8 @@ from cir_datasets.audit.listing import listed
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+WORDS = 55_000
+"""Of all pages in docs/, with that of the commands."""
 
 
 def test_generated_pages_agree_with_the_code() -> None:
@@ -40,17 +42,17 @@ def test_a_readme_that_differs_from_the_registry_is_found(
 def test_parameters_that_collect_others_have_their_stars(generate: Any) -> None:
     def function(first: Any, *rest: Any, last: int = 1, **options: Any) -> None: ...
 
-    assert generate._signature(function) == "(first, *rest, last=..., **options)"
+    assert generate._signature(function) == "(first, *rest, **options, ...)"
     assert "`load_language(name, **options)`" in generate.api_page()
 
 
 def test_every_benchmark_begins_with_the_lines_that_load_it(generate: Any) -> None:
-    cards = generate.benchmark_table().split("\n## ")[1:]
+    head, *cards = generate.benchmark_table().split("\n## ")
+    assert "import cir_datasets  # makes the names known; not needed after  cir setup NAME\n" in head
     shown = [re.findall(r'load_dataset\("(\w+)", "(\w+)", split="(\w+)"\)', card[:400]) for card in cards]
     assert [name for ((name, _, _),) in shown] == list(registry.names())
-    for ((name, config, split),), card in zip(shown, cards, strict=True):
+    for ((name, config, split),) in shown:
         assert registry.spec(f"{name}/{config}").config.split == split
-        assert f"import cir_datasets  # makes the names known; not needed after  cir setup {name}\n" in card
 
 
 def test_the_tables_hold_every_benchmark_with_the_registrys_figures(generate: Any) -> None:
@@ -78,11 +80,68 @@ def test_plain_words_are_used(page: Path) -> None:
     assert re.findall(words, prose, re.IGNORECASE) == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+CODE = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
+LINKED = [*PAGES, *sorted(ROOT.glob("cir_metrics/*/README.md"))]
+
+
+def anchors(page: Path) -> set[str]:
+    """The headings of a page, as GitHub and the site spell them in an address."""
+    headings = re.findall(r"^#+ (.+)$", CODE.sub("", page.read_text(encoding="utf-8")), re.MULTILINE)
+    plain = [re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).strip().lower() for heading in headings]
+    return {re.sub(r"[^\w\- ]", "", heading).replace(" ", "-") for heading in plain}
+
+
+def dead(page: Path, links: list[tuple[str, str]]) -> list[str]:
+    """Links, a path and an anchor each, that lead to no file or to no heading."""
+    wrong = []
+    for path, anchor in links:
+        there = page.parent / path if path else page
+        if not there.exists() or (anchor and there.suffix == ".md" and anchor not in anchors(there)):
+            wrong.append(f"{path}#{anchor}" if anchor else path)
+    return wrong
+
+
+@pytest.mark.parametrize("page", LINKED, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_local_links_lead_somewhere(page: Path) -> None:
-    targets = re.findall(r"\]\((?!https?://|#|mailto:)([^)#\s]+)", page.read_text(encoding="utf-8"))
-    missing = [target for target in targets if not (page.parent / target).exists()]
+    text = CODE.sub("", page.read_text(encoding="utf-8"))
+    assert dead(page, re.findall(r"\]\((?!https?://|mailto:)([^)#\s]*)#?([^)\s]*)\)", text)) == []
+
+
+def test_a_dead_link_is_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# A page\n\n## What `cir score` prints\n\n```sh\n# no heading\n```\n", encoding="utf-8")
+    assert anchors(page) == {"a-page", "what-cir-score-prints"}
+    found = dead(page, [("", "a-page"), ("page.md", ""), ("page.md", "no-heading"), ("gone.md", "")])
+    assert found == ["page.md#no-heading", "gone.md"]
+
+
+def test_pages_that_code_and_messages_name_are_there() -> None:
+    """Their paths below docs/ in Python, data, configuration, notebooks and other files of the repository."""
+    kinds = {".py", ".yaml", ".yml", ".ipynb", ".html", ".txt", ".cfg", ".toml", ".md", ""}
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    missing = []
+    for name in listed.splitlines():
+        path = ROOT / name
+        if path.suffix not in kinds or not path.is_file():
+            continue
+        for found in re.findall(
+            r"\bdocs/(\w+\.md)(?:#([\w-]+))?", path.read_text(encoding="utf-8", errors="replace")
+        ):
+            missing += [f"{name}: docs/{each}" for each in dead(ROOT / "docs" / "x.md", [found])]
     assert missing == []
+
+
+def test_the_pages_stay_few_and_short() -> None:
+    """A page is merged or shortened before another one is added."""
+    pages = list((ROOT / "docs").glob("*.md"))
+    assert len(pages) <= 30
+    assert sum(len(page.read_text(encoding="utf-8").split()) for page in pages) <= WORDS
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in (ROOT / "docs").glob("*.md")))
+def test_each_page_begins_with_what_one_can_do_after_it(name: str) -> None:
+    beginning = (ROOT / "docs" / name).read_text(encoding="utf-8").split("\n\n")[1]
+    assert "After this page you can" in beginning or name == "cli.md"
 
 
 def test_every_direct_dependency_is_explained_and_pinned() -> None:
