@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
-import importlib.util
 import os
 import shutil
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+import leaderboard_world as world
 import postgres_server
 import pytest
+import site_world
 
 _SECONDS = 300_000
 """Milliseconds for which a page is waited for: more than a busy machine takes, and no test waits in vain."""
@@ -28,18 +26,14 @@ _ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-_FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
 
 
-@pytest.fixture(scope="session")
-def world() -> ModuleType:
-    """The module `tests/fixtures/leaderboard_world.py`."""
-    name = "leaderboard_world"
-    spec = importlib.util.spec_from_file_location(name, _FIXTURES / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
+@pytest.fixture(scope="module")
+def server(new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A leaderboard served by this process, in which nothing stands yet."""
+    folder = tmp_path_factory.mktemp("served")
+    with world.serving_here(folder / "home", **world.alone(folder, new_database())) as running:
+        yield running
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -83,19 +77,17 @@ def page(browser: Any) -> Iterator[Any]:
 
 
 @pytest.fixture(scope="session")
-def site(world: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A served leaderboard with something on every page; tests do not change what stands on its boards."""
-    with _filled_site(world, tmp_path_factory.mktemp("site")) as found:
+    with _filled_site(tmp_path_factory.mktemp("site")) as found:
         yield found
 
 
 @pytest.fixture(scope="session")
-def site_on_postgres(
-    world: ModuleType, postgres: str, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Any]:
+def site_on_postgres(postgres: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """The same on PostgreSQL."""
     database = postgres_server.new_database(postgres)
-    with _filled_site(world, tmp_path_factory.mktemp("site"), database) as found:
+    with _filled_site(tmp_path_factory.mktemp("site"), database) as found:
         yield found
 
 
@@ -106,14 +98,9 @@ def each_site(request: pytest.FixtureRequest) -> Any:
 
 
 @contextlib.contextmanager
-def _filled_site(world: ModuleType, folder: Path, database: str = "") -> Iterator[Any]:
-    site_world = importlib.import_module("site_world")
+def _filled_site(folder: Path, database: str = "") -> Iterator[Any]:
     home, database = folder / "home", database or f"sqlite:///{folder / 'home/leaderboard.sqlite'}"
-    alone = {
-        "CIR_DATA_HOME": "",
-        "CIR_CACHE_HOME": str(folder / "cache"),
-        "CIR_LEADERBOARD_DATABASE": database,
-    }
+    alone = world.alone(folder, database)
     site_world.fill(home, folder, database, **alone)
     with world.serving(home, **alone) as running:
         yield site_world.world_of(running)

@@ -7,10 +7,10 @@ import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import httpx
+import leaderboard_world as world
 import nginx_server
 import plain_http
 import pytest
@@ -27,7 +27,7 @@ def nginx() -> Any:
 
 
 @pytest.fixture(scope="module")
-def server(world: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     home = tmp_path_factory.mktemp("proxy") / "home"
     with world.serving_here(home, ["127.0.0.1"], CIR_DATA_HOME="", **ACCOUNTS) as running:
         yield running
@@ -52,7 +52,7 @@ def codes(url: str, forwarded: str) -> list[int]:
     ids=["unknown proxy", "none", "past it", "known"],
 )
 def test_a_sender_does_not_say_where_they_are(
-    world: ModuleType, nginx: Any, tmp_path: Path, proxies: tuple[str, ...], through: bool
+    nginx: Any, tmp_path: Path, proxies: tuple[str, ...], through: bool
 ) -> None:
     limits = {**ACCOUNTS, "CIR_LEADERBOARD_UPLOADS_AN_HOUR": "5"}
     with (
@@ -63,7 +63,7 @@ def test_a_sender_does_not_say_where_they_are(
     assert taken in (5, 10)  # ten where an hour ends meanwhile
 
 
-def test_senders_behind_it_are_told_apart(world: ModuleType, tmp_path: Path) -> None:
+def test_senders_behind_it_are_told_apart(tmp_path: Path) -> None:
     """Also where it appends to what they wrote; here the test stands where the proxy does."""
     limits = {**ACCOUNTS, "CIR_LEADERBOARD_UPLOADS_AN_HOUR": "5"}
     with world.serving_here(tmp_path / "home", ["127.0.0.1"], **limits) as running:
@@ -119,9 +119,7 @@ def test_the_proxy_ends_what_is_slow_or_without_end(server: Any, nginx: Any) -> 
 
 
 @pytest.mark.slow
-def test_a_file_is_submitted_below_a_path(
-    world: ModuleType, nginx: Any, browser: Any, tmp_path: Path
-) -> None:
+def test_a_file_is_submitted_below_a_path(nginx: Any, browser: Any, tmp_path: Path) -> None:
     path = tmp_path / "run.json"
     path.write_bytes(world.as_bytes(world.rank_file(1, "Below")))
     alone = {"CIR_DATA_HOME": "", "CIR_LEADERBOARD_URL": "https://board.example.org/cir"}

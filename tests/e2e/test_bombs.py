@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+import leaderboard_world as world
 import pytest
 from bombs import BOMBS
 
@@ -15,14 +15,14 @@ INNOCENT = 20
 
 
 @pytest.fixture
-def server(world: ModuleType, tmp_path: Path) -> Iterator[Any]:
+def server(tmp_path: Path) -> Iterator[Any]:
     alone = {"CIR_DATA_HOME": "", "CIR_CACHE_HOME": str(tmp_path / "cache")}
     with world.serving(tmp_path / "home", **alone) as running:
         yield running
 
 
 @pytest.mark.slow
-def test_bombs_end_refused_and_innocent_files_on_the_board(server: Any, world: ModuleType) -> None:
+def test_bombs_end_refused_and_innocent_files_on_the_board(server: Any) -> None:
     names = [name for name, bomb in BOMBS.items() if bomb.benchmark == world.BOARD]
     bombs = {name: BOMBS[name].build() for name in names[::8]}
     contents = [world.as_bytes(world.rank_file(seed, f"Innocent {seed}")) for seed in range(INNOCENT)]

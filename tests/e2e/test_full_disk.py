@@ -13,10 +13,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import httpx
+import leaderboard_world as world
 import plain_http
 import pytest
 
@@ -65,7 +65,7 @@ def refused(answer: httpx.Response) -> tuple[int, str]:
 
 
 @pytest.mark.slow
-def test_a_full_disk_refuses_and_loses_nothing(world: ModuleType, disk: Path) -> None:
+def test_a_full_disk_refuses_and_loses_nothing(disk: Path) -> None:
     with world.serving(disk / "home", **NO_DATA) as running:
         acknowledged = [running.submitted(world.as_bytes(world.rank_file(1, "Before")))["id"]]
         said: Counter[Any] = Counter()
@@ -95,7 +95,7 @@ def test_a_full_disk_refuses_and_loses_nothing(world: ModuleType, disk: Path) ->
 
 
 @pytest.mark.slow
-def test_a_disk_that_is_full_at_a_kill_loses_nothing(world: ModuleType, disk: Path) -> None:
+def test_a_disk_that_is_full_at_a_kill_loses_nothing(disk: Path) -> None:
     with world.serving(disk / "home", **NO_DATA) as running:
         acknowledged = [
             running.upload(world.as_bytes(world.rank_file(seed, f"Number {seed}"))).json()["id"]
@@ -133,7 +133,7 @@ def come_again(send: Callable[[], Any]) -> Any:
 
 
 @pytest.mark.slow
-def test_a_store_that_becomes_read_only_refuses_and_recovers(world: ModuleType, disk: Path) -> None:
+def test_a_store_that_becomes_read_only_refuses_and_recovers(disk: Path) -> None:
     home = disk / "home"
     with world.serving(home, **NO_DATA) as running:
         rows = [running.submitted(world.as_bytes(world.rank_file(1, "Before")))["id"]]
@@ -158,7 +158,7 @@ def test_a_store_that_becomes_read_only_refuses_and_recovers(world: ModuleType, 
 
 
 @pytest.mark.slow
-def test_a_read_only_store_is_said_at_the_start(world: ModuleType, disk: Path) -> None:
+def test_a_read_only_store_is_said_at_the_start(disk: Path) -> None:
     home = disk / "home"
     with world.serving(home, **NO_DATA) as running:
         running.submitted(world.as_bytes(world.rank_file(1, "Before")))
@@ -172,7 +172,7 @@ def test_a_read_only_store_is_said_at_the_start(world: ModuleType, disk: Path) -
 
 
 @pytest.mark.slow
-def test_two_servers_on_one_store_share_the_work(world: ModuleType, tmp_path: Path) -> None:
+def test_two_servers_on_one_store_share_the_work(tmp_path: Path) -> None:
     """Both take files at once, the same ones too; one is killed; the other ends everything, once."""
     contents = [world.as_bytes(world.rank_file(seed, f"Number {seed}")) for seed in range(16)]
     with (

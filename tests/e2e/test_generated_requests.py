@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import httpx
+import leaderboard_world as world
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
@@ -38,15 +38,9 @@ ONCE = (Phase.generate,)
 
 
 @pytest.fixture(scope="module")
-def server(
-    world: ModuleType, new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Any]:
+def server(new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     folder = tmp_path_factory.mktemp("generated")
-    alone = {
-        "CIR_LEADERBOARD_DATABASE": new_database(),
-        "CIR_DATA_HOME": "",
-        "CIR_CACHE_HOME": str(folder / "cache"),
-    }
+    alone = world.alone(folder, new_database())
     with world.serving(folder / "home", bare=True, CIR_LEADERBOARD_MAX_UPLOAD_MB="1", **alone) as running:
         yield running
 
@@ -231,7 +225,7 @@ def ends(server: Any, accepted: set[str]) -> Counter[str]:
     return Counter(one["state"] for one in done)
 
 
-def test_every_route_answers_as_the_openapi_document_says(server: Any, world: ModuleType) -> None:
+def test_every_route_answers_as_the_openapi_document_says(server: Any) -> None:
     """Ids are those of a board and a submission that are there, in every second request."""
     there = server.submitted(world.as_bytes(world.broken(world.rank_file(2, "There"))))["id"]
     known = {"board_id": "shapes/val", "board": "shapes/val", "submission_id": there}
@@ -265,7 +259,7 @@ def test_every_route_answers_as_the_openapi_document_says(server: Any, world: Mo
     assert "Traceback" not in server.log.read_text()
 
 
-def test_a_malformed_upload_is_refused_or_rejected(server: Any, world: ModuleType) -> None:
+def test_a_malformed_upload_is_refused_or_rejected(server: Any) -> None:
     """At once by 4xx, or by its findings."""
     said: Counter[str] = Counter()
     kinds: Counter[str] = Counter()

@@ -12,10 +12,10 @@ import time
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import httpx
+import leaderboard_world as world
 import pytest
 from http_hub import COMMITS_AN_HOUR, TOKEN, Hub
 from judging_worlds import until
@@ -32,9 +32,8 @@ HOUR = 12.8
 class Clients:
     """Send files one after another, to whichever server runs."""
 
-    def __init__(self, world: ModuleType) -> None:
+    def __init__(self) -> None:
         self._base = world.rank_file(1)
-        self._world = world
         self.running: Any = None
         self.answered: dict[str, tuple[str, str]] = {}
         """Of each submission that was acknowledged the hash of its file, and its durability."""
@@ -48,7 +47,7 @@ class Clients:
         for number in itertools.count():
             if self.stopped.wait(draw.uniform(0.2, 1.0)):
                 return
-            content = self._world.as_bytes({**self._base, "method": {"name": f"Client {client}, {number}"}})
+            content = world.as_bytes({**self._base, "method": {"name": f"Client {client}, {number}"}})
             try:
                 answer = self.running.upload(content)
             except (httpx.HTTPError, AttributeError):
@@ -82,7 +81,7 @@ def kept(home: Path) -> dict[str, str]:
     "kills", [pytest.param(4, marks=pytest.mark.slow), pytest.param(20, marks=pytest.mark.exhaustive)]
 )
 def test_what_is_committed_outlives_the_disk_and_what_is_journalled_the_process(
-    world: ModuleType, tmp_path: Path, record_property: Any, kills: int
+    tmp_path: Path, record_property: Any, kills: int
 ) -> None:
     draw = random.Random(7)
     with Hub(hour=HOUR) as hub:
@@ -92,7 +91,7 @@ def test_what_is_committed_outlives_the_disk_and_what_is_journalled_the_process(
             "CIR_LEADERBOARD_LOG": f"hf://datasets/{NAME}",
             "CIR_LEADERBOARD_COMMITS_AN_HOUR": str(int(100 * 3600 / HOUR)),
         }
-        clients = Clients(world)
+        clients = Clients()
         try:
             for number in range(kills):
                 received = ("journalled", "committed")[number % 2]

@@ -10,14 +10,14 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 from urllib.parse import quote
 from xml.etree import ElementTree
 
 import httpx
+import leaderboard_world as world
 import plain_http
 import pyarrow.parquet as pq
 import pytest
@@ -62,20 +62,6 @@ FORMULA = re.compile(r"[\s]*[=+@＝＋＠－-]")
 UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 
-@pytest.fixture(scope="module")
-def server(
-    world: ModuleType, new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Any]:
-    folder = tmp_path_factory.mktemp("injection")
-    alone = {
-        "CIR_LEADERBOARD_DATABASE": new_database(),
-        "CIR_DATA_HOME": "",
-        "CIR_CACHE_HOME": str(folder / "cache"),
-    }
-    with world.serving_here(folder / "home", **alone) as running:
-        yield running
-
-
 def post(server: Any, path: str, **options: Any) -> httpx.Response:
     answer = plain_http.post(server.url + path, timeout=60, **options)
     assert answer.status_code < 500, answer.text
@@ -83,7 +69,7 @@ def post(server: Any, path: str, **options: Any) -> httpx.Response:
 
 
 @pytest.fixture(scope="module")
-def rows(server: Any, world: ModuleType) -> list[dict[str, Any]]:
+def rows(server: Any) -> list[dict[str, Any]]:
     """The board's rows: one entry a text, which stands in all fields that take it; each field takes some."""
     tried = {(name, text) for name in [*FIELDS, *LISTS, "submitter", "reason", "file_name"] for text in TEXTS}
     taken = set()
@@ -202,7 +188,6 @@ def test_feed_and_headers_hold_nothing_but_their_own(server: Any, rows: list[dic
 
 def test_commands_write_lines_that_no_terminal_obeys(
     server: Any,
-    world: ModuleType,
     rows: list[dict[str, Any]],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -229,9 +214,7 @@ def test_commands_write_lines_that_no_terminal_obeys(
         json.loads(path.read_text(encoding="utf-8"))
 
 
-def test_names_in_comparisons_are_text_in_every_format(
-    world: ModuleType, rows: list[dict[str, Any]], tmp_path: Path
-) -> None:
+def test_names_in_comparisons_are_text_in_every_format(rows: list[dict[str, Any]], tmp_path: Path) -> None:
     """LaTeX is written for rank files, whose names the same model checks."""
     names = [row["method"]["name"] for row in rows if not row["method"]["name"].startswith("Number ")]
     assert {*FORMULAS[1:6]} & set(names)

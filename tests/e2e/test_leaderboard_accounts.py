@@ -8,10 +8,10 @@ import time
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import httpx
+import leaderboard_world as world
 import plain_http
 import pytest
 
@@ -42,7 +42,7 @@ def tokens(settings: Settings) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def server(world: ModuleType, settings: Settings, tokens: dict[str, str]) -> Iterator[Any]:
+def server(settings: Settings, tokens: dict[str, str]) -> Iterator[Any]:
     own = {"CIR_LEADERBOARD_DATABASE": settings.database, "CIR_LEADERBOARD_ACCOUNTS": "tokens"}
     with world.serving_here(settings.home, **own) as running:
         yield running
@@ -84,7 +84,7 @@ def named(server: Any) -> list[str]:
     return [row["method"]["name"] for row in server.rows()]
 
 
-def test_check_first_then_publish(server: Any, world: ModuleType, tokens: dict[str, str]) -> None:
+def test_check_first_then_publish(server: Any, tokens: dict[str, str]) -> None:
     ada = bearer(tokens, "ada")
     sent = send(server, world.as_bytes(world.rank_file(1, "Of Ada")), ada)
     checked = finished(server, sent["id"], ada)
@@ -95,7 +95,7 @@ def test_check_first_then_publish(server: Any, world: ModuleType, tokens: dict[s
     assert "Of Ada" in named(server)
 
 
-def test_nobody_else_reaches_what_is_private(server: Any, world: ModuleType, tokens: dict[str, str]) -> None:
+def test_nobody_else_reaches_what_is_private(server: Any, tokens: dict[str, str]) -> None:
     ada, bob = bearer(tokens, "ada"), bearer(tokens, "bob")
     sent = send(server, world.as_bytes(world.rank_file(2, "Secret")), ada)
     finished(server, sent["id"], ada)
@@ -108,9 +108,7 @@ def test_nobody_else_reaches_what_is_private(server: Any, world: ModuleType, tok
     assert act(server, sent["id"], "publish", bob).status_code == 404
 
 
-def test_a_published_entry_is_changed_by_its_owner_alone(
-    server: Any, world: ModuleType, tokens: dict[str, str]
-) -> None:
+def test_a_published_entry_is_changed_by_its_owner_alone(server: Any, tokens: dict[str, str]) -> None:
     ada, bob = bearer(tokens, "ada"), bearer(tokens, "bob")
     sent = send(server, world.as_bytes(world.rank_file(3, "Mine")), ada, publish="yes")
     finished(server, sent["id"], ada)
@@ -130,7 +128,7 @@ def test_a_published_entry_is_changed_by_its_owner_alone(
     assert bad.status_code == 422
 
 
-def test_a_name_belongs_to_its_owner(server: Any, world: ModuleType, tokens: dict[str, str]) -> None:
+def test_a_name_belongs_to_its_owner(server: Any, tokens: dict[str, str]) -> None:
     ada, bob = bearer(tokens, "ada"), bearer(tokens, "bob")
     first = send(server, world.as_bytes(world.rank_file(4, "One Name")), ada, publish="yes")
     finished(server, first["id"], ada)
@@ -145,7 +143,7 @@ def test_a_name_belongs_to_its_owner(server: Any, world: ModuleType, tokens: dic
 
 
 def test_the_same_bytes_from_another_owner_are_an_entry_of_their_own(
-    server: Any, world: ModuleType, tokens: dict[str, str]
+    server: Any, tokens: dict[str, str]
 ) -> None:
     content = world.as_bytes(world.rank_file(6, "Shared file"))
     ada, bob = bearer(tokens, "ada"), bearer(tokens, "bob")
@@ -159,7 +157,7 @@ def test_the_same_bytes_from_another_owner_are_an_entry_of_their_own(
     assert "correct" in again["unchanged"]
 
 
-def test_without_an_account_a_key_is_shown_once(server: Any, world: ModuleType) -> None:
+def test_without_an_account_a_key_is_shown_once(server: Any) -> None:
     content = world.as_bytes(world.rank_file(7, "Nobody's"))
     sent = send(server, content, {}, publish="yes")
     key = {"X-Edit-Key": sent["edit_key"]}
@@ -175,7 +173,7 @@ def test_without_an_account_a_key_is_shown_once(server: Any, world: ModuleType) 
 
 
 def test_the_plain_form_takes_nothing_whose_private_link_a_browser_without_scripts_cannot_open(
-    server: Any, world: ModuleType
+    server: Any,
 ) -> None:
     files = {"file": ("run.json", world.as_bytes(world.rank_file(27, "By the plain form")))}
     page = {"Accept": "text/html"}
@@ -191,9 +189,7 @@ def test_the_plain_form_takes_nothing_whose_private_link_a_browser_without_scrip
     assert (strange.status_code, strange.json()["error"]["code"]) == (403, "cross-origin")
 
 
-def test_organisers_hide_with_a_reason_and_restore(
-    server: Any, world: ModuleType, tokens: dict[str, str]
-) -> None:
+def test_organisers_hide_with_a_reason_and_restore(server: Any, tokens: dict[str, str]) -> None:
     ada, org = bearer(tokens, "ada"), bearer(tokens, "org")
     sent = send(server, world.as_bytes(world.rank_file(8, "Doubtful")), ada, publish="yes")
     finished(server, sent["id"], ada)
@@ -210,9 +206,7 @@ def test_organisers_hide_with_a_reason_and_restore(
     assert kinds[-5:] == ["hidden", "restored", "verified", "flagged", "erased"]
 
 
-def test_verified_is_of_the_words_that_were_verified(
-    server: Any, world: ModuleType, tokens: dict[str, str]
-) -> None:
+def test_verified_is_of_the_words_that_were_verified(server: Any, tokens: dict[str, str]) -> None:
     ada, org = bearer(tokens, "ada"), bearer(tokens, "org")
     sent = send(server, world.as_bytes(world.rank_file(41, "Verified")), ada, publish="yes")
     finished(server, sent["id"], ada)
@@ -238,7 +232,7 @@ def test_verified_is_of_the_words_that_were_verified(
         assert line["verified"].lower() == "false"
 
 
-def test_organisers_take_back_what_they_said(server: Any, world: ModuleType, tokens: dict[str, str]) -> None:
+def test_organisers_take_back_what_they_said(server: Any, tokens: dict[str, str]) -> None:
     ada, org = bearer(tokens, "ada"), bearer(tokens, "org")
     sent = send(server, world.as_bytes(world.rank_file(42, "Taken back")), ada, publish="yes")
     finished(server, sent["id"], ada)
@@ -253,9 +247,7 @@ def test_organisers_take_back_what_they_said(server: Any, world: ModuleType, tok
 
 
 @pytest.mark.slow
-def test_what_organisers_have_hidden_stays_off_the_board(
-    server: Any, world: ModuleType, tokens: dict[str, str]
-) -> None:
+def test_what_organisers_have_hidden_stays_off_the_board(server: Any, tokens: dict[str, str]) -> None:
     ada, bob, org = (bearer(tokens, name) for name in ("ada", "bob", "org"))
     content = world.as_bytes(world.rank_file(43, "Hidden once"))
     first = finished(server, send(server, content, ada, publish="yes")["id"], ada)
@@ -278,9 +270,7 @@ def test_what_organisers_have_hidden_stays_off_the_board(
     assert named(server).count("Hidden once") == 1
 
 
-def test_an_owner_does_not_take_back_what_the_file_says(
-    server: Any, world: ModuleType, tokens: dict[str, str]
-) -> None:
+def test_an_owner_does_not_take_back_what_the_file_says(server: Any, tokens: dict[str, str]) -> None:
     ada, org = bearer(tokens, "ada"), bearer(tokens, "org")
     said = {"oracle": "target_captions", "zero_shot": False, "trained_on": ["cc3m"]}
     content = world.as_bytes(world.rank_file(44, "Upper bound", **said))
@@ -327,7 +317,7 @@ def test_no_secret_is_kept_or_logged(server: Any, settings: Settings, tokens: di
 
 
 @pytest.mark.slow
-def test_quotas_count_what_was_scored(world: ModuleType, tmp_path: Path) -> None:
+def test_quotas_count_what_was_scored(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
     store = Store(Settings(home).database_url)
@@ -352,7 +342,7 @@ def test_quotas_count_what_was_scored(world: ModuleType, tmp_path: Path) -> None
         assert (anonymous.status_code, anonymous.json()["error"]["code"]) == (401, "needs-token")
 
 
-def test_an_address_that_sends_too_much_is_stopped(world: ModuleType, tmp_path: Path) -> None:
+def test_an_address_that_sends_too_much_is_stopped(tmp_path: Path) -> None:
     limits = {"CIR_LEADERBOARD_ACCOUNTS": "tokens", "CIR_LEADERBOARD_UPLOADS_AN_HOUR": "2"}
     with world.serving_here(tmp_path / "home", **limits) as running:
         url = f"{running.url}/api/submissions"
@@ -364,7 +354,7 @@ def test_an_address_that_sends_too_much_is_stopped(world: ModuleType, tmp_path: 
     assert 429 in codes[2:]
 
 
-def test_a_leaderboard_of_one_person_does_not_listen_for_others(world: ModuleType, tmp_path: Path) -> None:
+def test_a_leaderboard_of_one_person_does_not_listen_for_others(tmp_path: Path) -> None:
     done = world.cir(
         "leaderboard", "serve", "--host", "0.0.0.0", "--port", "0", "--home", str(tmp_path / "home")
     )
@@ -385,7 +375,7 @@ def test_a_leaderboard_for_others_stands_behind_a_proxy_or_is_a_space(
     options.check_place("0.0.0.0", "oauth", ())
 
 
-def test_the_commands_of_organisers(world: ModuleType, tmp_path: Path) -> None:
+def test_the_commands_of_organisers(tmp_path: Path) -> None:
     home = ("--home", str(tmp_path / "home"))
     made = world.cir("leaderboard", "token", "create", "ada", *home)
     assert made.stdout.startswith("cir_")
@@ -411,7 +401,7 @@ def test_the_commands_of_organisers(world: ModuleType, tmp_path: Path) -> None:
 
 
 def test_a_file_that_was_checked_is_published_by_sending_it_again(
-    server: Any, world: ModuleType, tokens: dict[str, str]
+    server: Any, tokens: dict[str, str]
 ) -> None:
     ada, content = bearer(tokens, "ada"), world.as_bytes(world.rank_file(31, "Sent twice"))
     first = send(server, content, ada)
@@ -427,9 +417,7 @@ def test_a_login_for_a_proxy_is_not_a_token(server: Any) -> None:
     assert (answer.status_code, answer.json()["error"]["code"]) == (404, "unknown-submission")
 
 
-def test_rankings_that_were_never_public_stay_so(
-    server: Any, world: ModuleType, tokens: dict[str, str]
-) -> None:
+def test_rankings_that_were_never_public_stay_so(server: Any, tokens: dict[str, str]) -> None:
     ada, content = bearer(tokens, "ada"), world.as_bytes(world.rank_file(32, "Written twice"))
     finished(server, send(server, content, ada)["id"], ada)
     second = finished(server, send(server, content + b"\n", ada)["id"], ada)
@@ -439,7 +427,7 @@ def test_rankings_that_were_never_public_stay_so(
 
 
 def test_submit_without_an_account_shows_the_key_and_why_an_entry_is_not_listed(
-    server: Any, world: ModuleType, tokens: dict[str, str], tmp_path: Path
+    server: Any, tokens: dict[str, str], tmp_path: Path
 ) -> None:
     ada, path = bearer(tokens, "ada"), tmp_path / "run.json"
     taken = send(server, world.as_bytes(world.rank_file(33, "Taken name")), ada, publish="yes")
@@ -465,9 +453,7 @@ def test_submit_without_an_account_shows_the_key_and_why_an_entry_is_not_listed(
 
 
 @pytest.mark.slow
-def test_an_owner_cannot_grow_the_log_without_end(
-    server: Any, world: ModuleType, tokens: dict[str, str]
-) -> None:
+def test_an_owner_cannot_grow_the_log_without_end(server: Any, tokens: dict[str, str]) -> None:
     sent = send(server, world.as_bytes(world.rank_file(33, "In a loop")), {})
     link = {"X-Edit-Key": sent["edit_key"]}
     finished(server, sent["id"], link)
@@ -491,7 +477,7 @@ def test_an_owner_cannot_grow_the_log_without_end(
 
 
 def test_organisers_list_all_submissions_and_nobody_else_does(
-    server: Any, world: ModuleType, tokens: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    server: Any, tokens: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CIR_LEADERBOARD_DATABASE", server.database)
     sent = send(server, world.as_bytes(world.rank_file(77, "Listed")), bearer(tokens, "ada"))
@@ -507,7 +493,7 @@ def test_organisers_list_all_submissions_and_nobody_else_does(
     assert "token:ada" in line
 
 
-def test_an_act_without_words_needs_no_body(server: Any, world: ModuleType, tokens: dict[str, str]) -> None:
+def test_an_act_without_words_needs_no_body(server: Any, tokens: dict[str, str]) -> None:
     ada = bearer(tokens, "ada")
     sent = send(server, world.as_bytes(world.rank_file(78, "Bodiless")), ada)
     finished(server, sent["id"], ada)

@@ -7,10 +7,10 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from types import ModuleType
 from typing import Any
 
 import httpx
+import leaderboard_world as world
 import plain_http
 import pytest
 from shapes_dialogues import BOARD as TALKING
@@ -20,22 +20,16 @@ import submissions
 
 
 @pytest.fixture(scope="module")
-def server(
-    world: ModuleType, new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Any]:
+def server(new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     # Caches of its own: what other tests have prepared would open boards that are closed here.
     folder = tmp_path_factory.mktemp("api")
-    alone = {
-        "CIR_LEADERBOARD_DATABASE": new_database(),
-        "CIR_DATA_HOME": "",
-        "CIR_CACHE_HOME": str(folder / "cache"),
-    }
+    alone = world.alone(folder, new_database())
     with world.serving_here(folder / "home", CIR_LEADERBOARD_MAX_UPLOAD_MB="1", **alone) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
-def good(world: ModuleType) -> dict[str, Any]:
+def good() -> dict[str, Any]:
     document: dict[str, Any] = world.rank_file(1, "First method", hits=0.5, zero_shot=True)
     return document
 
@@ -61,7 +55,7 @@ def test_health_says_what_a_client_must_know(server: Any) -> None:
     assert answer.json()["max_upload_bytes"] == 2**20
 
 
-def test_a_rank_file_travels_to_the_board(server: Any, world: ModuleType, good: dict[str, Any]) -> None:
+def test_a_rank_file_travels_to_the_board(server: Any, good: dict[str, Any]) -> None:
     content = world.as_bytes(good)
     answer = server.upload(content, form={"backbone": "ViT-B/32", "name": "not taken", "submitter": "Ada"})
     assert answer.status_code == 202
@@ -83,7 +77,7 @@ def test_a_rank_file_travels_to_the_board(server: Any, world: ModuleType, good: 
     assert "attachment" in file.headers["content-disposition"]
 
 
-def test_the_same_file_again_is_the_same_entry(server: Any, world: ModuleType, good: dict[str, Any]) -> None:
+def test_the_same_file_again_is_the_same_entry(server: Any, good: dict[str, Any]) -> None:
     first = server.submitted(world.as_bytes(good))
     before = len(server.rows())
     again = server.upload(world.as_bytes(good), form={"name": "Another name"})
@@ -93,9 +87,7 @@ def test_the_same_file_again_is_the_same_entry(server: Any, world: ModuleType, g
     assert len(server.rows()) == before
 
 
-def test_a_broken_file_gets_the_findings_of_the_command_line(
-    server: Any, world: ModuleType, good: dict[str, Any]
-) -> None:
+def test_a_broken_file_gets_the_findings_of_the_command_line(server: Any, good: dict[str, Any]) -> None:
     content = world.as_bytes(world.broken(good))
     before = server.rows()
     done = server.submitted(content)
@@ -111,9 +103,7 @@ def test_a_broken_file_gets_the_findings_of_the_command_line(
     assert refused.json()["error"]["code"] == "not-published"
 
 
-def test_the_form_fills_in_for_a_missing_method_block(
-    server: Any, world: ModuleType, good: dict[str, Any]
-) -> None:
+def test_the_form_fills_in_for_a_missing_method_block(server: Any, good: dict[str, Any]) -> None:
     nameless = {key: value for key, value in world.rank_file(7).items() if key != "method"}
     rejected = server.submitted(world.as_bytes(nameless))
     assert [finding["code"] for finding in rejected["findings"]] == ["bad-metadata"]
@@ -123,7 +113,7 @@ def test_the_form_fills_in_for_a_missing_method_block(
     assert done["method"] == {"name": "From the form", "zero_shot": False}
 
 
-def test_a_raw_body_is_a_file_too(server: Any, world: ModuleType) -> None:
+def test_a_raw_body_is_a_file_too(server: Any) -> None:
     content = world.as_bytes(world.rank_file(8, "Raw"))
     path = f"{server.url}/api/submissions?board=shapes/val&publish=yes&file_name=../../raw.json&submitter=me"
     answer = plain_http.post(path, content=content, timeout=300)
@@ -235,7 +225,7 @@ def test_a_board_without_data_is_shown_and_says_so(server: Any) -> None:
     assert server.get("/api/boards/cirr/val").json()["rows"] == []
 
 
-def test_parallel_uploads_all_land_once(server: Any, world: ModuleType) -> None:
+def test_parallel_uploads_all_land_once(server: Any) -> None:
     contents = [world.as_bytes(world.rank_file(seed, f"Parallel {seed}")) for seed in range(20, 24)]
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(server.upload, contents * 3))
@@ -257,7 +247,7 @@ def test_a_page_comes_from_this_server_alone(server: Any) -> None:
         assert "connect-src 'self'" in answer.headers["content-security-policy"]
 
 
-def test_a_file_without_a_board_goes_to_the_one_that_it_names(server: Any, world: ModuleType) -> None:
+def test_a_file_without_a_board_goes_to_the_one_that_it_names(server: Any) -> None:
     content = gzip.compress(world.as_bytes(world.rank_file(40, "To its own board")))
     sent = server.upload(content, board=None)
     assert sent.json()["receipt"]["board"] == "shapes/val"
@@ -275,9 +265,7 @@ def test_a_file_without_a_board_goes_to_the_one_that_it_names(server: Any, world
     assert (elsewhere.status_code, elsewhere.json()["error"]["code"]) == (404, "unknown-board")
 
 
-def test_a_file_of_the_wrong_kind_is_offered_the_board_of_its_own(
-    server: Any, world: ModuleType, good: dict[str, Any]
-) -> None:
+def test_a_file_of_the_wrong_kind_is_offered_the_board_of_its_own(server: Any, good: dict[str, Any]) -> None:
     talk = as_lines(shapes_dialogue(sessions=2))
     for content, board, right in (
         (talk, "shapes/val", TALKING),
@@ -292,9 +280,7 @@ def test_a_file_of_the_wrong_kind_is_offered_the_board_of_its_own(
         assert (empty["code"], empty["fix"]) == ("malformed", f"write the {kind} again, then send it")
 
 
-def test_a_file_on_a_wrong_board_is_offered_the_right_one(
-    server: Any, world: ModuleType, good: dict[str, Any]
-) -> None:
+def test_a_file_on_a_wrong_board_is_offered_the_right_one(server: Any, good: dict[str, Any]) -> None:
     done = server.submitted(world.as_bytes(good), board="shapes/multiturn_val")
     assert (done["state"], done["board_offered"]) == ("rejected", "shapes/val")
     (finding,) = done["findings"]

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+import leaderboard_world as world
 import pytest
 from full_boards import add_entry
 
@@ -22,24 +21,7 @@ HOSTILE = (
 )
 
 
-@pytest.fixture(scope="module")
-def server(
-    world: ModuleType, new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Any]:
-    # Caches of its own: what other tests have prepared would open boards that are closed here.
-    folder = tmp_path_factory.mktemp("pages")
-    alone = {
-        "CIR_DATA_HOME": "",
-        "CIR_CACHE_HOME": str(folder / "cache"),
-        "CIR_LEADERBOARD_DATABASE": new_database(),
-    }
-    with world.serving_here(folder / "home", **alone) as running:
-        yield running
-
-
-def test_what_users_write_is_text_and_never_markup(
-    page: Any, server: Any, world: ModuleType, tmp_path: Path
-) -> None:
+def test_what_users_write_is_text_and_never_markup(page: Any, server: Any, tmp_path: Path) -> None:
     document = world.rank_file(3, "Hostile notes", notes=HOSTILE, trained_on=[HOSTILE[:60]])
     done = server.submitted(world.as_bytes(document), form={"submitter": "<b onmouseover=alert(5)>me</b>"})
     assert done["state"] == "published"
@@ -52,7 +34,7 @@ def test_what_users_write_is_text_and_never_markup(
     assert [link for link in links if not link.startswith((server.url, "https://"))] == []
 
 
-def test_a_method_whose_name_is_markup_stands_on_no_board(server: Any, world: ModuleType) -> None:
+def test_a_method_whose_name_is_markup_stands_on_no_board(server: Any) -> None:
     for name in ("<script>alert(1)</script>", "a\u202eb", "\x1b[31mred"):
         done = server.submitted(world.as_bytes(world.rank_file(5, name)))
         assert [finding["code"] for finding in done["findings"]] == ["bad-metadata"]
@@ -72,7 +54,7 @@ def test_boards_are_picked_by_address_and_by_link(page: Any, server: Any) -> Non
     page.wait_for_selector("main:has-text('There is no board no/board here.')")
 
 
-def test_rank_groups_have_a_column_that_says_what_they_are(page: Any, server: Any, world: ModuleType) -> None:
+def test_rank_groups_have_a_column_that_says_what_they_are(page: Any, server: Any) -> None:
     for seed, hits in ((51, 0.95), (52, 0.94), (53, 0.05)):
         server.submitted(world.as_bytes(world.rank_file(seed, f"In a group {seed}", hits=hits)))
     groups = [row["group"] for row in server.rows()]
@@ -157,7 +139,7 @@ def test_pages_load_nothing_from_elsewhere(page: Any, server: Any) -> None:
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-def test_pages_fit_the_window(browser: Any, server: Any, world: ModuleType, width: int) -> None:
+def test_pages_fit_the_window(browser: Any, server: Any, width: int) -> None:
     done = server.submitted(world.as_bytes(world.rank_file(7, "A rather long name of a method " * 2)))
     context = browser.new_context(viewport={"width": width, "height": 800})
     page = context.new_page()

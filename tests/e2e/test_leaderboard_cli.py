@@ -8,9 +8,9 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+import leaderboard_world as world
 import pytest
 from cir_here import cir, in_a_process
 from http_hub import HttpServer, Reply, Request, as_json
@@ -38,21 +38,21 @@ def _no_boards_of_a_command() -> Iterator[None]:
 
 
 @pytest.fixture
-def good(world: ModuleType, tmp_path: Path) -> Path:
+def good(tmp_path: Path) -> Path:
     path = tmp_path / "good.json"
     path.write_bytes(world.as_bytes(world.rank_file(1, "Command line", hits=0.25)))
     return path
 
 
 @pytest.fixture
-def bad(world: ModuleType, tmp_path: Path) -> Path:
+def bad(tmp_path: Path) -> Path:
     path = tmp_path / "bad.json"
     path.write_bytes(world.as_bytes(world.broken(world.rank_file(2, "Broken"))))
     return path
 
 
 @pytest.fixture(scope="module")
-def server(world: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     with world.serving_here(tmp_path_factory.mktemp("submit") / "home") as running:
         yield running
 
@@ -71,9 +71,7 @@ def test_add_puts_a_file_on_its_board_once(good: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_baseline_takes_the_place_of_an_earlier_one_with_its_name(
-    world: ModuleType, good: Path, tmp_path: Path
-) -> None:
+def test_a_baseline_takes_the_place_of_an_earlier_one_with_its_name(good: Path, tmp_path: Path) -> None:
     home, newer, other = tmp_path / "home", tmp_path / "newer.json", tmp_path / "other.json"
     newer.write_bytes(world.as_bytes(world.rank_file(3, "Command line", hits=0.5)))
     other.write_bytes(world.as_bytes(world.rank_file(4, "Another", hits=0.1)))
@@ -113,9 +111,7 @@ def test_add_names_a_missing_file(tmp_path: Path) -> None:
     assert "missing.json: no such file" in done.stderr
 
 
-def test_submit_keeps_an_entry_private_until_it_is_published(
-    world: ModuleType, server: Any, good: Path
-) -> None:
+def test_submit_keeps_an_entry_private_until_it_is_published(server: Any, good: Path) -> None:
     done = world.cir("submit", str(good), "--to", server.url)
     assert done.returncode == 0, done.stderr
     assert "recall@10" in done.stdout
@@ -142,9 +138,7 @@ def test_submit_keeps_an_entry_private_until_it_is_published(
     assert "on that board already" in again.stderr
 
 
-def test_submit_declares_the_reference_of_a_file_that_is_there_already(
-    world: ModuleType, server: Any, tmp_path: Path
-) -> None:
+def test_submit_declares_the_reference_of_a_file_that_is_there_already(server: Any, tmp_path: Path) -> None:
     path = tmp_path / "late.json"
     path.write_bytes(world.as_bytes(world.rank_file(7, "Declared late")))
     first = world.cir("submit", str(path), "--to", server.url, "--json")
@@ -230,9 +224,7 @@ def test_a_transcript_does_not_travel_to_a_board_of_rank_files(server: Any, tmp_
 
 
 @pytest.mark.slow
-def test_submit_asks_the_server_for_its_boards_and_nothing_here(
-    world: ModuleType, good: Path, tmp_path: Path
-) -> None:
+def test_submit_asks_the_server_for_its_boards_and_nothing_here(good: Path, tmp_path: Path) -> None:
     """Boards of this machine are another leaderboard's: they may be wrong, or others."""
     there, here = tmp_path / "there", tmp_path / "here"
     for home in (there, here):

@@ -13,11 +13,11 @@ import time
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import forked
 import httpx
+import leaderboard_world as world
 import pytest
 import sqlalchemy as sa
 from judging_worlds import until
@@ -65,9 +65,7 @@ def children(parent: int) -> list[int]:
 
 
 @pytest.mark.slow
-def test_nothing_is_lost_or_doubled(
-    world: ModuleType, tmp_path: Path, database: str, record_property: Any
-) -> None:
+def test_nothing_is_lost_or_doubled(tmp_path: Path, database: str, record_property: Any) -> None:
     draw = random.Random(5)
     base = world.rank_file(1)
     settings = {"CIR_LEADERBOARD_DATABASE": database}
@@ -124,7 +122,7 @@ Worker(server.files, server.store, refresh=server.tables.refresh, lease_seconds=
 
 @pytest.mark.slow
 def test_jobs_of_a_dead_worker_end_within_three_leases_of_steady_uploads(
-    world: ModuleType, tmp_path: Path, database: str
+    tmp_path: Path, database: str
 ) -> None:
     numbers = itertools.count()
     server = Server.open(Settings(tmp_path / "home", database=database))

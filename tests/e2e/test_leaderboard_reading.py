@@ -10,9 +10,9 @@ import re
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+import leaderboard_world as world
 import pytest
 from http_hub import HttpServer, as_json
 
@@ -25,15 +25,9 @@ BOARD = "shapes/val"
 
 
 @pytest.fixture(scope="module")
-def server(
-    world: ModuleType, new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Any]:
+def server(new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     folder = tmp_path_factory.mktemp("reading")
-    alone = {
-        "CIR_LEADERBOARD_DATABASE": new_database(),
-        "CIR_DATA_HOME": "",
-        "CIR_CACHE_HOME": str(folder / "cache"),
-    }
+    alone = world.alone(folder, new_database())
     with world.serving_here(folder / "home", **alone) as running:
         for seed, hits in enumerate((0.8, 0.4, 0.0), start=1):
             done = running.submitted(world.as_bytes(world.rank_file(seed, f"Method {seed}", hits=hits)))
@@ -64,9 +58,7 @@ def test_the_client_reads_boards_and_entries(client: Client) -> None:
         client.board("nothing/here")
 
 
-def test_the_client_hands_in_a_file_without_a_board(
-    server: Any, world: ModuleType, client: Client, tmp_path: Path
-) -> None:
+def test_the_client_hands_in_a_file_without_a_board(server: Any, client: Client, tmp_path: Path) -> None:
     path = tmp_path / "run.json"
     path.write_bytes(world.as_bytes(world.rank_file(1, "Method 1", hits=0.8)))
     sent = client.submit(path)
@@ -76,9 +68,7 @@ def test_the_client_hands_in_a_file_without_a_board(
         client.submit(path)
 
 
-def test_a_folder_is_brought_up_to_date(
-    server: Any, world: ModuleType, client: Client, tmp_path: Path
-) -> None:
+def test_a_folder_is_brought_up_to_date(server: Any, client: Client, tmp_path: Path) -> None:
     to = tmp_path / "boards"
     done = world.cir("leaderboard", "pull", server.url, BOARD, "--to", str(to), "--files")
     assert done.returncode == 0, done.stderr
@@ -107,9 +97,7 @@ def test_a_folder_is_brought_up_to_date(
 
 
 @pytest.mark.slow
-def test_pages_cover_what_was_there_once_while_entries_come(
-    server: Any, world: ModuleType, client: Client
-) -> None:
+def test_pages_cover_what_was_there_once_while_entries_come(server: Any, client: Client) -> None:
     before = [row["submission"] for row in client.entries(BOARD)]
 
     def upload() -> None:

@@ -8,9 +8,9 @@ import shutil
 import signal
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+import leaderboard_world as world
 import pytest
 
 from leaderboard.intake import Cover
@@ -39,7 +39,7 @@ def taken_in(home: Path, content: bytes) -> Any:
 
 
 @pytest.mark.slow
-def test_a_restart_keeps_the_rows(world: ModuleType, home: Path) -> None:
+def test_a_restart_keeps_the_rows(home: Path) -> None:
     with world.serving(home) as first:
         done = first.submitted(world.as_bytes(world.rank_file(1, "Stays")))
         rows = first.rows()
@@ -53,7 +53,7 @@ def test_a_restart_keeps_the_rows(world: ModuleType, home: Path) -> None:
         assert "Stopped." in second.log.read_text()
 
 
-def test_what_was_received_before_a_crash_is_finished_after_it(world: ModuleType, home: Path) -> None:
+def test_what_was_received_before_a_crash_is_finished_after_it(home: Path) -> None:
     submission = taken_in(home, world.as_bytes(world.rank_file(2, "Survivor")))
     assert submission.state == "received"
     with world.serving_here(home) as running:
@@ -62,7 +62,7 @@ def test_what_was_received_before_a_crash_is_finished_after_it(world: ModuleType
         assert [row["method"]["name"] for row in running.rows()] == ["Survivor"]
 
 
-def test_what_was_validated_before_a_crash_is_finished_after_it(world: ModuleType, home: Path) -> None:
+def test_what_was_validated_before_a_crash_is_finished_after_it(home: Path) -> None:
     submission = taken_in(home, world.as_bytes(world.rank_file(3, "Half way")))
     opened = Server.open(settings_of(home))
     opened.store.append(submission, [("validated", {"findings": [], "text": ""})])
@@ -73,7 +73,7 @@ def test_what_was_validated_before_a_crash_is_finished_after_it(world: ModuleTyp
 
 
 @pytest.mark.slow
-def test_kill_9_right_after_the_acknowledgement_loses_nothing(world: ModuleType, home: Path) -> None:
+def test_kill_9_right_after_the_acknowledgement_loses_nothing(home: Path) -> None:
     contents = [world.as_bytes(world.rank_file(seed, f"Killed {seed}")) for seed in range(4)]
     with world.serving(home) as first:
         ids = [first.upload(content).json()["id"] for content in contents]
@@ -84,7 +84,7 @@ def test_kill_9_right_after_the_acknowledgement_loses_nothing(world: ModuleType,
         assert len(second.rows()) == 4
 
 
-def test_a_failure_of_the_server_is_told_without_its_reason(world: ModuleType, home: Path) -> None:
+def test_a_failure_of_the_server_is_told_without_its_reason(home: Path) -> None:
     content = world.as_bytes(world.rank_file(4, "Lost file"))
     submission = taken_in(home, content)
     stored = home / "files" / submission.sha256[:2] / f"{submission.sha256}.json"
@@ -103,7 +103,7 @@ def test_a_failure_of_the_server_is_told_without_its_reason(world: ModuleType, h
         assert again["state"] == "published"
 
 
-def test_while_files_cannot_be_written_uploads_are_refused_in_json(world: ModuleType, home: Path) -> None:
+def test_while_files_cannot_be_written_uploads_are_refused_in_json(home: Path) -> None:
     content = world.as_bytes(world.rank_file(5, "Patient"))
     with world.serving_here(home) as running:
         (home / "files/incoming").write_bytes(b"in the way")
@@ -117,7 +117,7 @@ def test_while_files_cannot_be_written_uploads_are_refused_in_json(world: Module
         assert running.submitted(content)["state"] == "published"
 
 
-def test_a_packed_file_is_given_back_packed(world: ModuleType, home: Path) -> None:
+def test_a_packed_file_is_given_back_packed(home: Path) -> None:
     content = gzip.compress(world.as_bytes(world.rank_file(6, "Packed")), mtime=0)
     with world.serving_here(home) as running:
         file = running.get(running.submitted(content)["file"])
@@ -126,7 +126,7 @@ def test_a_packed_file_is_given_back_packed(world: ModuleType, home: Path) -> No
         assert file.headers["content-disposition"].endswith('.json.gz"')
 
 
-def test_a_second_server_on_the_port_says_so(world: ModuleType, home: Path, tmp_path: Path) -> None:
+def test_a_second_server_on_the_port_says_so(home: Path, tmp_path: Path) -> None:
     with world.serving_here(home) as running:
         port = running.url.rsplit(":", maxsplit=1)[1]
         other = tmp_path / "other"
@@ -138,7 +138,7 @@ def test_a_second_server_on_the_port_says_so(world: ModuleType, home: Path, tmp_
         assert running.get("/health").status_code == 200
 
 
-def test_a_home_that_cannot_be_made_is_named(world: ModuleType, tmp_path: Path) -> None:
+def test_a_home_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("in the way")
     done = world.cir("leaderboard", "serve", "--port", "0", "--home", str(blocked / "home"))

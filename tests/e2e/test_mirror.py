@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+import leaderboard_world as world
 import pytest
 from links import problems
 from site_world import HOSTILE, LONG_BOARD
@@ -16,7 +16,7 @@ QUERIES = 3
 
 
 @pytest.fixture(scope="module")
-def mirror(world: ModuleType, site: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def mirror(site: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder: Path = tmp_path_factory.mktemp("mirror") / "pages of ours"
     home = ["--home", str(site.server.home)]
     alone = {"CIR_DATA_HOME": "", "CIR_CACHE_HOME": str(site.server.home.parent / "cache")}

@@ -7,9 +7,9 @@ import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import ModuleType
 
 import httpx
+import leaderboard_world as world
 import plain_http
 import pytest
 
@@ -43,9 +43,7 @@ def counted(answers: list[httpx.Response]) -> Counter[str]:
 
 
 @pytest.mark.slow
-def test_exactly_the_quota_is_taken_of_uploads_at_once(
-    world: ModuleType, tmp_path: Path, database: str
-) -> None:
+def test_exactly_the_quota_is_taken_of_uploads_at_once(tmp_path: Path, database: str) -> None:
     store = Store(database)
     tokens = {name: Tokens(store).create(name) for name in ("ada", "bob")}
     left = 3600 - time.time() % 3600

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from types import ModuleType
 from typing import Any
 
+import leaderboard_world as world
 import pytest
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -28,9 +28,7 @@ class Shown:
 
 
 @pytest.fixture(scope="module")
-def shown(
-    world: ModuleType, new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Shown]:
+def shown(new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shown]:
     """The first of the two hits the first 120 of 300 queries, the second the first 60."""
     home = tmp_path_factory.mktemp("queries") / "home"
     with world.serving_here(home, CIR_LEADERBOARD_DATABASE=new_database()) as server:

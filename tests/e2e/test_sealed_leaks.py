@@ -15,11 +15,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 from urllib.parse import unquote
 
 import challenge_world
+import leaderboard_world as world
 import plain_http
 import pytest
 import sqlalchemy as sa
@@ -73,7 +73,7 @@ class Ran:
         return [json.loads(head)["salt"].encode(), *lines, SECRET_KEY.encode()]
 
 
-def ran(world: ModuleType, folder: Path, truth: int, database: str) -> Ran:
+def ran(folder: Path, truth: int, database: str) -> Ran:
     """Host the challenge, send files as two users, read everything as everybody, export everything."""
     folder.mkdir()
     places = challenge_world.places(folder)
@@ -212,10 +212,8 @@ def addresses(server: Any, ids: dict[str, str]) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def first(
-    world: ModuleType, new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
-) -> Ran:
-    return ran(world, tmp_path_factory.mktemp("sealed") / "first", truth=0, database=new_database())
+def first(new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    return ran(tmp_path_factory.mktemp("sealed") / "first", truth=0, database=new_database())
 
 
 def opened(content: bytes) -> Iterator[bytes]:
@@ -325,9 +323,9 @@ def test_the_database_holds_coarse_numbers_and_no_values_a_query(first: Ran) -> 
 
 
 def test_nothing_but_numbers_depends_on_the_truth(
-    first: Ran, world: ModuleType, new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
+    first: Ran, new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    second = ran(world, tmp_path_factory.mktemp("sealed") / "second", truth=1, database=new_database())
+    second = ran(tmp_path_factory.mktemp("sealed") / "second", truth=1, database=new_database())
     ours, others = scrubbed(first), scrubbed(second)
     assert ours.keys() == others.keys()
     differ = [

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import httpx
+import leaderboard_world as world
 import plain_http
 import pytest
 from openid_server import Provider, providing, signed_in, space_of
@@ -25,7 +25,6 @@ def provider() -> Iterator[Provider]:
 
 @pytest.fixture(scope="module")
 def server(
-    world: ModuleType,
     provider: Provider,
     new_database: Callable[[], str],
     tmp_path_factory: pytest.TempPathFactory,
@@ -35,7 +34,7 @@ def server(
         yield running
 
 
-def sent(server: Any, world: ModuleType, seed: int, headers: dict[str, str]) -> httpx.Response:
+def sent(server: Any, seed: int, headers: dict[str, str]) -> httpx.Response:
     content = world.as_bytes(world.rank_file(seed, f"Method {seed}"))
     query = {"board": world.BOARD}
     return plain_http.post(
@@ -43,11 +42,9 @@ def sent(server: Any, world: ModuleType, seed: int, headers: dict[str, str]) -> 
     )
 
 
-def test_what_somebody_sends_is_theirs_and_their_organisations(
-    server: Any, provider: Provider, world: ModuleType
-) -> None:
+def test_what_somebody_sends_is_theirs_and_their_organisations(server: Any, provider: Provider) -> None:
     ada, bob = signed_in(server.url, provider, "ada"), signed_in(server.url, provider, "bob")
-    taken = sent(server, world, 1, ada)
+    taken = sent(server, 1, ada)
     assert taken.status_code == 202, taken.text
     assert taken.json()["edit_key"] is None
     path = f"/api/submissions/{taken.json()['id']}"
@@ -66,19 +63,17 @@ def test_what_somebody_sends_is_theirs_and_their_organisations(
     assert crossed.json()["error"]["code"] == "cross-origin"
 
 
-def test_nobody_sends_without_signing_in_and_a_login_ends(
-    server: Any, provider: Provider, world: ModuleType
-) -> None:
-    refused = sent(server, world, 2, {})
+def test_nobody_sends_without_signing_in_and_a_login_ends(server: Any, provider: Provider) -> None:
+    refused = sent(server, 2, {})
     assert (refused.status_code, refused.json()["error"]["code"]) == (401, "needs-account")
     provider.lifetime = -1
     late = signed_in(server.url, provider, "bob")
     provider.lifetime = 3600
-    assert sent(server, world, 2, late).status_code == 401
+    assert sent(server, 2, late).status_code == 401
 
 
 def test_the_same_in_a_browser(
-    page: Any, browser: Any, server: Any, provider: Provider, world: ModuleType, tmp_path: Path
+    page: Any, browser: Any, server: Any, provider: Provider, tmp_path: Path
 ) -> None:
     provider.user = "ada"
     # Chromium keeps a cookie that is for https where the address is of this machine.
@@ -111,7 +106,7 @@ def test_the_same_in_a_browser(
     page.wait_for_selector("#who a:text('Sign in')")
 
 
-def test_outside_a_space_such_a_server_does_not_start(world: ModuleType, provider: Provider) -> None:
+def test_outside_a_space_such_a_server_does_not_start(provider: Provider) -> None:
     whole = space_of(provider)
     for missing in ("SYSTEM", "SPACE_ID", "OAUTH_CLIENT_SECRET"):
         done = world.cir("leaderboard", "serve", "--port", "0", **{**whole, missing: ""})

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import leaderboard_world as world
 import openid_server
 import pytest
 import yaml
@@ -128,7 +129,7 @@ def test_it_starts_from_its_own_files_and_answers(space: Path, tmp_path: Path) -
 
 
 @pytest.mark.slow
-def test_a_browser_reads_a_board_and_submits(space: Path, tmp_path: Path, page: Any, world: Any) -> None:
+def test_a_browser_reads_a_board_and_submits(space: Path, tmp_path: Path, page: Any) -> None:
     """The table is the server's; a file's findings come before it is sent, its row after."""
     for name, hits in (("Good", 0.6), ("Weak", 0.2)):
         (tmp_path / f"{name}.json").write_bytes(world.as_bytes(world.rank_file(1, name, hits=hits)))
@@ -180,9 +181,7 @@ def test_a_browser_reads_a_board_and_submits(space: Path, tmp_path: Path, page: 
 
 
 @pytest.mark.slow
-def test_whoever_signs_in_sends_and_finds_it_again(
-    space: Path, tmp_path: Path, page: Any, world: Any
-) -> None:
+def test_whoever_signs_in_sends_and_finds_it_again(space: Path, tmp_path: Path, page: Any) -> None:
     pytest.importorskip("authlib", reason="authlib is not installed: it is in the extra leaderboard")
     (tmp_path / "mine.json").write_bytes(world.as_bytes(world.rank_file(3, "Ada's")))
     with (

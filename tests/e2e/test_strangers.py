@@ -6,9 +6,9 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+import leaderboard_world as world
 import plain_http
 import pytest
 
@@ -41,7 +41,7 @@ def tokens(settings: Settings) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def server(world: ModuleType, settings: Settings, tokens: dict[str, str]) -> Iterator[Any]:
+def server(settings: Settings, tokens: dict[str, str]) -> Iterator[Any]:
     alone = {"CIR_LEADERBOARD_DATABASE": settings.database, "CIR_DATA_HOME": ""}
     with world.serving_here(settings.home, CIR_LEADERBOARD_ACCOUNTS="tokens", **alone) as running:
         yield running
@@ -52,7 +52,7 @@ def bearer(token: str) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module", params=["private", "withdrawn", "hidden"])
-def hidden(request: pytest.FixtureRequest, server: Any, world: ModuleType, tokens: Any) -> dict[str, Any]:
+def hidden(request: pytest.FixtureRequest, server: Any, tokens: Any) -> dict[str, Any]:
     """A submission of Ada's that nobody else may see."""
     ada = bearer(tokens["ada"])
     seed = ["private", "withdrawn", "hidden"].index(request.param)
@@ -134,7 +134,7 @@ def test_no_page_tells_of_what_is_not_public(server: Any, hidden: dict[str, Any]
 @pytest.mark.parametrize(
     "name", ["../../../up.json", "..%2f..%2fup.json", "/tmp/up.json", "a\\..\\..\\up.json", "."]
 )
-def test_a_file_lands_below_the_home_whatever_its_name(server: Any, world: ModuleType, name: str) -> None:
+def test_a_file_lands_below_the_home_whatever_its_name(server: Any, name: str) -> None:
     around = server.home.parent.parent
     content = world.as_bytes(world.rank_file(50, "Up"))[:-9]
     before = {path for path in around.rglob("*") if not path.is_relative_to(server.home)}

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+import leaderboard_world as world
 import pytest
 from shapes_dialogues import BOARD as TALKING
 from shapes_dialogues import as_lines, shapes_dialogue
@@ -18,21 +17,6 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 HOSTILE = (
     "<script>alert(1)</script><img src=x onerror=alert(2)> ${alert(3)} {{value}} [x](javascript:alert(4))"
 )
-
-
-@pytest.fixture(scope="module")
-def server(
-    world: ModuleType, new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Any]:
-    # Caches of its own: what other tests have prepared would open boards that are closed here.
-    folder = tmp_path_factory.mktemp("submitting")
-    alone = {
-        "CIR_DATA_HOME": "",
-        "CIR_CACHE_HOME": str(folder / "cache"),
-        "CIR_LEADERBOARD_DATABASE": new_database(),
-    }
-    with world.serving_here(folder / "home", **alone) as running:
-        yield running
 
 
 def written(path: Path, document: dict[str, Any]) -> Path:
@@ -62,7 +46,7 @@ def wait_for_focus_in(page: Any, selector: str) -> None:
 
 
 def test_a_rank_file_is_checked_then_published_with_the_words_of_the_form(
-    page: Any, server: Any, world: ModuleType, tmp_path: Path
+    page: Any, server: Any, tmp_path: Path
 ) -> None:
     own = {"backbone": "ViT-B/16", "zero_shot": True, "caption_rule": "the first alone"}
     document = world.rank_file(1, "From the browser", hits=0.5, **own)
@@ -110,9 +94,7 @@ def test_a_rank_file_is_checked_then_published_with_the_words_of_the_form(
     page.wait_for_selector("#said:text('Nothing has changed.')")
 
 
-def test_a_broken_file_shows_its_findings_and_leaves_no_row(
-    page: Any, server: Any, world: ModuleType, tmp_path: Path
-) -> None:
+def test_a_broken_file_shows_its_findings_and_leaves_no_row(page: Any, server: Any, tmp_path: Path) -> None:
     before = server.rows()
     document = world.broken(world.rank_file(2, "Broken"))
     query = next(iter(document["rankings"]))
@@ -138,9 +120,7 @@ def test_a_broken_file_shows_its_findings_and_leaves_no_row(
     assert page.url.endswith("/submit?board=shapes%2Fval")
 
 
-def test_without_javascript_a_submission_can_be_read_and_refreshes_itself(
-    browser: Any, server: Any, world: ModuleType
-) -> None:
+def test_without_javascript_a_submission_can_be_read_and_refreshes_itself(browser: Any, server: Any) -> None:
     document = world.broken(world.rank_file(21, "Broken and read"))
     refused = server.submitted(world.as_bytes(document))
     shown = server.submitted(world.as_bytes(world.rank_file(22, "Read without a script", hits=0.25)))
@@ -164,7 +144,7 @@ def test_without_javascript_a_submission_can_be_read_and_refreshes_itself(
 
 
 def test_a_file_on_a_wrong_board_is_sent_to_the_right_one_by_a_click(
-    page: Any, server: Any, world: ModuleType, tmp_path: Path
+    page: Any, server: Any, tmp_path: Path
 ) -> None:
     file = written(tmp_path / "run.json", world.rank_file(11, "On the wrong board"))
     send(page, server, file, board="shapes/multiturn_val")
@@ -201,7 +181,7 @@ def test_a_transcript_goes_from_a_board_of_rank_files_to_the_table_of_dialogues(
 
 
 def test_a_rank_file_on_a_board_of_dialogues_is_sent_to_its_own_by_a_click(
-    page: Any, server: Any, world: ModuleType, tmp_path: Path
+    page: Any, server: Any, tmp_path: Path
 ) -> None:
     send(page, server, written(tmp_path / "run.json", world.rank_file(12, "No dialogue")), board=TALKING)
     page.wait_for_selector("#outcome.bad h2:text('Refused')")
@@ -212,7 +192,7 @@ def test_a_rank_file_on_a_board_of_dialogues_is_sent_to_its_own_by_a_click(
 
 
 def test_the_board_is_said_in_words_before_the_file_is_checked(
-    page: Any, server: Any, world: ModuleType, tmp_path: Path
+    page: Any, server: Any, tmp_path: Path
 ) -> None:
     file = written(tmp_path / "run.json", world.rank_file(41, "Named"))
     choose(page, server, file)
@@ -262,7 +242,7 @@ DROP = """(files) => {
 
 
 def test_what_cannot_be_taken_is_said_before_it_is_sent_and_another_file_takes_the_chosen_ones_place(
-    page: Any, server: Any, world: ModuleType, tmp_path: Path
+    page: Any, server: Any, tmp_path: Path
 ) -> None:
     page.goto(f"{server.url}/submit")
     sent: list[str] = []
@@ -289,9 +269,7 @@ def test_what_cannot_be_taken_is_said_before_it_is_sent_and_another_file_takes_t
     assert page.eval_on_selector("#field-file", "one => one.files[0].name") == "second.json"
 
 
-def test_a_click_takes_the_board_that_the_file_names(
-    page: Any, server: Any, world: ModuleType, tmp_path: Path
-) -> None:
+def test_a_click_takes_the_board_that_the_file_names(page: Any, server: Any, tmp_path: Path) -> None:
     choose(page, server, written(tmp_path / "run.json", world.rank_file(55, "Named")), "shapes/multiturn_val")
     page.click("#as-named")
     page.wait_for_selector("#named :text('it will be checked there')")
@@ -299,7 +277,7 @@ def test_a_click_takes_the_board_that_the_file_names(
     wait_for_focus_in(page, "#field-board")
 
 
-def test_a_double_click_checks_a_file_once(page: Any, server: Any, world: ModuleType, tmp_path: Path) -> None:
+def test_a_double_click_checks_a_file_once(page: Any, server: Any, tmp_path: Path) -> None:
     choose(page, server, written(tmp_path / "twice.json", world.rank_file(52, "Twice")))
     calls: list[str] = []
     page.on("request", lambda asked: calls.append(asked.url) if asked.url.endswith("/submit") else None)
@@ -308,9 +286,7 @@ def test_a_double_click_checks_a_file_once(page: Any, server: Any, world: Module
     assert len(calls) == 1
 
 
-def test_the_page_goes_on_when_a_server_that_was_restarted_is_back(
-    page: Any, world: ModuleType, tmp_path: Path
-) -> None:
+def test_the_page_goes_on_when_a_server_that_was_restarted_is_back(page: Any, tmp_path: Path) -> None:
     with world.serving(tmp_path / "home") as running:
         port = running.url.rpartition(":")[2]
         choose(page, running, written(tmp_path / "run.json", world.rank_file(53, "Restarted")))
@@ -323,7 +299,7 @@ def test_the_page_goes_on_when_a_server_that_was_restarted_is_back(
             page.wait_for_selector("#outcome.good")
 
 
-def test_an_old_window_writes_over_nothing(page: Any, server: Any, world: ModuleType, tmp_path: Path) -> None:
+def test_an_old_window_writes_over_nothing(page: Any, server: Any, tmp_path: Path) -> None:
     send(page, server, written(tmp_path / "run.json", world.rank_file(54, "Two windows", hits=0.3)))
     page.wait_for_selector("#act-publish")
     other = page.context.new_page()
@@ -341,9 +317,7 @@ def test_an_old_window_writes_over_nothing(page: Any, server: Any, world: Module
     other.close()
 
 
-def test_a_board_without_data_refuses_on_the_page(
-    page: Any, server: Any, world: ModuleType, tmp_path: Path
-) -> None:
+def test_a_board_without_data_refuses_on_the_page(page: Any, server: Any, tmp_path: Path) -> None:
     send(page, server, written(tmp_path / "run.json", world.rank_file(6)), board="cirr/val")
     page.wait_for_selector("#outcome .finding")
     assert "board-unavailable" in page.inner_text("#outcome")
@@ -351,7 +325,7 @@ def test_a_board_without_data_refuses_on_the_page(
 
 
 def test_what_a_check_says_stays_where_the_look_at_the_file_is_answered_later(
-    page: Any, server: Any, world: ModuleType, tmp_path: Path
+    page: Any, server: Any, tmp_path: Path
 ) -> None:
     page.goto(f"{server.url}/submit")
     waiting: list[Any] = []
@@ -387,7 +361,7 @@ def test_the_page_stands_in_the_layout_of_all_pages(browser: Any, server: Any) -
 
 
 def test_without_javascript_a_plain_form_takes_good_files_and_says_what_is_wrong_with_others(
-    browser: Any, server: Any, world: ModuleType, tmp_path: Path
+    browser: Any, server: Any, tmp_path: Path
 ) -> None:
     context = browser.new_context(java_script_enabled=False, viewport={"width": 390, "height": 800})
     page = context.new_page()
@@ -434,9 +408,7 @@ def test_without_javascript_a_plain_form_takes_good_files_and_says_what_is_wrong
     context.close()
 
 
-def test_a_private_link_opens_the_desk_and_goes_to_nobody_else(
-    browser: Any, world: ModuleType, tmp_path: Path
-) -> None:
+def test_a_private_link_opens_the_desk_and_goes_to_nobody_else(browser: Any, tmp_path: Path) -> None:
     context = browser.new_context(viewport={"width": 1280, "height": 800}, accept_downloads=True)
     page = context.new_page()
     page.set_default_timeout(300_000)
@@ -513,9 +485,7 @@ def test_a_private_link_opens_the_desk_and_goes_to_nobody_else(
     context.close()
 
 
-def test_hostile_ids_and_file_names_in_findings_are_text(
-    page: Any, server: Any, world: ModuleType, tmp_path: Path
-) -> None:
+def test_hostile_ids_and_file_names_in_findings_are_text(page: Any, server: Any, tmp_path: Path) -> None:
     document = world.rank_file(4, "<script>alert(6)</script>")
     document["rankings"][HOSTILE] = next(iter(document["rankings"].values()))
     send(page, server, written(tmp_path / "a<img src=x onerror=alert(7)>.json", document))
@@ -527,7 +497,7 @@ def test_hostile_ids_and_file_names_in_findings_are_text(
     assert page.query_selector_all("main script, main img, main [onerror]") == []
 
 
-def test_what_owners_and_organisers_write_is_text(page: Any, server: Any, world: ModuleType) -> None:
+def test_what_owners_and_organisers_write_is_text(page: Any, server: Any) -> None:
     document = world.rank_file(3, "Hostile notes", notes=HOSTILE, trained_on=[HOSTILE[:60]])
     done = server.submitted(world.as_bytes(document), form={"submitter": "<b onmouseover=alert(5)>me</b>"})
     for action, said in (("verify", {}), ("flag", {"reason": "trained on <b>test</b> data?"})):
@@ -547,7 +517,7 @@ def test_what_owners_and_organisers_write_is_text(page: Any, server: Any, world:
 
 
 def test_a_file_is_chosen_checked_and_published_by_the_keyboard_alone(
-    page: Any, server: Any, world: ModuleType, tmp_path: Path
+    page: Any, server: Any, tmp_path: Path
 ) -> None:
     file = written(tmp_path / "keys.json", world.rank_file(31, "By keyboard", hits=0.75))
 

@@ -6,9 +6,9 @@ import gzip
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+import leaderboard_world as world
 import plain_http
 import pytest
 import suite_world
@@ -30,9 +30,7 @@ def given(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def server(
-    world: ModuleType, given: dict[str, str], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Any]:
+def server(given: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     with world.serving_here(tmp_path_factory.mktemp("home"), **given) as running:
         yield running
 
@@ -47,7 +45,7 @@ def named(server: Any, name: str) -> list[dict[str, Any]]:
 
 
 def test_cir_submit_takes_a_bundle_to_the_suites_board(
-    world: ModuleType, server: Any, given: dict[str, str], tmp_path: Path
+    server: Any, given: dict[str, str], tmp_path: Path
 ) -> None:
     file = written(tmp_path / "bundle.json", suite_world.bundle("By hand", (0.5, 0.25, 0.1)))
     done = world.cir("submit", str(file), "--to", server.url, "--publish", **given)
@@ -84,7 +82,7 @@ def test_methods_on_a_suites_board_are_tested_against_each_other(server: Any) ->
 
 @pytest.mark.parametrize("how", suite_world.REFUSALS)
 def test_a_broken_bundle_explains_itself_and_its_correction_is_taken(
-    world: ModuleType, server: Any, given: dict[str, str], tmp_path: Path, how: str
+    server: Any, given: dict[str, str], tmp_path: Path, how: str
 ) -> None:
     code, words = suite_world.REFUSALS[how]
     document = suite_world.broken(how)

@@ -10,10 +10,10 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import httpx
+import leaderboard_world as world
 import plain_http
 import pytest
 from cir_here import cir
@@ -26,15 +26,9 @@ EVIL = "https://evil.example"
 
 
 @pytest.fixture(scope="module")
-def server(
-    world: ModuleType, new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Any]:
+def server(new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     folder = tmp_path_factory.mktemp("web")
-    alone = {
-        "CIR_LEADERBOARD_DATABASE": new_database(),
-        "CIR_DATA_HOME": "",
-        "CIR_CACHE_HOME": str(folder / "cache"),
-    }
+    alone = world.alone(folder, new_database())
     with world.serving(folder / "home", bare=True, CIR_LEADERBOARD_MAX_UPLOAD_MB="1", **alone) as running:
         yield running
         assert "Traceback" not in running.log.read_text()
@@ -302,7 +296,7 @@ def test_what_is_not_http_is_answered_400(server: Any) -> None:
     assert exchanged(server, twice).startswith(b"HTTP/1.1 400 ")
 
 
-def test_a_failing_database_is_503_and_says_when_to_return(world: ModuleType, tmp_path: Path) -> None:
+def test_a_failing_database_is_503_and_says_when_to_return(tmp_path: Path) -> None:
     with world.serving_here(tmp_path / "home", CIR_DATA_HOME="") as running:
         (database,) = (tmp_path / "home").glob("*.sqlite")
         with contextlib.closing(sqlite3.connect(database)) as opened:
@@ -319,7 +313,7 @@ def test_a_failing_database_is_503_and_says_when_to_return(world: ModuleType, tm
 
 
 @pytest.mark.slow
-def test_inside_a_space_the_hub_may_show_the_pages(world: ModuleType, tmp_path: Path) -> None:
+def test_inside_a_space_the_hub_may_show_the_pages(tmp_path: Path) -> None:
     space = {"SPACE_ID": "team/board", "SPACE_HOST": "team-board.hf.space"}
     logs = tmp_path / "logs"
     more = {"CIR_LEADERBOARD_HOSTS": "board.example.org", "CIR_LEADERBOARD_LOGS": str(logs)}
@@ -340,7 +334,7 @@ def test_a_host_that_is_not_a_name_is_refused_at_start(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_200_mib_bodies_cost_no_memory(server: Any, world: ModuleType) -> None:
+def test_200_mib_bodies_cost_no_memory(server: Any) -> None:
     """Beside them an innocent upload is taken and judged."""
 
     def one_part(begin: bytes) -> Iterator[bytes]:
@@ -375,7 +369,7 @@ def test_200_mib_bodies_cost_no_memory(server: Any, world: ModuleType) -> None:
 
 
 @pytest.fixture(scope="module")
-def small(world: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A server with a board whose files are small."""
     home = tmp_path_factory.mktemp("small") / "home"
     own = home / "boards" / "small.yaml"

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -74,41 +75,29 @@ def judged(store: Store, number: int, owner: str, name: str, *, ends: str, canon
     return store.append(submission, happened, **columns)  # type: ignore[arg-type]
 
 
-def test_two_owners_cannot_publish_one_name_at_once(stores: tuple[Store, Store]) -> None:
+@pytest.mark.parametrize("what", ["publish", "rename", "restore"])
+def test_one_of_two_who_want_one_name_at_once_has_it(stores: tuple[Store, Store], what: str) -> None:
     for number in range(TRIES):
         name = f"method {number}"
-        mine = judged(stores[0], 2 * number, "ada", name, ends="private")
-        yours = judged(stores[0], 2 * number + 1, "ben", name.upper(), ends="private")
-        ended = at_once(
-            lambda mine=mine: act(stores[0], mine, "publish", "owner"),  # type: ignore[misc]
-            lambda yours=yours: act(stores[1], yours, "publish", "owner"),  # type: ignore[misc]
+        ends = "private" if what == "publish" else "published"
+        mine = judged(stores[0], 2 * number, "ada", f"ada {number}" if what == "rename" else name, ends=ends)
+        if what == "restore":
+            mine = act(stores[0], mine, "hide", "organiser", reason="a question is open")
+        yours = judged(
+            stores[0],
+            2 * number + 1,
+            "ben",
+            f"ben {number}" if what == "rename" else name.upper(),
+            ends="published" if what == "rename" else "private",
         )
-        assert ended == ["name-taken", "published"]
-
-
-def test_two_owners_cannot_rename_to_one_name_at_once(stores: tuple[Store, Store]) -> None:
-    for number in range(TRIES):
-        method = {"name": f"method {number}"}
-        mine = judged(stores[0], 2 * number, "ada", f"ada {number}", ends="published")
-        yours = judged(stores[0], 2 * number + 1, "ben", f"ben {number}", ends="published")
-        ended = at_once(
-            lambda mine=mine, method=method: act(stores[0], mine, "correct", "owner", method=method),  # type: ignore[misc]
-            lambda yours=yours, method=method: act(stores[1], yours, "correct", "owner", method=method),  # type: ignore[misc]
-        )
-        assert ended == ["name-taken", "published"]
-
-
-def test_what_is_restored_takes_nobodys_name(stores: tuple[Store, Store]) -> None:
-    for number in range(TRIES):
-        name = f"method {number}"
-        stood = judged(stores[0], 2 * number, "ada", name, ends="published")
-        hidden = act(stores[0], stood, "hide", "organiser", reason="a question is open")
-        yours = judged(stores[0], 2 * number + 1, "ben", name, ends="private")
-        ended = at_once(
-            lambda hidden=hidden: act(stores[0], hidden, "restore", "organiser"),  # type: ignore[misc]
-            lambda yours=yours: act(stores[1], yours, "publish", "owner"),  # type: ignore[misc]
-        )
-        assert ended == ["name-taken", "published"]
+        action, by, method = {
+            "publish": ("publish", "owner", None),
+            "rename": ("correct", "owner", {"name": name}),
+            "restore": ("restore", "organiser", None),
+        }[what]
+        first = partial(act, stores[0], mine, action, by, method=method)
+        last = partial(act, stores[1], yours, "correct" if method else "publish", "owner", method=method)
+        assert at_once(first, last) == ["name-taken", "published"]
 
 
 def test_what_its_owner_has_sent_again_is_not_restored_beside_it(store: Store) -> None:

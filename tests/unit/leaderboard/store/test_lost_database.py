@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 
 import httpx
-import leaderboard_world
+import leaderboard_world as world
 import pytest
 
 from leaderboard.errors import SubmissionStoreError
@@ -15,8 +14,6 @@ from leaderboard.intake.life import act
 from leaderboard.server import Server
 from leaderboard.settings import Settings
 from leaderboard.store import Store
-
-world: ModuleType = leaderboard_world
 
 
 @pytest.fixture

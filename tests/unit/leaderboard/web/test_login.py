@@ -6,10 +6,9 @@ import base64
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
-import leaderboard_world
+import leaderboard_world as world
 import plain_http
 import pytest
 from openid_server import PEOPLE, Provider, gone_to_the_provider, providing, signed_in, space_of
@@ -17,7 +16,6 @@ from openid_server import PEOPLE, Provider, gone_to_the_provider, providing, sig
 from leaderboard.identity.signed_in import Login
 
 pytest.importorskip("authlib", reason="authlib is not installed: it is in the extra leaderboard")
-world: ModuleType = leaderboard_world
 
 
 @pytest.fixture(scope="module")

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from types import ModuleType
 
 import httpx
-import leaderboard_world
-
-world: ModuleType = leaderboard_world
+import leaderboard_world as world
 
 
 def test_a_changed_file_is_not_served_and_health_names_it(tmp_path: Path) -> None:
