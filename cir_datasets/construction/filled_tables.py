@@ -70,6 +70,17 @@ def read_text(path: Path, error: Callable[[str], CirError]) -> str:
         raise error(f"{path}: cannot be read: {fault.strerror}. Fix: check the path.") from fault
 
 
+def first_columns(text: str) -> list[str]:
+    """The names that a table's first line gives its columns.
+
+    Example:
+        >>> first_columns("id; caption\\n1;a red, small star")
+        ['id', 'caption']
+    """
+    lines = text.splitlines()[:1]
+    return [name.strip() for line in csv.reader(lines, delimiter=delimiter_of(text)) for name in line]
+
+
 def delimiter_of(text: str) -> str:
     """The comma or semicolon that parts the columns of a table's first line.
 

@@ -99,7 +99,7 @@ def circled_command(options: MakeCircledOptions) -> None:
     """
     from cir_datasets.common.plots import check_plots
     from cir_datasets.common.tables import render
-    from cir_datasets.construction.circled.estimate import estimate_table
+    from cir_datasets.construction.circled.estimate import estimates
     from cir_datasets.construction.circled.queries import queries_of
     from cir_datasets.construction.names import check_name
     from submissions.language.loading import calls_at_once
@@ -117,8 +117,8 @@ def circled_command(options: MakeCircledOptions) -> None:
     # What has no sessions is refused before encoders are loaded and pictures are looked for.
     begun = len(queries_of(source, limit=settings.limit, seed=settings.seed))
     if options.dry_run:
-        table = estimate_table(begun, len(source.gallery or ()), settings, calls_at_once(options.language))
-        echo(render([table], "table"))
+        found = estimates(begun, len(source.gallery or ()), settings, calls_at_once(options.language))
+        echo(render([each.table() for each in found], "table"))
         return
     check_plots("construction")
     speaks = partial(speaker_of, options.language, options.prompts)

@@ -246,31 +246,25 @@ def _check_choice(option: str, given: str, known: tuple[str, ...]) -> None:
 
 def _estimate(images: int, plan: CirrPlan, language: str | None) -> str:
     """What would be asked of people or of a model, at most."""
-    from cir_datasets.common.estimates import (
-        ANSWER_TOKENS,
-        CALL_SECONDS,
-        PICTURE_TOKENS,
-        Calls,
-        calls_table,
-    )
+    from cir_datasets.common.estimates import PICTURE_TOKENS, Estimate, Work, questions
     from cir_datasets.common.tables import render
     from cir_datasets.construction.cirr.pairs import places_of_pairs
     from submissions.language.loading import calls_at_once
 
     most = min(each for each in (images, plan.subsets, plan.limit) if each is not None)
-    pairs = most * len(places_of_pairs(plan.rule.size))
-    said = (
-        f"{counted(images, 'image')} to encode; at most {counted(most, 'subset')} and "
-        f"{counted(pairs, 'pair')}"
-    )
+    pairs, size = most * len(places_of_pairs(plan.rule.size)), plan.rule.size
     if language is None:
         tasks = pairs + min(plan.common, pairs) * (plan.annotators - 1)
-        return f"{said}, {counted(tasks, 'task')} on {counted(plan.annotators, 'page')} for annotators."
-    asked = _PROMPT_TOKENS + plan.rule.size * PICTURE_TOKENS
-    found = [Calls("captions", pairs, pairs * asked, pairs * ANSWER_TOKENS)]
-    assumed = f"{plan.rule.size} pictures of {PICTURE_TOKENS} tokens a call, as many subsets as there can be"
-    table = calls_table(assumed, found, CALL_SECONDS, calls_at_once(language))
-    return f"{said}.\n{render([table], 'table')}"
+        assumed = "a page each, as many subsets as there can be"
+        found = Estimate(assumed, [Work("captions", tasks=tasks)], people=plan.annotators)
+    else:
+        assumed = f"{size} pictures of {PICTURE_TOKENS} tokens a call, as many subsets as there can be"
+        asked = questions("captions", pairs, tokens=_PROMPT_TOKENS, pictures=size)
+        found = Estimate(assumed, [asked], at_once=calls_at_once(language))
+    return (
+        f"{counted(images, 'image')} to encode; at most {counted(most, 'subset')} and "
+        f"{counted(pairs, 'pair')}.\n{render([found.table()], 'table')}"
+    )
 
 
 def _say(made: CirrMade, images: str | None) -> None:

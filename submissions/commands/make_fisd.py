@@ -258,19 +258,17 @@ def _say_plan(
     picture_seconds: float,
 ) -> None:
     """Pictures, calls, tokens and hours of a run, before it is begun."""
-    from cir_datasets.common.estimates import CALL_SECONDS, CHARACTERS, Calls, calls_table, hours
+    from cir_datasets.common.estimates import CHARACTERS, Estimate, Work
     from cir_datasets.common.tables import render
-    from cir_datasets.common.terminal import Cell, Table
     from cir_datasets.construction.fisd.dealing import deal
     from submissions.language.prompts import load_prompts
 
     dealt = deal(files, manner, options.per_aspect + options.spare, options.seed, options.limit)
     templates = load_prompts(prompts)
-    found: list[Calls] = []
-    made: list[tuple[str, int]] = []
+    found: list[Work] = []
     for aspect in files:
         of_it = [row for row in dealt.rows if row["aspect"] == aspect]
-        made.append((aspect, len(of_it)))
+        found.append(Work(f"pictures of {aspect}", pictures=3 * len(of_it)))
         if aspect == CARDINALITY:
             continue
         edits = [row for row in of_it if "target_caption" not in row]
@@ -279,27 +277,10 @@ def _say_plan(
             (f"hard negatives of {aspect}", "hard_negative", of_it),
         ):
             characters = sum(len(templates[prompt].text) + 3 * len(row["caption"]) for row in rows)
-            found.append(Calls(what, len(rows), characters // CHARACTERS, len(rows) * _ANSWER_TOKENS))
-    made.append(("all", sum(number for _, number in made)))
-    cells = tuple(
-        (
-            Cell(aspect),
-            Cell(f"{number:,}"),
-            Cell(f"{3 * number:,}"),
-            Cell(f"{hours(3 * number, picture_seconds, 1):,.2f}"),
-        )
-        for aspect, number in made
-    )
-    tables = [
-        Table(
-            f"What a run would draw: {picture_seconds:g} seconds a picture, one after the other",
-            ("aspect", "triplets", "pictures", "hours"),
-            cells,
-        )
-    ]
-    if found:
-        tables.append(calls_table("our prompts and these captions", found, CALL_SECONDS, at_once))
-    echo(render(tables, "table"))
+            found.append(Work(what, len(rows), characters // CHARACTERS, len(rows) * _ANSWER_TOKENS))
+    assumed = f"{counted(len(dealt.rows), 'triplet')}, our prompts and these captions"
+    estimate = Estimate(assumed, found, at_once=at_once, picture_seconds=picture_seconds)
+    echo(render([estimate.table()], "table"))
     echo("Answers in the cache are not asked again; numbers come from templates.", err=True)
 
 

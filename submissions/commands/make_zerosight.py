@@ -73,7 +73,7 @@ def zerosight_command(options: MakeZeroSightOptions) -> None:
     from cir_datasets.construction.report import stage_table
     from cir_datasets.construction.review.page import TABLE, left_alone
     from cir_datasets.construction.workspace import FAILED, states_of
-    from cir_datasets.construction.zerosight.estimate import estimate_table, estimates
+    from cir_datasets.construction.zerosight.estimate import estimate
     from cir_datasets.construction.zerosight.options import Thresholds, ZeroSightOptions, load_thresholds
     from submissions.language.loading import calls_at_once
     from submissions.making.ray import engine_of
@@ -90,8 +90,8 @@ def zerosight_command(options: MakeZeroSightOptions) -> None:
         left = [row for row in found if not row.get(FAILED)]
         echo(f"{len(left):,} of {len(found):,} videos would be taken.")
         at_once = calls_at_once(options.language) if options.concurrency is None else options.concurrency
-        asked = estimates(left, options.picture_tokens)
-        echo(render([estimate_table(asked, options.call_seconds, at_once)], "table"))
+        asked = estimate(left, options.picture_tokens, call_seconds=options.call_seconds, at_once=at_once)
+        echo(render([asked.table()], "table"))
         return
     worker = engine_of(options.engine, options.address)
     speaker = speaker_of(options.language, options.prompts)

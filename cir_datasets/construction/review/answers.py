@@ -15,7 +15,7 @@ from typing import Any
 
 import orjson
 
-from cir_datasets.construction.filled_tables import read_filled, read_text
+from cir_datasets.construction.filled_tables import first_columns, read_filled, read_text
 from cir_datasets.construction.review.form import COMMON, ReviewForm, ReviewQuestion, plain
 from cir_datasets.construction.workspace import FAILED, Row
 from cir_datasets.errors import ConstructionError, RecordError
@@ -66,7 +66,7 @@ def read_answers(form: ReviewForm, path: Path, error: Callable[[str], CirError] 
     if text.lstrip().startswith(("{", "[")):
         rows = [(f"answer {at}", row) for at, row in enumerate(_of_json(form, path, text, error), start=1)]
     else:
-        rows = [(f"line {line}", row) for line, row in _of_csv(form, path, error)]
+        rows = [(f"line {line}", row) for line, row in _of_csv(form, path, text, error)]
     return [_plain_row(form, path, place, row, error) for place, row in rows]
 
 
@@ -88,22 +88,22 @@ def _of_json(
 
 
 def _of_csv(
-    form: ReviewForm, path: Path, error: Callable[[str], CirError]
+    form: ReviewForm, path: Path, text: str, error: Callable[[str], CirError]
 ) -> list[tuple[int, Mapping[str, Any]]]:
-    rows = read_filled(path, (), error, fix="name a file of answers.")
-    if not rows:
-        raise error(f"{path}: it has no rows. Fix: name a file of answers.")
-    heads = set(rows[0][1])
+    heads = set(first_columns(text))
     names = {name: (name, f"Input.{name}") for name in (form.id, *form.keys, "run")}
     names |= {name: (name, f"Answer.{name}") for name in form.columns}
     names |= {name: (name, other) for name, other in _CROWD.items()}
     missing = [name for name in form.required if not heads & set(names[name])]
-    if missing:
+    if heads and missing:
         raise error(
             f"{path}: line 1 does not name the columns {', '.join(missing)}. Fix: name a file that a page "
             "saved, or CSV with these columns (or Amazon Mechanical Turk's, which begin with Input. and "
             "Answer.), parted by commas or semicolons."
         )
+    rows = read_filled(path, (), error, fix="name a file of answers.")
+    if not rows:
+        raise error(f"{path}: it has no rows. Fix: name a file of answers.")
     return [
         (line, {name: next((row[one] for one in of if one in row), None) for name, of in names.items()})
         for line, row in rows
@@ -357,13 +357,13 @@ def accepted_answers(
         item = items.get(row[form.id])
         why = list(faults_of(form, row, item)) if form.answers_in(row) or item is None else []
         if item is None:
-            why = [fault + did_you_mean(row[form.id], items) for fault in why]
+            why = [f"{fault}.{did_you_mean(row[form.id], items)}" for fault in why]
         if item is not None and (further := also(row, item)):
             why.append(further)
         if row[form.id] in seen:
             why.append("it is there twice")
         seen.add(row[form.id])
-        faults += [f"{row['place']}, {form.item[0]} {row[form.id]!r}: {fault}." for fault in why]
+        faults += [f"{row['place']}, {form.item[0]} {row[form.id]!r}: {fault.rstrip('.')}" for fault in why]
     if faults:
         shown = "\n  ".join(faults[:_FAULTS_NAMED])
         more = f"\n  and {len(faults) - _FAULTS_NAMED:,} more" if len(faults) > _FAULTS_NAMED else ""

@@ -72,7 +72,7 @@ def test_the_result_is_a_benchmark_that_loads_and_is_scored(
 
 def test_a_dry_run_writes_nothing_and_says_calls_tokens_and_hours(tmp_path: Path) -> None:
     said = cir(*FEW, "--out", "made", "--dry-run").stdout
-    for words in ("calls", "tokens of questions", "hours", "30 queries", "at most"):
+    for words in ("calls", "tokens in", "hours", "30 queries", "at most"):
         assert words in said
     assert not (tmp_path / "made").exists()
 
@@ -140,7 +140,7 @@ def test_circo_is_made_with_a_list_of_its_gallery(tmp_path: Path, monkeypatch: p
 def test_the_estimate_counts_on_the_questions_that_are_asked_at_once() -> None:
     def hours(language: str) -> float:
         said = cir(*FEW[:4], "--language", language, "--out", "made", "--dry-run").stdout
-        return float(next(line for line in said.splitlines() if "hours" in line).split()[-1])
+        return float(next(line for line in said.splitlines() if "together" in line).split()[-1])
 
     assert hours("openai:m,concurrency=1") == pytest.approx(4 * hours("openai:m"), rel=0.1)
 

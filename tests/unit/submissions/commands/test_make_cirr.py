@@ -380,9 +380,12 @@ def test_a_small_split_and_small_subsets_are_said_and_scored_as_what_they_are(
 
 def test_a_dry_run_says_what_would_be_asked(photos: Path, tmp_path: Path) -> None:
     said = make(photos, tmp_path / "out", "--dry-run", "--subsets", 10)
-    assert "152 images to encode; at most 10 subsets and 90 pairs, 90 tasks on 1 page" in said
+    assert "152 images to encode; at most 10 subsets and 90 pairs." in said
+    assert "1 person" in said
+    assert "captions 90" in " ".join(said.split())
     common = make(photos, tmp_path / "out", "--dry-run", "--limit", 10, "--annotators", 3, "--common", 4)
-    assert "90 pairs, 98 tasks on 3 pages for annotators." in common
+    assert "3 people; a page each" in common
+    assert "captions 98" in " ".join(common.split())
     written = ["--dry-run", "--subsets", 10, "--captions", "model"]
     said = make(photos, tmp_path / "out", *written, "--language", "openai:m,concurrency=3")
     # 90 calls of 280 + 6 * 85 tokens, 1.5 seconds each, three at once.

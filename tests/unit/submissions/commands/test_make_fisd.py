@@ -142,14 +142,17 @@ def test_a_server_that_goes_wrong_costs_questions_and_no_answer_is_bought_twice(
 
 def test_a_dry_run_says_what_would_be_asked_and_drawn_and_writes_nothing(tmp_path: Path) -> None:
     said = cir(*ORACLE, "--dry-run").stdout
-    assert re.search(r"all\s+18\s+54\s+0\.00", said)
-    (calls, asked, answered, hours) = re.findall(r"together\s+(\S+)\s+(\S+)\s+(\S+)\s+(\S+)", said)[0]
+    assert "18 triplets" in said
+    (total,) = re.findall(r"together\s+(\S+)\s+(\S+)\s+(\S+)\s+(\S+)\s+(\S+)", said)
+    calls, asked, answered, pictures, hours = total
+    assert pictures == "54"
     assert (calls, answered) == ("30", "1,800")
     assert int(asked.replace(",", "")) > 30 * 100
     assert float(hours) == pytest.approx(30 * 1.5 / 3600, abs=0.005)
     slow = cir(*FEW, "--language", "openai:gpt-4o,concurrency=16", "--picture-seconds", "100", "--dry-run")
     assert "16 at once" in slow.stdout
-    assert re.search(r"all\s+18\s+54\s+1\.50", slow.stdout)
+    assert re.search(r"pictures of addition\s+0\s+0\s+0\s+9\s+0\.25", slow.stdout)
+    assert re.search(r"together\s.*\s54\s+1\.50", slow.stdout)
     assert not (tmp_path / "mine").exists()
 
 
@@ -195,7 +198,7 @@ HEAD = "id,seed,verdict\n"
         ({"mine/review.csv/a": ""}, (), "mine: cannot be written: Is a directory"),
         ({}, ("--review", "none.csv"), "none.csv: cannot be read: No such file"),
         ({"r.csv": HEAD + '"cardinality_000,'}, ("--review", "r.csv"), "r.csv: line 2: it is not CSV"),
-        ({"r.csv": HEAD + "cardinality_9,1,keep\n"}, ("--review", "r.csv"), "line 2, 'cardinality_9': no"),
+        ({"r.csv": HEAD + "cardinality_9,1,keep\n"}, ("--review", "r.csv"), "line 2, triplet 'cardinality_9': there is no such triplet. Did you mean"),
         ({"r.csv": "a,b\n"}, ("--review", "r.csv"), "r.csv: line 1 does not name the columns id"),
         ({"r.csv": "\0"}, ("--review", "r.csv"), "r.csv: line 1 "),
     ],

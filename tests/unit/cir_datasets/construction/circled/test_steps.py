@@ -155,8 +155,9 @@ def test_every_caption_of_a_query_begins_a_session_and_blanks_go() -> None:
 def test_the_estimate_grows_with_turns_and_never_exceeds_the_most() -> None:
     likely, most = estimates(1000, 5000, CHOSEN)
     longer, _ = estimates(1000, 5000, CircledSettings(max_turns=7))
-    assert likely.calls < longer.calls <= most.calls
-    assert likely.captions <= 5000
+    assert likely.total.calls < longer.total.calls <= most.total.calls
+    assert likely.work[0].what == "captions"
+    assert likely.work[0].calls <= 5000
 
 
 @pytest.mark.parametrize(

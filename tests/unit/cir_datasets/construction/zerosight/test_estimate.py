@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cir_datasets.construction.backends import Question
-from cir_datasets.construction.zerosight.estimate import estimates
+from cir_datasets.construction.zerosight.estimate import estimate
 from cir_datasets.construction.zerosight.references import choose
 
 
@@ -22,4 +22,4 @@ class Picks:
 @pytest.mark.parametrize("frames", [1, 2, 10, 11, 19, 20, 95, 1000])
 def test_windows_are_those_of_a_video_with_a_pick_in_each(frames: int) -> None:
     asked = choose(Picks(), [("v", [f"v/{number}" for number in range(frames)])])  # type: ignore[arg-type]
-    assert estimates([{"seconds": float(frames)}], 85)[0].calls == len(asked)
+    assert estimate([{"seconds": float(frames)}], 85).work[0].calls == len(asked)
