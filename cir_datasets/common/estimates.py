@@ -151,16 +151,3 @@ class Estimate:
             tuple(rows),
             self.notes,
         )
-
-
-Calls = Work
-
-
-def calls_table(title: str, found: Sequence[Work], seconds: float, at_once: int) -> Table:
-    """The table of an estimate of questions alone."""
-    return Estimate(title, found, at_once, seconds).table()
-
-
-def calls_values(found: Sequence[Work], seconds: float, at_once: int) -> list[dict[str, Any]]:
-    """The values of an estimate of questions alone."""
-    return Estimate("", found, at_once, seconds).values()

@@ -12,7 +12,7 @@ from cir_datasets.common.terminal import echo
 from submissions.commands import as_text
 
 if TYPE_CHECKING:
-    from cir_datasets.common.estimates import Calls
+    from cir_datasets.common.estimates import Work
     from submissions.running.options import RunOptions
 
 _CALL_SECONDS = 2.0
@@ -52,16 +52,17 @@ class EstimatesReranking(Options):
             )
 
     def print_estimate(
-        self, found: Mapping[str, Sequence[Calls]], settings: RunOptions, *, as_json: bool
+        self, found: Mapping[str, Sequence[Work]], settings: RunOptions, *, as_json: bool
     ) -> None:
         """Print estimates by benchmark: a table each, or one list of JSON."""
         from cir_datasets.common.tables import render
-        from submissions.running.rerank_estimate import estimate_table, estimate_values
+        from submissions.running.rerank_estimate import estimate_of
 
         seconds = self.call_seconds or _CALL_SECONDS
+        estimates = {name: estimate_of(name, work, settings, seconds) for name, work in found.items()}
         if as_json:
-            rows = (estimate_values(name, calls, settings, seconds) for name, calls in found.items())
-            echo(as_text([row for calls in rows for row in calls]))
+            rows = [{"benchmark": name, **row} for name, of in estimates.items() for row in of.values()]
+            echo(as_text(rows))
             return
-        for name, calls in found.items():
-            echo(render([estimate_table(name, calls, settings, seconds)], "table"))
+        for estimate in estimates.values():
+            echo(render([estimate.table()], "table"))

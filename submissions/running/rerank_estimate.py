@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from cir_datasets.common.estimates import ANSWER_TOKENS, CHARACTERS, Calls, calls_table, calls_values
+from cir_datasets.common.estimates import ANSWER_TOKENS, CHARACTERS, Estimate, Work, questions
 from cir_datasets.rows.benchmark import first_ranking, second_on_board
 from submissions.language.asking import ModelQuestion
 from submissions.language.forms import Instruction
@@ -20,7 +20,6 @@ from submissions.running.named import loaded_benchmark, named_method
 from submissions.running.reranking import files_to_rerank, rankings_to_rerank
 
 if TYPE_CHECKING:
-    from cir_datasets.common.terminal import Table
     from cir_datasets.rows.benchmark import Benchmark
     from submissions.methods.turns import Candidates, Turn
     from submissions.rank_file.benchmarks import BenchmarkLike, FileLike
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
 def estimated(
     benchmark: str | Benchmark, method: str, options: RunOptions, picture_tokens: int
-) -> list[Calls]:
+) -> list[Work]:
     """What a run would ask at most; nothing is loaded and nobody is asked.
 
     Args:
@@ -66,7 +65,7 @@ def estimated_for(
     method: str | None,
     options: RunOptions,
     picture_tokens: int,
-) -> dict[str, list[Calls]]:
+) -> dict[str, list[Work]]:
     """What ranking a file anew would ask at most, by benchmark.
 
     Args:
@@ -99,7 +98,7 @@ def _calls(
     candidates: int,
     options: RunOptions,
     picture_tokens: int,
-) -> list[Calls]:
+) -> list[Work]:
     how, prompts, found = options.reranker or SC4CIR(), load_prompts(options.prompts), []
     if "language" in needs_of(who):
         back = candidates if "s2" in how.used else 0
@@ -108,29 +107,29 @@ def _calls(
         template = prompts[REVERSE_PROMPT]
         asked = [ModelQuestion(template, {"change": turn.text}, form=Instruction).prompt for turn in turns]
         letters = sum(map(len, asked))
-        found.append(_questions("T', once a query", len(turns), letters, len(turns) * picture_tokens))
+        found.append(
+            questions(
+                "T', once a query", len(turns), letters=letters, pictures=1, picture_tokens=picture_tokens
+            )
+        )
     if "s3" in how.used:
         prompt = ModelQuestion(prompts[CANDIDATE_PROMPT], form=Instruction).prompt
         found.append(
-            _questions(
-                "T'', once a candidate", candidates, candidates * len(prompt), 2 * candidates * picture_tokens
+            questions(
+                "T'', once a candidate",
+                candidates,
+                letters=candidates * len(prompt),
+                pictures=2,
+                picture_tokens=picture_tokens,
             )
         )
     return found
 
 
-def estimate_values(
-    benchmark: str, found: Sequence[Calls], options: RunOptions, call_seconds: float
-) -> list[dict[str, Any]]:
-    """The estimates as JSON values, with hours."""
-    rows = calls_values(found, call_seconds, _at_once(options))
-    return [{"benchmark": benchmark, **row} for row in rows]
-
-
-def estimate_table(benchmark: str, found: Sequence[Calls], options: RunOptions, call_seconds: float) -> Table:
-    """The estimates as a table, with hours."""
+def estimate_of(benchmark: str, work: Sequence[Work], options: RunOptions, call_seconds: float) -> Estimate:
+    """What is asked for a benchmark, with hours."""
     assumed = f"{SC4CIR.title} on {benchmark}, at most, {ANSWER_TOKENS} tokens an answer"
-    return calls_table(assumed, found, call_seconds, _at_once(options))
+    return Estimate(assumed, work, at_once=_at_once(options), call_seconds=call_seconds)
 
 
 def _at_once(options: RunOptions) -> int:
@@ -139,7 +138,7 @@ def _at_once(options: RunOptions) -> int:
 
 def _of_the_method(
     name: str, who: object, gallery: Candidates, options: RunOptions, back: int, picture_tokens: int
-) -> list[Calls]:
+) -> list[Work]:
     """What a method asks by itself: forward of each turn, and on the way back of each candidate and T'."""
     from submissions.methods.captioning import Captioning
 
@@ -149,7 +148,8 @@ def _of_the_method(
     # Those of the gallery and the references are all the images that there are.
     captions = min(len(shown) + back, len(shown.union(gallery.ids)))
     letters = captions * len(ModelQuestion(prompts["caption"]).prompt)
-    found = [_questions(f"{name}: a caption an image", captions, letters, captions * picture_tokens)]
+    what = f"{name}: a caption an image"
+    found = [questions(what, captions, letters=letters, pictures=1, picture_tokens=picture_tokens)]
     if isinstance(who, Captioning):
         return found  # it puts the words behind the caption, and has nothing merged
     said = "x" * (ANSWER_TOKENS * CHARACTERS)
@@ -161,12 +161,8 @@ def _of_the_method(
         return ModelQuestion(prompts["merge"], {"caption": said, "change": change}).prompt
 
     letters = sum(len(prompt(change)) for change in changes) + back * len(prompt(said))
-    return [*found, _questions(f"{name}: a merge a text", len(changes) + back, letters, 0)]
+    return [*found, questions(f"{name}: a merge a text", len(changes) + back, letters=letters)]
 
 
 def _has_way_back(turn: Turn) -> bool:
     return turn.reference is not None and bool(turn.text.strip())
-
-
-def _questions(what: str, calls: int, letters: int, pictures: int) -> Calls:
-    return Calls(what, calls, -(-letters // CHARACTERS) + pictures, calls * ANSWER_TOKENS)

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from cir_datasets.construction.cirr.answers import read_answers
 from cir_datasets.construction.filled_tables import read_filled
+from cir_datasets.construction.review.answers import read_answers
+from cir_datasets.construction.review.form import load_form
 from cir_datasets.errors import ConstructionError, RecordError
 
 
@@ -43,10 +44,10 @@ def test_what_cannot_be_read_is_named(tmp_path: Path, content: bytes, said: str)
 def test_answers_of_annotators_are_read_by_the_same_rule(tmp_path: Path) -> None:
     path = tmp_path / "answers.csv"
     path.write_text("task;caption;seconds\nt1;two dogs, not one;4\n")
-    assert read_answers(path)[0]["caption"] == "two dogs, not one"
+    assert read_answers(load_form("cirr"), path)[0]["caption"] == "two dogs, not one"
     path.write_text('task,caption,seconds\nt1,"two\ndogs",4\nt2,a cat,soon\n')
     with pytest.raises(RecordError, match="line 4: seconds is not a number"):
-        read_answers(path)
+        read_answers(load_form("cirr"), path)
     path.write_text('task,caption\nt1,"two dogs\n')
     with pytest.raises(RecordError, match="line 2: it is not CSV"):
-        read_answers(path)
+        read_answers(load_form("cirr"), path)
