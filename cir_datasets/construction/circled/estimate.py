@@ -1,4 +1,4 @@
-"""What a run of CIRCLED's construction asks, by the shares of the paper and at most."""
+"""What a run of CIRCLED's construction asks, in a file of its own: it is the paper's shares, and runs no stage."""
 
 from __future__ import annotations
 
