@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import subprocess
@@ -9,11 +10,16 @@ import sys
 from collections import Counter
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.parse import unquote, urldefrag
 
 import pytest
 import yaml
 from markdown_it import MarkdownIt
+
+from cir_datasets import registry
+from cir_metrics import METRICS
+from submissions.entries import entries
 
 ROOT = Path(__file__).resolve().parents[2]
 FETCHED = {("script", "src"), ("link", "href"), ("img", "src"), ("iframe", "src"), ("source", "src")}
@@ -135,6 +141,42 @@ def test_search_works_without_a_server(site: Path) -> None:
     assert (site / "vendor" / "iframe-worker.js").exists()
     text = (site / "index.html").read_text(encoding="utf-8")
     assert '<script src="vendor/iframe-worker.js"></script>' in text
+
+
+@pytest.mark.slow
+def test_the_first_page_counts_what_is_here_and_leads_to_every_task(site: Path) -> None:
+    text = (site / "index.html").read_text(encoding="utf-8")
+    numbers = [int(number) for number in re.findall(r"<dd>(\d+)</dd>", text)]
+    assert numbers == [len(registry.names()), len(METRICS), len(entries())]
+    assert len(re.findall(r'<img src="data:image/png;base64,[^"]+" [^>]*alt="[^"]+"', text)) == 2
+    tasks = text.partition('<div class="front-tasks">')[2].partition("</div>")[0]
+    assert len(set(re.findall(r'<a href="(\w+\.html)">', tasks))) >= 8
+    assert "colab" not in text
+
+
+@pytest.mark.parametrize(
+    ("repository", "place"),
+    [
+        (None, None),
+        ("https://example.org/someone/suite", None),
+        (
+            "https://github.com/someone/suite/",
+            "https://colab.research.google.com/github/someone/suite/blob/main/docs/notebooks/scores.ipynb",
+        ),
+    ],
+)
+def test_a_notebook_opens_in_colab_where_the_repository_is_known(
+    repository: str | None, place: str | None
+) -> None:
+    specification = importlib.util.spec_from_file_location("docs_hooks", ROOT / "docs" / "hooks.py")
+    assert specification is not None
+    assert specification.loader is not None
+    hooks = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(hooks)
+    page = SimpleNamespace(
+        title="Notebook: scores", url="scores.html", file=SimpleNamespace(src_uri="notebooks/scores.ipynb")
+    )
+    assert hooks._notebook(page, repository)["colab"] == place
 
 
 def test_a_warning_ends_the_build() -> None:

@@ -45,10 +45,10 @@ def clean(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, 
     home = tmp_path_factory.mktemp("home")
     environment = home / "environment"
     subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True)
-    pip = [str(environment / "bin" / "python"), "-m", "pip", "install", "--quiet", "--no-compile"]
+    # Isolated: it would take the egg-info of a clone on its path for an installation.
+    pip = [str(environment / "bin" / "python"), "-I", "-m", "pip", "install", "--quiet", "--no-compile"]
     by_name = ["--find-links", str(wheel.parent), "cir-benchmarks[leaderboard]", "ipykernel"]
-    # Elsewhere than in the clone, whose egg-info pip would take for an installation.
-    subprocess.run([*pip, "-c", str(ROOT / "constraints.txt"), *by_name], cwd=home, check=True)
+    subprocess.run([*pip, "-c", str(ROOT / "constraints.txt"), *by_name], check=True)
     kept = {
         name: value for name, value in os.environ.items() if not name.startswith(("CIR_", "HF_", "PYTHON"))
     }
