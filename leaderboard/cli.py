@@ -25,6 +25,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_group
 
+from cir_datasets.commands import CommandOfOptions
 from cir_datasets.common.terminal import echo
 from cir_metrics.errors import CirError
 
@@ -130,7 +131,7 @@ class _Commands(UserDict[str, Any]):
             if name in GROUPS:
                 only.add_typer(made(), name=name)
             else:
-                only.command(name)(made)
+                only.command(name, cls=CommandOfOptions)(made)
             found = cast("TyperCommand | TyperGroup", get_group(only).commands[name])
             self[name] = found
             found.rich_help_panel = _TASK_OF.get(name)

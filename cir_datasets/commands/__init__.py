@@ -1,10 +1,8 @@
 """`cir datasets ...`: one module a subject, each free of heavy imports; and how any command gets its options.
 
-Options are written once: a model says what a command takes, and `command` makes it one. A subclass of
-`Options` is a frozen dataclass. Its fields are the options: those that must be given, then the others, those
-of the bases behind its own. A field is `option(...)`, `argument(...)`, or an `Annotated` alias that several
-models share. Typer reads the values by the fields' types, checks ranges and writes the help. What concerns
-several options at once is checked in `__post_init__`.
+`command` makes a command of a model of `cir_datasets.common.options`. Typer reads the values by the fields'
+types, checks ranges and writes the help. What a model has in the file of `--config` alone is still taken from
+the line, with a warning that says where it went.
 
 Behind that stand the options that several commands have in the same words, what shells offer for them, and
 how a file is written.
@@ -14,83 +12,62 @@ from __future__ import annotations
 
 import inspect
 import os
+import warnings
 from collections.abc import Callable
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, dataclass_transform, get_type_hints
+from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 import typer
-from typer.models import OptionInfo
+from typer.core import TyperCommand
 
+from cir_datasets.common.options import (
+    Declared,
+    Options,
+    Parameter,
+    argument,
+    config_text,
+    option,
+    parameters_of,
+    read_config,
+)
 from cir_datasets.common.terminal import echo
 
-_INFO = "typer"
-"""In a field's metadata: what typer is told of it."""
-_Result = TypeVar("_Result")
-_Model = TypeVar("_Model", bound="Options")
+__all__ = ["CommandOfOptions", "Options", "argument", "command", "option"]
+
+_Model = TypeVar("_Model", bound=Options)
+_CONFIG, _WRITE_CONFIG = "config", "write_config"
 
 
-@dataclass_transform(frozen_default=True, kw_only_default=True)
-class Options:
-    """The base of every model of options."""
+class CommandOfOptions(TyperCommand):
+    """A command that still takes from the line what only its file of options has, with a warning."""
 
-    def __init_subclass__(cls) -> None:
-        """Make a dataclass of it."""
-        dataclass(frozen=True, kw_only=True)(cls)
+    def __init__(self, *args: Any, **details: Any) -> None:
+        """Keep what is hidden apart from the options that a help or a completion shows."""
+        super().__init__(*args, **details)
+        self.hidden_params = [each for each in self.params if getattr(each, "hidden", False)]
+        self.params = [each for each in self.params if each not in self.hidden_params]
 
-    def call(self, function: Callable[..., _Result], **others: Any) -> _Result:
-        """Call a function with all options that it has parameters of the same names for.
+    def get_params(self, ctx: Any) -> list[Any]:
+        """What is parsed."""
+        return [*super().get_params(ctx), *self.hidden_params]
 
-        Args:
-            function: a function or a class; what it has no parameter for is left out.
-            others: further arguments; they take the place of options.
-
-        Example:
-            >>> class Rounding(Options):
-            ...     ndigits: int = option(2, "Digits.")
-            >>> Rounding().call(round, number=3.14159)
-            3.14
-        """
-        names = inspect.signature(function).parameters
-        return function(**{name: value for name, value in vars(self).items() if name in names} | others)
-
-    def by_option(self, *names: str) -> dict[str, Any]:
-        """By option those values of some fields that are not None; the fields have their options' names.
-
-        Example:
-            >>> class Numbers(Options):
-            ...     max_size: int | None = option(None, "Pixels.")
-            ...     seed: int | None = option(None, "Seed.")
-            >>> Numbers(max_size=3).by_option("max_size", "seed")
-            {'--max-size': 3}
-        """
-        values = {f"--{name.replace('_', '-')}": getattr(self, name) for name in names}
-        return {name: value for name, value in values.items() if value is not None}
-
-
-def option(
-    default: Any, help: str, *names: str, values: Callable[..., Any] | None = None, **more: Any
-) -> Any:
-    """A field that is an option.
-
-    Args:
-        default: `...` where the option must be given.
-        help: one sentence, with the unit.
-        names: such as `"--json"`; without a long one that is made of the field's name, as for `"-o"`.
-        values: what a shell offers for a value that is begun.
-        more: what `typer.Option` takes, such as `min`, `max`, `metavar`, `callback` and `hidden`.
-    """
-    return _field(default, typer.Option(..., *names, help=help, autocompletion=values, **more))
-
-
-def argument(default: Any, help: str, **more: Any) -> Any:
-    """A field that is an argument, with what `typer.Argument` takes."""
-    return _field(default, typer.Argument(..., help=help, **more))
-
-
-def _field(default: Any, info: Any) -> Any:
-    return field(default=MISSING if default is ... else default, metadata={_INFO: info})
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the line, and say of each option that left it where it is now."""
+        left = super().parse_args(ctx, args)
+        moved: frozenset[str] = getattr(self.callback, "in_file", frozenset())
+        for each in self.hidden_params:
+            source = ctx.get_parameter_source(each.name)
+            if each.name in moved and source is not None and source.name == "COMMANDLINE":
+                long = max(each.opts, key=len)
+                words = (
+                    f"{long} is deprecated on the command line and goes with 0.3. Fix: write it into a file "
+                    f"for --config, as `{long[2:].replace('-', '_')}: VALUE`; {ctx.command_path} "
+                    "--write-config prints one."
+                )
+                warnings.warn(words, FutureWarning, stacklevel=2)
+        return left
 
 
 def command(function: Callable[[_Model], None]) -> Callable[..., None]:
@@ -105,36 +82,89 @@ def command(function: Callable[[_Model], None]) -> Callable[..., None]:
         hello world
     """
     (model,) = (hint for name, hint in get_type_hints(function).items() if name != "return")
+    further = _of_files(model) if model.in_file else []
 
     @wraps(function)
     def run(**values: Any) -> None:
+        for each in further:
+            values.pop(each.name, None)
         function(model(**values))
 
-    run.__signature__ = inspect.Signature(_parameters(model))  # type: ignore[attr-defined]
+    taken = [_for_typer(each) for each in parameters_of(model)]
+    run.__signature__ = inspect.Signature([*taken, *further])  # type: ignore[attr-defined]
     run.__annotations__ = {}
+    run.in_file = model.in_file  # type: ignore[attr-defined]
     return run
 
 
-def _parameters(model: type[Any]) -> list[inspect.Parameter]:
-    """The parameters that typer reads: first those without a default, own ones before those of bases."""
-    types = get_type_hints(model, include_extras=True)
-    known = {each.name: each for each in fields(model)}
-    order = dict.fromkeys(name for base in model.__mro__ for name in vars(base).get("__annotations__", ()))
-    names = sorted(filter(known.__contains__, order), key=lambda name: known[name].default is not MISSING)
-    parameters = []
-    for name in names:
-        default, info, annotation = known[name].default, known[name].metadata.get(_INFO), types[name]
-        if isinstance(info, OptionInfo) and not any(word.startswith("--") for word in info.param_decls or ()):
-            info.param_decls = (f"--{name.replace('_', '-')}", *(info.param_decls or ()))
-        parameters.append(
-            inspect.Parameter(
-                name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=inspect.Parameter.empty if default is MISSING else default,
-                annotation=annotation if info is None else Annotated[annotation, info],
-            )
+def _for_typer(each: Parameter) -> inspect.Parameter:
+    default = inspect.Parameter.empty if each.default is MISSING else each.default
+    info = each.info
+    if isinstance(info, Declared) and info.is_argument:
+        info = typer.Argument(..., help=info.help, **info.more)
+    elif isinstance(info, Declared) or each.in_file:
+        info = _typer_option(each)
+    kind = get_args(each.kind)[0] if get_origin(each.kind) is Annotated else each.kind
+    return inspect.Parameter(
+        each.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, info]
+    )
+
+
+def _typer_option(each: Parameter) -> Any:
+    info = each.info
+    if not isinstance(info, Declared):
+        # An alias that several models share, which this one has in its file.
+        return typer.Option(..., *info.param_decls, help=info.help, callback=info.callback, hidden=True)
+    names = info.names
+    if not any(word.startswith("--") for word in names):
+        names = (f"--{each.name.replace('_', '-')}", *names)
+    more: dict[str, Any] = {
+        name: limit for name in ("min", "max") if (limit := getattr(info, name)) is not None
+    }
+    if each.in_file:
+        more["hidden"] = True
+    return typer.Option(..., *names, help=info.help, autocompletion=info.values, **more, **info.more)
+
+
+def _of_files(model: type[Options]) -> list[inspect.Parameter]:
+    """The two options of a command whose rare options stand in a file."""
+
+    def read(context: typer.Context, path: Path | None) -> None:
+        if path is not None:
+            context.default_map = {**(context.default_map or {}), **read_config(model, path)}
+
+    def write(context: typer.Context, wanted: bool) -> None:
+        if wanted:
+            echo(config_text(model, context.command_path))
+            raise typer.Exit
+
+    found = (
+        (
+            _CONFIG,
+            Path | None,
+            None,
+            read,
+            "File of options (YAML), of the rare ones, too; what the line says goes before it.",
+        ),
+        (
+            _WRITE_CONFIG,
+            bool,
+            False,
+            write,
+            "Print such a file with all options, each with its help and default, and stop.",
+        ),
+    )
+    return [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=default,
+            annotation=Annotated[
+                kind, typer.Option(f"--{name.replace('_', '-')}", callback=callback, is_eager=True, help=text)
+            ],
         )
-    return parameters
+        for name, kind, default, callback, text in found
+    ]
 
 
 def benchmark_values(incomplete: str) -> list[str]:

@@ -9,12 +9,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cir_datasets.commands import Images, LoadsBenchmarks, benchmark_values, command, option
+from cir_datasets.commands import LoadsBenchmarks, benchmark_values, command, option
 from cir_datasets.common.terminal import echo
 from cir_datasets.errors import missing_extra
 from cir_metrics.errors import CallError
-from submissions.commands import CaptionRule, Checkpoint, Device, Encoder, MethodName, find_modules_here
-from submissions.commands.multiround import PlaysRounds
+from submissions.commands import MethodName, find_modules_here
+from submissions.running.method_options import MethodOptions
+from submissions.transcripts.settings import RoundSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,24 +25,19 @@ if TYPE_CHECKING:
 _PAGE_MODULES = ("fastapi", "multipart", "sqlalchemy", "uvicorn")
 
 
-class PlayOptions(PlaysRounds, LoadsBenchmarks):
+class PlayOptions(RoundSettings, MethodOptions, LoadsBenchmarks, in_file=("seed", "data_dir", "no_checks")):
     """What `cir play` takes."""
 
     benchmark: str | None = option(
         None, "Id of the benchmark, of single queries; default: shapes/val.", "-b", values=benchmark_values
     )
     method: MethodName = "image_text_sum"
-    encoder: Encoder = None
-    images: Images = None
     own: Path | None = option(
         None,
         "Folder of pictures of your own, in the place of --benchmark: sessions lie between any two. "
         "Needs --encoder.",
         "--pictures",
     )
-    caption_rule: CaptionRule = None
-    checkpoint: Checkpoint = None
-    device: Device = "auto"
     out: Path = option(
         Path("human.jsonl"), "Where to write: the transcript, .jsonl or .parquet; it goes on.", "-o"
     )
@@ -65,7 +61,6 @@ def play_command(options: PlayOptions) -> None:
     from submissions.multiround.person import PersonDialogue
     from submissions.multiround.user_pictures import user_pictures
     from submissions.running.options import RunOptions
-    from submissions.transcripts.settings import RoundSettings
 
     out, own = options.out, options.own
     if out.is_dir() or out.suffix not in (".jsonl", ".parquet"):

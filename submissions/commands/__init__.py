@@ -23,11 +23,6 @@ FILE_HELP = (
     "A rank file or bundle (JSON, JSON Lines, Parquet, plain or gzip), a TREC run, a run of pytrec_eval, "
     "ranx or MTEB, a file of the CIRR or CIRCO server, ZeroSight results, or FashionIQ starter kit items."
 )
-ENCODER_HELP = "Encoder: a name on the Hub, a folder, or shapes (the shipped one, the default on shapes)"
-LANGUAGE_HELP = (
-    "Language backend: oracle (shapes), openai:MODEL, transformers:FOLDER_OR_NAME, SEES+WRITES; options "
-    "behind it, as in openai:MODEL,concurrency=8"
-)
 
 
 def method_values(incomplete: str) -> list[str]:
@@ -87,70 +82,6 @@ MethodName = Annotated[
         help="Name of the method, of cir methods list, or module:Class of your own.",
     ),
 ]
-Encoder = Annotated[str | None, typer.Option("--encoder", "-e", help=f"{ENCODER_HELP}.")]
-CaptionRule = Annotated[
-    str | None,
-    typer.Option(
-        "--caption-rule",
-        help="How several captions of a query become text; default: strip_capitalize_and.",
-    ),
-]
-Checkpoint = Annotated[
-    Path | None,
-    typer.Option(
-        "--checkpoint",
-        help="The method's own trained weights, file or folder; shapes: those that come with the package for "
-        "cirplant and tirg.",
-    ),
-]
-Prompts = Annotated[
-    Path | None,
-    typer.Option("--prompts", help="Folder of prompts that replace ours; default: CIR_PROMPTS."),
-]
-Revision = Annotated[
-    str | None,
-    typer.Option("--revision", help="Revision on the Hub: the encoder's commit, branch or tag."),
-]
-Device = Annotated[str, typer.Option("--device", help="Where the model runs: auto, cpu, cuda, cuda:1, mps.")]
-Dtype = Annotated[
-    str,
-    typer.Option(
-        "--dtype", help="The model's numbers: float32, float16, bfloat16, or auto (float16 on cuda)."
-    ),
-]
-BatchSize = Annotated[
-    int, typer.Option("--batch-size", help="Batch: images or texts that are encoded at once.")
-]
-Engine = Annotated[
-    str,
-    typer.Option("--engine", help="Where it runs: local (this machine), or ray (workers of a Ray cluster)."),
-]
-Address = Annotated[
-    str | None,
-    typer.Option(
-        "--address", help="Ray cluster: auto or host:port; default: one on this machine for this call."
-    ),
-]
-Seed = Annotated[int, typer.Option("--seed", help="Seed, a whole number from 0, of all that is drawn.")]
-KeptImages = Annotated[
-    int | None,
-    typer.Option(
-        "--k",
-        help="First images of a ranking, 1 to 1,000, that are kept; default: what the board uses.",
-    ),
-]
-
-
-class MakesBenchmark(Options):
-    """What every construction pipeline takes."""
-
-    out: Path = option(..., "Where to write: the folder of the run; a stopped run goes on in it.", "-o")
-    name: str | None = option(None, "Name of what is made: the benchmark's; default: made from --out.")
-    prompts: Prompts = None
-    device: Device = "auto"
-    engine: Engine = "local"
-    address: Address = None
-    dry_run: bool = option(False, "Print an estimate of calls, tokens and hours, and make nothing.")
 
 
 def as_text(value: object) -> str:
@@ -168,7 +99,7 @@ def find_modules_here(method: str) -> None:
         sys.path.insert(0, str(Path.cwd()))
 
 
-def speaker_of(language: str, prompts: Path | None) -> Language:
+def speaker_of(language: str, prompts: str | Path | None) -> Language:
     """A language backend by its name.
 
     Args:

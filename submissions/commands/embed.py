@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cir_datasets.commands import Images, LoadsBenchmarks, benchmark_values, command, option
+from cir_datasets.commands import LoadsBenchmarks, benchmark_values, command, option
 from cir_datasets.common.terminal import counted, echo
-from submissions.commands import Address, Device, Dtype, Encoder, Engine, Revision, as_text
+from submissions.commands import as_text
+from submissions.running.method_options import EncoderOptions, EngineOptions, LoadingOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,34 +20,34 @@ ENGINES = ("local", "ray")
 _READERS = {"local": 2, "ray": 0}
 
 
-class EmbedOptions(LoadsBenchmarks):
+class EmbedOptions(
+    EncoderOptions, LoadingOptions, EngineOptions, LoadsBenchmarks, in_file=("data_dir", "no_checks")
+):
     """What `cir embed` takes."""
 
     benchmark: str = option(
         ..., "Id of the benchmark, or suite, whose galleries are embedded.", "-b", values=benchmark_values
     )
-    encoder: Encoder = None
-    images: Images = None
-    revision: Revision = None
-    device: Device = "auto"
-    dtype: Dtype = "float32"
-    batch_size: int = option(64, "Batch: images that are encoded at once.")
+    batch_size: int = option(64, "Batch: images that are encoded at once.", min=1, in_file=True)
     workers: int | None = option(
         None,
         "Workers: processes that open and prepare images; 0: the one that encodes. Default: "
         "2; with ray 0 in each of its workers.",
+        in_file=True,
     )
-    shard_size: int = option(1024, "Images that are written at once; cir run expects 1024.")
+    shard_size: int = option(1024, "Images that are written at once; cir run expects 1024.", in_file=True)
     skip_missing: bool = option(
         False,
         "Go on without what is missing: images that cannot be read have zeros as vectors, which rank last.",
     )
-    engine: Engine = "local"
-    address: Address = None
-    max_workers: int | None = option(None, "With ray: workers at a time; default: all that fit.")
-    cpus_per_worker: float | None = option(None, "With ray: processors (threads) of a worker; default 1.")
+    max_workers: int | None = option(
+        None, "With ray: workers at a time; default: all that fit.", in_file=True
+    )
+    cpus_per_worker: float | None = option(
+        None, "With ray: processors (threads) of a worker; default 1.", in_file=True
+    )
     gpus_per_worker: float | None = option(
-        None, "With ray: GPUs of a worker; default 1 where the cluster has any."
+        None, "With ray: GPUs of a worker; default 1 where the cluster has any.", in_file=True
     )
     as_json: bool = option(
         False,

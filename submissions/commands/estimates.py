@@ -25,9 +25,11 @@ class EstimatesReranking(Options):
     dry_run: bool = option(
         False, "Print an estimate of calls, tokens and hours of the re-ranker, and rank nothing."
     )
-    picture_tokens: int | None = option(None, f"Of --dry-run: tokens of a picture ({PICTURE_TOKENS}).", min=1)
+    picture_tokens: int | None = option(
+        None, f"Of --dry-run: tokens of a picture ({PICTURE_TOKENS}).", min=1, in_file=True
+    )
     call_seconds: float | None = option(
-        None, f"Of --dry-run: seconds of a call ({_CALL_SECONDS:g}).", min=0.001
+        None, f"Of --dry-run: seconds of a call ({_CALL_SECONDS:g}).", min=0.001, in_file=True
     )
 
     @property

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from cir_datasets.commands import CommandOfOptions
 from cir_datasets.common.terminal import echo
 from submissions.commands import as_text
 
@@ -25,13 +26,13 @@ def make_commands() -> typer.Typer:
     group = typer.Typer(
         help="Make a benchmark from images, videos, captions or another benchmark.", no_args_is_help=True
     )
-    group.command("circled")(circled_command)
-    group.command("fisd")(fisd_command)
-    group.command("zerosight")(zerosight_command)
-    group.command("comparison")(comparison_command)
-    group.command("judge")(judge_command)
-    group.command("cirr")(cirr_command)
-    group.command("cirr-import")(cirr_import_command)
+    group.command("circled", cls=CommandOfOptions)(circled_command)
+    group.command("fisd", cls=CommandOfOptions)(fisd_command)
+    group.command("zerosight", cls=CommandOfOptions)(zerosight_command)
+    group.command("comparison", cls=CommandOfOptions)(comparison_command)
+    group.command("judge", cls=CommandOfOptions)(judge_command)
+    group.command("cirr", cls=CommandOfOptions)(cirr_command)
+    group.command("cirr-import", cls=CommandOfOptions)(cirr_import_command)
     group.command("status")(status)
     group.command("again")(again)
     return group

@@ -7,17 +7,20 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cir_datasets.commands import Images, LoadsBenchmarks, command, option
+from cir_datasets.commands import LoadsBenchmarks, command, option
 from cir_datasets.common.terminal import counted, echo
 from cir_datasets.construction.circled.settings import CircledSettings
 from submissions.commands import (
-    LANGUAGE_HELP,
-    Encoder,
-    MakesBenchmark,
-    Seed,
     SingleQueries,
     report_usage,
     speaker_of,
+)
+from submissions.running.method_options import (
+    LANGUAGE_HELP,
+    BatchOptions,
+    EncoderOptions,
+    MakingOptions,
+    SeedOptions,
 )
 
 if TYPE_CHECKING:
@@ -35,20 +38,28 @@ UNFILTERED = "_unfiltered"
 """Behind the made benchmark's name in that of the second folder."""
 
 
-class MakeCircledOptions(MakesBenchmark, LoadsBenchmarks):
+class MakeCircledOptions(
+    EncoderOptions,
+    SeedOptions,
+    BatchOptions,
+    MakingOptions,
+    LoadsBenchmarks,
+    in_file=("data_dir", "no_checks"),
+):
     """What `cir make circled` takes."""
 
     benchmark: SingleQueries
     language: str = option(..., f"{LANGUAGE_HELP}; it captions, merges and writes.")
-    encoder: Encoder = None
     diversity_encoder: str | None = option(
         None,
         "Encoder that compares captions; default: the paper's, openai/clip-vit-base-patch32, and "
         "with the encoder shapes that one.",
+        in_file=True,
     )
-    images: Images = None
     captions: str | None = option(
-        None, "Prompt that describes an image: caption, or caption_clothes (the default of fashioniq)."
+        None,
+        "Prompt that describes an image: caption, or caption_clothes (the default of fashioniq).",
+        in_file=True,
     )
     k: int = option(
         _DEFAULTS.k,
@@ -62,25 +73,31 @@ class MakeCircledOptions(MakesBenchmark, LoadsBenchmarks):
     history: str = option(
         _DEFAULTS.history,
         "Captions that a new one must differ from: paper (all), released (without the first).",
+        in_file=True,
     )
     circo_target: str = option(
         _DEFAULTS.circo_target,
         "Of several targets the one that words aim at: best (nearest to the search), or annotated.",
+        in_file=True,
     )
     duplicates: str = option(
         _DEFAULTS.duplicates,
         "Equal pictures are searched once: within the gallery, or over all splits (released).",
+        in_file=True,
     )
-    attempts: int = option(_DEFAULTS.attempts, "At a caption that differs enough; the last is used.", min=1)
-    epsilon: int = option(_DEFAULTS.epsilon, "Places that a target may fall from turn to turn.", min=0)
-    tau: float = option(_DEFAULTS.tau, "Similarity of two captions that is too high, above 0 to 1.")
-    seed: Seed = _DEFAULTS.seed
+    attempts: int = option(
+        _DEFAULTS.attempts, "At a caption that differs enough; the last is used.", min=1, in_file=True
+    )
+    epsilon: int = option(
+        _DEFAULTS.epsilon, "Places that a target may fall from turn to turn.", min=0, in_file=True
+    )
+    tau: float = option(
+        _DEFAULTS.tau, "Similarity of two captions that is too high, above 0 to 1.", in_file=True
+    )
     limit: int | None = option(None, "At most so many: sessions that are begun, drawn by the seed.", min=1)
     name: str | None = option(
         None, "Name of what is made: the benchmark's; default: circled_ and that of --benchmark."
     )
-    batch_size: int = option(64, "Batch: images or texts that are encoded at once.", min=1)
-    workers: int = option(2, "Workers: processes that read images.", min=0)
 
 
 @command
@@ -123,7 +140,8 @@ def circled_command(options: MakeCircledOptions) -> None:
     check_plots("construction")
     speaks = partial(speaker_of, options.language, options.prompts)
     speaker = speaks()
-    loaders = encoder_loaders(source, options.encoder, options.diversity_encoder, device=options.device)
+    encoder = None if options.encoder is None else str(options.encoder)
+    loaders = encoder_loaders(source, encoder, options.diversity_encoder, device=options.device)
     try:
         _make(
             source,
@@ -147,7 +165,7 @@ def _make(
     speaker: Any,
     *,
     loaders: tuple[Callable[[], Loaded], Callable[[], Loaded]],
-    images: Path | None,
+    images: str | Path | None,
     name: str,
     reading: dict[str, Any],
     ray: OnRay | None,

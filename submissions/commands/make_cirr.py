@@ -9,16 +9,8 @@ from typing import TYPE_CHECKING
 
 from cir_datasets.commands import LoadsBenchmarks, argument, benchmark_values, command, option
 from cir_datasets.common.terminal import counted, echo
-from submissions.commands import (
-    LANGUAGE_HELP,
-    BatchSize,
-    Dtype,
-    MakesBenchmark,
-    Revision,
-    Seed,
-    report_usage,
-    speaker_of,
-)
+from submissions.commands import report_usage, speaker_of
+from submissions.running.method_options import LANGUAGE_HELP, LoadingOptions, MakingOptions, SeedOptions
 
 if TYPE_CHECKING:
     from cir_datasets.construction.cirr.corpus import Corpus
@@ -46,7 +38,9 @@ class TakesPictures(LoadsBenchmarks):
     )
 
 
-class MakeCirrOptions(TakesPictures, MakesBenchmark):
+class MakeCirrOptions(
+    LoadingOptions, SeedOptions, MakingOptions, TakesPictures, in_file=("data_dir", "no_checks")
+):
     """What `cir make cirr` takes."""
 
     encoder: str | None = option(
@@ -55,29 +49,30 @@ class MakeCirrOptions(TakesPictures, MakesBenchmark):
         "microsoft/resnet-152), a folder, or shapes (the default on shapes).",
         "-e",
     )
-    revision: Revision = None
-    dtype: Dtype = "float32"
-    batch_size: BatchSize = 64
-    title: str = option("", "Title for people; default: the name.")
-    size: int = option(6, "Images of a subset.")
-    alike: float = option(0.94, "An image as similar as this to the first one shows the same: left out.")
-    apart: float = option(
-        0.002, "An image this close to the last one added, in similarity to the first one, is skipped."
+    batch_size: int = option(64, "Batch: images or texts that are encoded at once.", min=1, in_file=True)
+    title: str = option("", "Title for people; default: the name.", in_file=True)
+    size: int = option(6, "Images of a subset.", in_file=True)
+    alike: float = option(
+        0.94, "An image as similar as this to the first one shows the same: left out.", in_file=True
     )
-    ranked: int = option(20, "Images that are looked at below --alike, most similar first.")
-    shared: int = option(2, "Images that two subsets may share; the paper does not say.")
+    apart: float = option(
+        0.002,
+        "An image this close to the last one added, in similarity to the first one, is skipped.",
+        in_file=True,
+    )
+    ranked: int = option(20, "Images that are looked at below --alike, most similar first.", in_file=True)
+    shared: int = option(2, "Images that two subsets may share; the paper does not say.", in_file=True)
     subsets: int | None = option(None, "Draw so many of the subsets that are left; default: take all.")
     limit: int | None = option(None, "At most so many: images that are tried as a first one.", min=1)
     splits: str = option(
         "train=80,val=10,test=10", "Shares of the images in percent; no image is in two splits."
     )
-    seed: Seed = 0
     captions: str = option("people", "Who writes them: people (pages of tasks) or model (--language).")
     language: str | None = option(None, f"{LANGUAGE_HELP}; with --captions model.")
     annotators: int = option(1, "Pages of tasks; subsets are dealt out to them.")
-    common: int = option(0, "Pairs that are on every page, to compare annotators.")
-    min_words: int = option(3, "Shorter captions are refused.")
-    max_alike: int = option(2, "Pairs for which one annotator may write the same caption.")
+    common: int = option(0, "Pairs that are on every page, to compare annotators.", in_file=True)
+    min_words: int = option(3, "Shorter captions are refused.", in_file=True)
+    max_alike: int = option(2, "Pairs for which one annotator may write the same caption.", in_file=True)
     dry_run: bool = option(
         False, "Print an estimate of calls, tokens and hours, or of tasks for people, and make nothing."
     )

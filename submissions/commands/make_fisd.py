@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from cir_datasets.commands import command, option
 from cir_datasets.common.terminal import counted, echo
 from cir_datasets.construction.fisd.options import ASPECTS, CARDINALITY, FisdOptions
-from submissions.commands import LANGUAGE_HELP, Dtype, MakesBenchmark, report_usage, speaker_of
+from submissions.commands import report_usage, speaker_of
+from submissions.running.method_options import LANGUAGE_HELP, MakingOptions
 
 if TYPE_CHECKING:
     from cir_datasets.construction.fisd.captions import CaptionFile
@@ -26,7 +27,7 @@ _PICTURE_SECONDS = 5.0
 """About those of a picture of SDXL on one GPU; shapes are drawn in no time."""
 
 
-class MakeFisdOptions(MakesBenchmark):
+class MakeFisdOptions(MakingOptions):
     """What `cir make fisd` takes."""
 
     captions: list[str] | None = option(
@@ -47,32 +48,50 @@ class MakeFisdOptions(MakesBenchmark):
         None,
         "File of what is counted in English, one a line, an irregular plural as in mouse: mice; "
         "default: COCO's categories.",
+        in_file=True,
     )
     per_aspect: int = option(FisdOptions.per_aspect, "Queries wanted of each aspect.", min=1)
     spare: int = option(
-        FisdOptions.spare, "Triplets more of each, for those that fail or are dropped.", min=0
+        FisdOptions.spare, "Triplets more of each, for those that fail or are dropped.", min=0, in_file=True
     )
     limit: int | None = option(
         None, "At most so many: triplets in all, spread over the aspects; default: no limit.", min=1
     )
     seed: int = option(FisdOptions.seed, "Seed, a whole number from 0, of all that is drawn.", min=0)
-    steps: int | None = option(None, "Steps: of the diffusion pipeline; default: its own number.", min=1)
-    guidance: float | None = option(None, "How much captions count, from 0; default: the pipeline's.", min=0)
-    size: int | None = option(
-        None, "Width and height in pixels, a multiple of 8; default: the pipeline's.", min=8
+    steps: int | None = option(
+        None, "Steps: of the diffusion pipeline; default: its own number.", min=1, in_file=True
     )
-    revision: str | None = option(None, "Revision on the Hub: the pipeline's commit, branch or tag.")
-    dtype: Dtype = "auto"
-    chunk: int = option(FisdOptions.chunk, "Triplets whose pictures are drawn and kept at once.", min=1)
+    guidance: float | None = option(
+        None, "How much captions count, from 0; default: the pipeline's.", min=0, in_file=True
+    )
+    size: int | None = option(
+        None, "Width and height in pixels, a multiple of 8; default: the pipeline's.", min=8, in_file=True
+    )
+    revision: str | None = option(
+        None, "Revision on the Hub: the pipeline's commit, branch or tag.", in_file=True
+    )
+    dtype: str = option(
+        "auto",
+        "The model's numbers: float32, float16, bfloat16, or auto (float16 on cuda).",
+        in_file=True,
+    )
+    chunk: int = option(
+        FisdOptions.chunk, "Triplets whose pictures are drawn and kept at once.", min=1, in_file=True
+    )
     gallery: str = option(
-        "together", "together (one configuration, test), or aspect (one each, with its own gallery)."
+        "together",
+        "together (one configuration, test), or aspect (one each, with its own gallery).",
+        in_file=True,
     )
     review: Path | None = option(None, "A filled-in review.csv; it is taken in.")
-    reviewed_only: bool = option(False, "Leave out triplets that nobody has decided on.")
+    reviewed_only: bool = option(False, "Leave out triplets that nobody has decided on.", in_file=True)
     allow_missing: bool = option(False, "Go on where something is missing: one of the aspects.")
-    title: str | None = option(None, "Title for people; default: the name.")
+    title: str | None = option(None, "Title for people; default: the name.", in_file=True)
     picture_seconds: float | None = option(
-        None, "Of --dry-run: seconds that a picture takes; default: 5, and none of shapes.", min=0
+        None,
+        "Of --dry-run: seconds that a picture takes; default: 5, and none of shapes.",
+        min=0,
+        in_file=True,
     )
 
 
@@ -253,7 +272,7 @@ def _say_plan(
     files: Mapping[str, Sequence[CaptionFile]],
     manner: Manner,
     options: FisdOptions,
-    prompts: Path | None,
+    prompts: str | Path | None,
     at_once: int,
     picture_seconds: float,
 ) -> None:

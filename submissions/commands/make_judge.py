@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from cir_datasets.commands import Images, LoadsBenchmarks, argument, command, format_values, option
 from cir_datasets.common.terminal import echo
-from submissions.commands import Prompts, Seed, SingleQueries, report_usage
+from submissions.commands import SingleQueries, report_usage
+from submissions.running.method_options import PromptOptions, SeedOptions
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
 
 
-class ComparisonOptions(LoadsBenchmarks):
+class ComparisonOptions(SeedOptions, LoadsBenchmarks):
     """What `cir make comparison` takes."""
 
     benchmark: SingleQueries
@@ -21,7 +22,6 @@ class ComparisonOptions(LoadsBenchmarks):
     way: str = option(
         "concatenation", "concatenation (queries that are drawn), or chains (a target is the next reference)."
     )
-    seed: Seed = 0
     limit: int | None = option(None, "At most so many: sessions.", min=1)
     name: str | None = option(
         None, "Name of what is made: the benchmark's; default: --way and the name of --benchmark."
@@ -71,7 +71,7 @@ def comparison_command(options: ComparisonOptions) -> None:
     echo(str(made))
 
 
-class JudgeOptions(LoadsBenchmarks):
+class JudgeOptions(SeedOptions, PromptOptions, LoadsBenchmarks, in_file=("data_dir", "no_checks")):
     """What `cir make judge` takes."""
 
     sources: list[str] = argument(..., "Benchmarks of sessions: ids, or folders of `cir make`.")
@@ -80,10 +80,8 @@ class JudgeOptions(LoadsBenchmarks):
     )
     out: Path = option(..., "Where to write: the folder of judgements.jsonl, tables and the figure.", "-o")
     sessions: int = option(60, "Drawn of each source.", min=1)
-    seed: Seed = 0
     runs: int = option(1, "How often each judge judges; the agreement is of all.", min=1)
     images: Images = None
-    prompts: Prompts = None
     format: str = option("table", "table (the default), json, csv, latex or markdown.", values=format_values)
 
 
@@ -152,7 +150,7 @@ def _judged(
     backend: str,
     label: str,
     images: Path | None,
-    prompts: Path | None,
+    prompts: str | Path | None,
     draw: tuple[int, int],
     *,
     cache: Path | None,

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 from cir_datasets.commands import command, option
 from cir_datasets.common.estimates import CALL_SECONDS, PICTURE_TOKENS
 from cir_datasets.common.terminal import echo
-from submissions.commands import LANGUAGE_HELP, MakesBenchmark, Seed, report_usage, speaker_of
+from submissions.commands import report_usage, speaker_of
+from submissions.running.method_options import LANGUAGE_HELP, MakingOptions, SeedOptions
 
 if TYPE_CHECKING:
     from datetime import date
 
 
-class MakeZeroSightOptions(MakesBenchmark):
+class MakeZeroSightOptions(SeedOptions, MakingOptions):
     """What `cir make zerosight` takes."""
 
     videos: Path = option(..., "Folder of videos, searched with its sub-folders.")
@@ -22,36 +23,47 @@ class MakeZeroSightOptions(MakesBenchmark):
         "shapes", "Encoder of the visual similarities; the paper: ViT-L/16 of ImageNet-21k."
     )
     clip_encoder: str = option("shapes", "Encoder of the semantic similarities; the paper: CLIP ViT-L/14.")
-    sentence_encoder: str | None = option(None, "Encoder of captions; default: the one of --clip-encoder.")
+    sentence_encoder: str | None = option(
+        None, "Encoder of captions; default: the one of --clip-encoder.", in_file=True
+    )
     language: str = option("oracle", f"{LANGUAGE_HELP}; it looks and writes.")
     thresholds: str = option("paper", "paper, shapes, or a YAML file with the same fields.")
     reference_visual: float | None = option(
-        None, "From this visual similarity on the later of two references goes."
+        None, "From this visual similarity on the later of two references goes.", in_file=True
     )
-    reference_semantic: float | None = option(None, "The same of semantic similarity.")
+    reference_semantic: float | None = option(None, "The same of semantic similarity.", in_file=True)
     target_visual: tuple[float, float] | None = option(
-        None, "Band of a target's visual similarity to its reference."
+        None, "Band of a target's visual similarity to its reference.", in_file=True
     )
-    target_semantic: tuple[float, float] | None = option(None, "Band of its semantic similarity.")
+    target_semantic: tuple[float, float] | None = option(
+        None, "Band of its semantic similarity.", in_file=True
+    )
     mutual_visual: float | None = option(
-        None, "From this visual similarity on the later of two targets goes."
+        None, "From this visual similarity on the later of two targets goes.", in_file=True
     )
-    neighbour: float | None = option(None, "Of --consensus released: similarity of captions that agree.")
-    consensus: str = option("paper", "paper (Eq. 3-5), or released: the highest mean over neighbours.")
-    after: str = option("2022-03-31", "Videos published after this day alone (2022-03-31), or none.")
+    neighbour: float | None = option(
+        None, "Of --consensus released: similarity of captions that agree.", in_file=True
+    )
+    consensus: str = option(
+        "paper", "paper (Eq. 3-5), or released: the highest mean over neighbours.", in_file=True
+    )
+    after: str = option(
+        "2022-03-31", "Videos published after this day alone (2022-03-31), or none.", in_file=True
+    )
     unknown_dates: str = option("drop", "Videos without a known date: drop or keep.")
     pool_frames: str = option(
-        "sampled", "Every fifth frame of other videos: of those at one a second (sampled), or of all (raw)."
+        "sampled",
+        "Every fifth frame of other videos: of those at one a second (sampled), or of all (raw).",
+        in_file=True,
     )
-    pictures: str = option("jpg", "Format of the frames: jpg or png.")
+    pictures: str = option("jpg", "Format of the frames: jpg or png.", in_file=True)
     review: Path | None = option(None, "A filled-in review.csv; what follows it is made anew.")
-    title: str | None = option(None, "Title for people; default: the name.")
-    seed: Seed = 0
+    title: str | None = option(None, "Title for people; default: the name.", in_file=True)
     limit: int | None = option(None, "At most so many: videos.", min=1)
-    picture_tokens: int = option(PICTURE_TOKENS, "Of --dry-run: tokens of a picture.", min=1)
-    call_seconds: float = option(CALL_SECONDS, "Of --dry-run: seconds of a call.", min=0.001)
+    picture_tokens: int = option(PICTURE_TOKENS, "Of --dry-run: tokens of a picture.", min=1, in_file=True)
+    call_seconds: float = option(CALL_SECONDS, "Of --dry-run: seconds of a call.", min=0.001, in_file=True)
     concurrency: int | None = option(
-        None, "Of --dry-run: calls at once; default: those of --language.", min=1
+        None, "Of --dry-run: calls at once; default: those of --language.", min=1, in_file=True
     )
 
 

@@ -5,13 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cir_datasets.commands import Options, command, option
+from cir_datasets.commands import LoadsBenchmarks, command, option
 from cir_datasets.common.terminal import counted, echo
 from submissions.commands import (
-    LANGUAGE_HELP,
-    Encoder,
     MethodName,
-    Seed,
     SingleQueries,
     as_text,
     find_modules_here,
@@ -19,7 +16,7 @@ from submissions.commands import (
     speaker_of,
 )
 from submissions.commands.outputs import check_folder
-from submissions.commands.run import RunsMethods
+from submissions.running.method_options import LANGUAGE_HELP, MethodOptions, PromptOptions
 from submissions.running.options import RunOptions
 from submissions.transcripts.settings import RoundSettings
 
@@ -30,54 +27,9 @@ if TYPE_CHECKING:
 _ENDINGS = (".jsonl", ".parquet")
 
 
-class PlaysRounds(Options):
-    """What every command takes that plays dialogues; each round is judged in the way that it says."""
-
-    max_rounds: int = option(
-        RoundSettings.max_rounds, "Rounds at most, 1 to 50; round 1 is the published query."
-    )
-    k: int = option(
-        RoundSettings.k,
-        "First images of a ranking, 1 to 50, that are shown; a target among them is a success.",
-    )
-    after_success: str = option(
-        RoundSettings.after_success,
-        "What follows a success: stop, or continue (all rounds are played, and references stay in the "
-        "ranking).",
-    )
-    candidate: str = option(
-        RoundSettings.candidate,
-        "The next reference: unseen (the best that has not been one), top1, or random-topM, such as "
-        "random-top10.",
-    )
-    history: str = option(
-        RoundSettings.history,
-        "How all rounds become one query: average, weighted (0.8 for each round back), or none (the "
-        "last alone).",
-    )
-    normalise: bool = option(
-        RoundSettings.normalise,
-        "Scale embeddings to length 1: the query of each round, before rounds are added.",
-        "--normalise/--no-normalise",
-    )
-    aim: str = option(
-        RoundSettings.aim,
-        "Of several targets the one that the user aims at: target (the annotated one) or best (ranked).",
-    )
-    aspect: str | None = option(
-        RoundSettings.aspect,
-        "This aspect alone: its queries, and feedback on it; own: each query's own aspect.",
-        show_default=False,
-    )
-    start: str = option(
-        RoundSettings.start,
-        "What begins a session: published (queries are round 1), or random (any two images of the "
-        "gallery, and the user says the first words, too).",
-    )
-    seed: Seed = RoundSettings.seed
-
-
-class MultiroundOptions(PlaysRounds, RunsMethods):
+class MultiroundOptions(
+    RoundSettings, MethodOptions, PromptOptions, LoadsBenchmarks, in_file=("data_dir", "no_checks")
+):
     """What `cir multiround` takes."""
 
     benchmark: SingleQueries
@@ -87,30 +39,31 @@ class MultiroundOptions(PlaysRounds, RunsMethods):
         "captions",
         "What the user compares: captions (of both pictures, then their difference) or pictures "
         "(it looks at both).",
-    )
-    feedback: str = option(
-        RoundSettings.feedback, "fresh words each round, or unchanged: the published ones again."
-    )
-    words: int | None = option(
-        RoundSettings.words, "About how many words the user says; default: what is usual there."
+        in_file=True,
     )
     limit: int | None = option(
         None, "At most so many: sessions, drawn; default: all, or 500 random starts.", min=1
     )
-    encoder: Encoder = None
-    language: str | None = option(None, "Language backend: the method's, where it needs one; as --simulator.")
+    language: str | None = option(
+        None, "Language backend: the method's, where it needs one; as --simulator.", in_file=True
+    )
     out: Path | None = option(
         None, "Where to write: the transcript, .jsonl or .parquet; default: METHOD.BENCHMARK.jsonl.", "-o"
     )
     page: Path | None = option(
         None, "Also write a page with the pictures, which lie in a folder beside it.", "--html"
     )
-    sessions: Path | None = option(None, "Also write the dialogues as sessions in CIRCLED's form (JSON).")
-    rank_file: Path | None = option(None, "Also write the rank file of these sessions, .json or .json.gz.")
+    sessions: Path | None = option(
+        None, "Also write the dialogues as sessions in CIRCLED's form (JSON).", in_file=True
+    )
+    rank_file: Path | None = option(
+        None, "Also write the rank file of these sessions, .json or .json.gz.", in_file=True
+    )
     journal: Path | None = option(
         None,
         "Folder for finished rounds, from which a run that was stopped goes on; default: "
         "OUT.journal. It is removed when the transcript is written.",
+        in_file=True,
     )
     as_json: bool = option(False, "Print JSON: files, sessions, and how they ended.", "--json")
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from cir_datasets.commands import LoadsBenchmarks, option
 from cir_datasets.common.terminal import echo
 from cir_metrics.errors import CallError
-from submissions.commands import KeptImages, as_text
+from submissions.commands import as_text
 
 if TYPE_CHECKING:
     from submissions.rank_file.model import RankBundle, RankFile
@@ -19,7 +19,9 @@ class WritesRankFile(LoadsBenchmarks):
     """What a command takes that makes one rank file, or of a suite one bundle."""
 
     out: Path = option(..., "Where to write: a file, .json or .json.gz.", "-o")
-    k: KeptImages = None
+    k: int | None = option(
+        None, "First images of a ranking, 1 to 1,000, that are kept; default: what the board uses."
+    )
     as_json: bool = option(False, "Print JSON: file, benchmark, method.", "--json")
 
     def write(self, made: RankFile | RankBundle) -> str:

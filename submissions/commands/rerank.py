@@ -8,10 +8,7 @@ from cir_datasets.commands import Images, LoadsBenchmarks, argument, command, op
 from cir_datasets.common.terminal import echo
 from submissions.commands import (
     FILE_HELP,
-    LANGUAGE_HELP,
     Benchmark,
-    Device,
-    Prompts,
     find_modules_here,
     method_values,
     report_usage,
@@ -19,10 +16,12 @@ from submissions.commands import (
 from submissions.commands.estimates import EstimatesReranking
 from submissions.commands.outputs import check_file, print_made
 from submissions.methods.sc4cir import SC4CIR, Cost
-from submissions.running.options import RunOptions
+from submissions.running.method_options import LANGUAGE_HELP, DeviceOptions, PromptOptions
 
 
-class RerankOptions(EstimatesReranking, LoadsBenchmarks):
+class RerankOptions(
+    EstimatesReranking, PromptOptions, DeviceOptions, LoadsBenchmarks, in_file=("data_dir", "no_checks")
+):
     """What `cir rerank` takes."""
 
     file: str = argument(..., FILE_HELP)
@@ -45,8 +44,6 @@ class RerankOptions(EstimatesReranking, LoadsBenchmarks):
         "-e",
     )
     images: Images = None
-    prompts: Prompts = None
-    device: Device = RunOptions.device
     skip_missing: bool = option(
         False, "Go on without what is missing: images that cannot be read are not ranked anew."
     )

@@ -6,27 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cir_datasets.commands import Images, LoadsBenchmarks, benchmark_values, command, option
+from cir_datasets.commands import LoadsBenchmarks, benchmark_values, command, option
 from cir_datasets.common.terminal import counted, echo
-from submissions.commands import (
-    ENCODER_HELP,
-    LANGUAGE_HELP,
-    BatchSize,
-    CaptionRule,
-    Checkpoint,
-    Device,
-    Dtype,
-    KeptImages,
-    Prompts,
-    Revision,
-    as_text,
-    find_modules_here,
-    method_values,
-    report_usage,
-)
+from submissions.commands import as_text, find_modules_here, method_values, report_usage
 from submissions.commands.estimates import EstimatesReranking
 from submissions.commands.outputs import check_file, check_folder, warn_of_short_rankings
 from submissions.methods.sc4cir import SC4CIR, Cost
+from submissions.running.method_options import ENCODER_HELP
 from submissions.running.options import RunOptions
 
 if TYPE_CHECKING:
@@ -34,25 +20,7 @@ if TYPE_CHECKING:
     from submissions.rank_file.model import RankBundle, RankFile
 
 
-class RunsMethods(LoadsBenchmarks):
-    """What every command takes that runs a method over a benchmark."""
-
-    images: Images = None
-    caption_rule: CaptionRule = None
-    prompts: Prompts = None
-    checkpoint: Checkpoint = None
-    revision: Revision = None
-    device: Device = RunOptions.device
-    dtype: Dtype = RunOptions.dtype
-    batch_size: BatchSize = RunOptions.batch_size
-    workers: int = option(RunOptions.workers, "Workers: processes that read images.")
-    skip_missing: bool = option(
-        False,
-        "Go on without what is missing: images that cannot be read rank last, and the signature says so.",
-    )
-
-
-class RunCommandOptions(EstimatesReranking, RunsMethods):
+class RunCommandOptions(RunOptions, EstimatesReranking, LoadsBenchmarks, in_file=("data_dir", "no_checks")):
     """What `cir run` takes."""
 
     benchmark: str = option(..., "Id of the benchmark, or suite, to rank.", "-b", values=benchmark_values)
@@ -66,28 +34,6 @@ class RunCommandOptions(EstimatesReranking, RunsMethods):
         False, "Run every baseline that can rank this benchmark: without weights, and with the encoder."
     )
     encoder: str | None = option(None, f"{ENCODER_HELP}; with --all-baselines also none.", "-e")
-    aggregation: str | None = option(
-        None, "How a session's turns become one query: latest, average, weighted (default), feedback.", "-a"
-    )
-    alpha: float | None = option(
-        None,
-        "With --aggregation weighted: every later turn multiplies an earlier turn's weight by it, "
-        "above 0 to 1; default 0.8.",
-    )
-    k: KeptImages = None
-    search: str = option(RunOptions.search, "exact, or by an index of FAISS: flat, hnsw, ivfpq.")
-    language: str | None = option(None, f"{LANGUAGE_HELP}.")
-    rerank: str | None = option(
-        None, "Re-ranker of the best images: sc4cir, which asks --language (docs/language.md)."
-    )
-    rerank_top: int = option(RunOptions.rerank_top, "Images of a ranking that are ranked anew.")
-    rerank_processes: str = option(
-        RunOptions.rerank_processes, "What is added up: s1, s2, s3, or several as in s1+s3."
-    )
-    rerank_encoder: str | None = option(
-        None, "Text encoder of s3: a name, a folder or shapes; default: the run's own."
-    )
-    rerank_turns: str = option(RunOptions.rerank_turns, "Of a session: last or each.")
     out: Path | None = option(
         None,
         "Where to write: a file, .json or .json.gz; with --all-baselines a folder for NAME.BENCHMARK.json.",
@@ -197,7 +143,8 @@ def _all(
 ) -> Iterator[tuple[str, str, RankFile | RankBundle]]:
     from submissions.running.baselines import baselines, check_used, run_baselines
 
-    chosen = baselines(options.benchmark, encoder=options.encoder, language=options.language)
+    language = None if options.language is None else str(options.language)
+    chosen = baselines(options.benchmark, encoder=options.encoder, language=language)
     for sentence in chosen.left_out:
         echo(sentence, err=True)
     check_used(chosen, settings)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from cir_datasets.commands import benchmark_values, command, option
+from cir_datasets.commands import CommandOfOptions, benchmark_values, command, option
 from cir_datasets.common.terminal import echo
 from submissions.commands.train_compositions import cirplant_command, tirg_command
 from submissions.commands.train_options import Trains, TrainsBySteps, TrainsOnQueries, report_done
@@ -24,11 +24,11 @@ _INTERRUPTED = 130
 def train_commands() -> typer.Typer:
     """The group `cir train`."""
     group = typer.Typer(help="Train the head of a method, or the shapes encoder.", no_args_is_help=True)
-    group.command("concat")(_resumable(concat_command))
-    group.command("pic2word")(_resumable(pic2word_command))
-    group.command("magiclens")(_resumable(magiclens_command))
-    group.command("cirplant")(_resumable(cirplant_command))
-    group.command("tirg")(_resumable(tirg_command))
+    group.command("concat", cls=CommandOfOptions)(_resumable(concat_command))
+    group.command("pic2word", cls=CommandOfOptions)(_resumable(pic2word_command))
+    group.command("magiclens", cls=CommandOfOptions)(_resumable(magiclens_command))
+    group.command("cirplant", cls=CommandOfOptions)(_resumable(cirplant_command))
+    group.command("tirg", cls=CommandOfOptions)(_resumable(tirg_command))
     return group
 
 
@@ -49,9 +49,11 @@ def _resumable(command: Callable[..., None]) -> Callable[..., None]:
 class ConcatOptions(TrainsBySteps, TrainsOnQueries):
     """What `cir train concat` takes."""
 
-    loss: str = option("soft_triplet", "soft_triplet (the paper's choice on CIRR) or batch_softmax.")
+    loss: str = option(
+        "soft_triplet", "soft_triplet (the paper's choice on CIRR) or batch_softmax.", in_file=True
+    )
     hidden_size: int | None = option(
-        None, "Hidden size: units of the layer between; default: twice the dimensions.", min=1
+        None, "Hidden size: units of the layer between; default: twice the dimensions.", min=1, in_file=True
     )
 
 
@@ -83,8 +85,10 @@ class Pic2WordOptions(TrainsBySteps, Trains):
     benchmark: str | None = option(
         None, "Id of the benchmark, whose gallery is trained on.", "-b", values=benchmark_values
     )
-    hidden_size: int = option(512, "Hidden size: units of the two layers between.", min=1)
-    dropout: float = option(0.1, "Dropout: share of units left out in training, from 0 to below 1.")
+    hidden_size: int = option(512, "Hidden size: units of the two layers between.", min=1, in_file=True)
+    dropout: float = option(
+        0.1, "Dropout: share of units left out in training, from 0 to below 1.", in_file=True
+    )
 
 
 @command
@@ -123,10 +127,10 @@ def _pictures(benchmark: str | None, images: Path | None) -> Pictures:
 class MagicLensOptions(TrainsBySteps, TrainsOnQueries):
     """What `cir train magiclens` takes."""
 
-    layers: int = option(4, "Layers, of self-attention.", min=1)
-    heads: int = option(8, "Attention heads; they divide the encoder's dimensions.", min=1)
+    layers: int = option(4, "Layers, of self-attention.", min=1, in_file=True)
+    heads: int = option(8, "Attention heads; they divide the encoder's dimensions.", min=1, in_file=True)
     feed_forward: int | None = option(
-        None, "Units of feed-forward blocks; default: four times the dimensions.", min=1
+        None, "Units of feed-forward blocks; default: four times the dimensions.", min=1, in_file=True
     )
 
 

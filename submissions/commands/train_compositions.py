@@ -23,20 +23,26 @@ class CompositionOptions(TrainsOnQueries):
         "code",
         "What CIRPLANT's released code does (code) or its paper says (paper): distance, negatives, "
         "triplets, decay of the learning rate. The options below change one of these.",
+        in_file=True,
     )
     triplets: int | None = option(
-        None, "Negatives drawn for a query (code: 6, paper: 1); 0 takes all of the batch.", min=0
+        None,
+        "Negatives drawn for a query (code: 6, paper: 1); 0 takes all of the batch.",
+        min=0,
+        in_file=True,
     )
     together: int = option(
         1,
         "Triplets of one reference that a batch has at a time, at most half of it; more than 1 gives "
         "harder negatives.",
         min=1,
+        in_file=True,
     )
     decay: str | None = option(
         None,
         "The linear decay: epoch (once an epoch by a step's share, as the code does; hardly decays) or "
         "step (after every step down to 0, as the paper says).",
+        in_file=True,
     )
     hidden_size: int | None = option(
         None, "Hidden size: dimensions of words and features; default: cirplant 768, tirg 512.", min=1
@@ -46,12 +52,15 @@ class CompositionOptions(TrainsOnQueries):
         None,
         "Steps an epoch; default: images of the gallery by batch size, 529 on cirr/train.",
         min=1,
+        in_file=True,
     )
-    batch_size: int = option(32, "Batch: triplets of a step, drawn with replacement.", min=2)
+    batch_size: int = option(32, "Batch: triplets of a step, drawn with replacement.", min=2, in_file=True)
     learning_rate: float = option(1e-5, _RATE)
-    weight_decay: float = option(0.05, "Weight decay of AdamW, but for biases and norms.")
-    clip: float = option(1.0, "Length that a gradient is cut to, above 0.")
-    precision: str | None = option(None, "Mixed precision: float16 or bfloat16; default: float32.")
+    weight_decay: float = option(0.05, "Weight decay of AdamW, but for biases and norms.", in_file=True)
+    clip: float = option(1.0, "Length that a gradient is cut to, above 0.", in_file=True)
+    precision: str | None = option(
+        None, "Mixed precision: float16 or bfloat16; default: float32.", in_file=True
+    )
     validation: str | None = option(
         None, "Id of a benchmark that is measured on after each epoch; the best epoch's weights are kept."
     )
@@ -59,16 +68,22 @@ class CompositionOptions(TrainsOnQueries):
         0.0,
         "Share of the references, from 0 to below 1, whose queries are measured on in place of "
         "--validation and not trained on.",
+        in_file=True,
     )
-    patience: int = option(0, "Epochs without a better recall that end the training; 0: none does.", min=0)
+    patience: int = option(
+        0, "Epochs without a better recall that end the training; 0: none does.", min=0, in_file=True
+    )
     report: str | None = option(
         None,
         "Id of a benchmark that is ranked and scored at the end, for the model card and .eval_results.",
+        in_file=True,
     )
     push: str | None = option(None, "Push to this repository on the Hub, ORG/NAME, of models.")
-    private: bool = option(False, "Make what is new private: the repository of --push.")
+    private: bool = option(False, "Make what is new private: the repository of --push.", in_file=True)
     even_private: bool = option(
-        False, "Push although the card of a benchmark of yours says private: true; to a private repository."
+        False,
+        "Push although the card of a benchmark of yours says private: true; to a private repository.",
+        in_file=True,
     )
 
 
@@ -83,9 +98,9 @@ class CirplantOptions(CompositionOptions):
     layers: int | None = option(None, "Layers; default: 12.", min=1)
     heads: int | None = option(None, "Attention heads; default: 12.", min=1)
     feed_forward: int | None = option(
-        None, "Units of feed-forward blocks; default: four times --hidden-size.", min=1
+        None, "Units of feed-forward blocks; default: four times --hidden-size.", min=1, in_file=True
     )
-    dropout: float | None = option(None, "Dropout: that inside the transformer; default: 0.1.")
+    dropout: float | None = option(None, "Dropout: that inside the transformer; default: 0.1.", in_file=True)
 
 
 @command

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from cir_datasets.commands import Images, LoadsBenchmarks, benchmark_values, option
 from cir_datasets.common.terminal import echo
-from submissions.commands import Device, Revision
+from submissions.running.method_options import DeviceOptions
 
 if TYPE_CHECKING:
     from submissions.encoders.protocol import Encoder
     from submissions.training.loop import Plan, Trained
 
 
-class Trains(LoadsBenchmarks):
+class Trains(DeviceOptions, LoadsBenchmarks, in_file=("data_dir", "no_checks")):
     """What every training takes."""
 
     out: Path = option(
@@ -26,10 +26,11 @@ class Trains(LoadsBenchmarks):
         "Encoder: what the head stands on; shapes (shipped), a folder in Hugging Face format, "
         "or a name on the Hub.",
     )
-    revision: Revision = None
+    revision: str | None = option(
+        None, "Revision on the Hub: the encoder's commit, branch or tag.", in_file=True
+    )
     seed: int = option(0, "Seed, a whole number from 0, of weights, batches and dropout.", min=0)
-    device: Device = "auto"
-    threads: int | None = option(None, "Processor threads; default: PyTorch's choice.", min=1)
+    threads: int | None = option(None, "Processor threads; default: PyTorch's choice.", min=1, in_file=True)
 
     def loaded(self) -> Encoder:
         """The encoder."""
@@ -48,16 +49,18 @@ class TrainsOnQueries(Trains):
         values=benchmark_values,
     )
     images: Images = None
-    caption_rule: str | None = option(None, "How several captions of a query become text; such as trim_and.")
+    caption_rule: str | None = option(
+        None, "How several captions of a query become text; such as trim_and.", in_file=True
+    )
 
 
 class TrainsBySteps(Trains):
     """What a training of so many steps takes."""
 
     steps: int | None = option(None, "Steps: of the optimiser.", min=1)
-    batch_size: int | None = option(None, "Batch: rows of a step.", min=2)
+    batch_size: int | None = option(None, "Batch: rows of a step.", min=2, in_file=True)
     learning_rate: float | None = option(None, "Learning rate of AdamW: the highest.")
-    weight_decay: float | None = option(None, "Weight decay of AdamW.")
+    weight_decay: float | None = option(None, "Weight decay of AdamW.", in_file=True)
 
     def changed(self, plan: Plan) -> Plan:
         """A plan with the numbers that the call gives."""

@@ -21,7 +21,6 @@ from submissions.running.options import (
     check_run_encoder,
     option_words,
     options_from,
-    shows_options,
 )
 
 if TYPE_CHECKING:
@@ -163,7 +162,6 @@ def baselines(
     return Baselines(tuple(found), tuple(left_out))
 
 
-@shows_options
 def run_baselines(
     benchmark: str | Benchmark,
     chosen: Baselines,

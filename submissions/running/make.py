@@ -13,19 +13,46 @@ from submissions.methods.turns import gallery_of
 from submissions.rank_file.benchmarks import SUBSET_DEPTH, board_depth
 from submissions.rank_file.model import RankBundle, RankFile, answer_of
 from submissions.running.named import loaded_benchmark, named_method, process_of
-from submissions.running.options import RunOptions, also_by_name, options_from, shows_options
+from submissions.running.options import RunOptions, options_from
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
+    from submissions.embeddings.store import EmbeddingStore
+    from submissions.encoders.protocol import Encoder
+    from submissions.language.protocol import Language
     from submissions.methods.composing import Composer
     from submissions.methods.protocols import Ranker, Scorer
     from submissions.methods.sc4cir import Cost
 
 
 @one_truncation_warning()
-@also_by_name(RunOptions)
 def make_rank_file(
-    benchmark: str | Benchmark, method: str | Composer | Scorer | Ranker, options: RunOptions
+    benchmark: str | Benchmark,
+    method: str | Composer | Scorer | Ranker,
+    options: RunOptions | None = None,
+    *,
+    encoder: str | Path | Encoder | None = None,
+    images: str | Path | None = None,
+    aggregation: str | None = None,
+    alpha: float | None = None,
+    k: int | None = None,
+    caption_rule: str | None = None,
+    search: str = RunOptions.search,
+    language: str | Language | None = None,
+    prompts: str | Path | None = None,
+    checkpoint: str | Path | None = None,
+    revision: str | None = None,
+    device: str = RunOptions.device,
+    dtype: str = RunOptions.dtype,
+    batch_size: int = RunOptions.batch_size,
+    workers: int = RunOptions.workers,
+    skip_missing: bool = False,
+    store: EmbeddingStore | str | Path | None = None,
+    rerank: str | None = None,
+    rerank_top: int = RunOptions.rerank_top,
+    rerank_processes: str = RunOptions.rerank_processes,
+    rerank_encoder: str | Path | Encoder | None = None,
+    rerank_turns: str = RunOptions.rerank_turns,
 ) -> RankFile:
     """Rank a benchmark by a method.
 
@@ -34,7 +61,37 @@ def make_rank_file(
         method: a name of `method_names()`, `module:Class`, or a `Composer`, `Scorer` or `Ranker`
             of your own.
         options: a `RunOptions`, which says what each option is. Its fields may be given by name instead, or
-            beside it, where they go before its own.
+            beside it, where those that differ from their default go before its own.
+        encoder: a name or folder for `load_encoder`, or an encoder. Default: the shipped encoder on
+            benchmarks of shapes; elsewhere a method that needs one must be given it.
+        images: folder of the images; default: below `CIR_IMAGES`, and shapes are drawn.
+        aggregation: how a session's turns become one ranking: latest, average, weighted or feedback;
+            default: weighted, without weights what the method says.
+        alpha: of weighted, from 0 (excluded) to 1; default 0.8.
+        k: images a ranking, from 1 to 1,000; default: what the board's metrics use. Where the gallery holds
+            fewer, all of them are ranked.
+        caption_rule: name of the rule that makes text of captions; default: `strip_capitalize_and` where a
+            query or turn has several captions, else `single`.
+        search: exact, or by an index of FAISS: flat, hnsw or ivfpq.
+        language: a name for `load_language`, or a language backend, for methods that caption or merge.
+        prompts: folder of prompts that replace ours, where `language` is a name; default: `CIR_PROMPTS`.
+        checkpoint: a method's own trained weights, a file or folder.
+        revision: the encoder's commit, branch or tag on the Hub; of a method without one it is that of
+            `rerank_encoder`.
+        device: where the encoder and the one of `rerank_encoder` run: auto, cpu, cuda, cuda:1, mps.
+        dtype: type of their numbers: float32, float16, bfloat16 or auto.
+        batch_size: images or texts that are encoded at once, 1 or more.
+        workers: processes that read images, 0 or more; 0 reads them in this process.
+        skip_missing: keep images that are missing or unreadable as members of the gallery, behind all that
+            were seen, instead of refusing to start.
+        store: where embeddings are kept, a store or its folder; default: below `CIR_CACHE_HOME`.
+        rerank: the re-ranker that puts the best images of each ranking in another order: `sc4cir`, which
+            asks `language`.
+        rerank_top: how many images of a ranking, from 1 to 1,000.
+        rerank_processes: what is added up: s1, s2, s3, or several with + between them.
+        rerank_encoder: the text encoder of s3, as for `encoder`; default: the run's own, or, where its method
+            has none, the shipped one on benchmarks of shapes.
+        rerank_turns: of a session `last` or `each`.
 
     Returns:
         A valid rank file; the same call gives the same bytes on the same machine.
@@ -53,7 +110,9 @@ def make_rank_file(
         >>> make_rank_file("shapes/val", "image_text_sum_pixels", RunOptions(k=10)) == made
         True
     """
-    return cast("RankFile", prepare(benchmark, method, options)())
+    by_name = {name: value for name, value in locals().items() if name in vars(RunOptions())}
+    changed = {name: value for name, value in by_name.items() if value is not getattr(RunOptions, name)}
+    return cast("RankFile", prepare(benchmark, method, options_from(options, changed))())
 
 
 def prepare(
@@ -130,7 +189,6 @@ def _ranked(
 
 
 @one_truncation_warning()
-@shows_options
 def make_bundle(
     suite: str,
     method: str | Composer | Scorer | Ranker,

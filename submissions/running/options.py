@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
-import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any
 
+from cir_datasets.common.options import by_call_alone, check_values, option
 from cir_metrics.errors import CallError, UnknownNameError, did_you_mean
 from submissions.errors import MethodError
 from submissions.methods.sc4cir import SC4CIR
+from submissions.running.method_options import LANGUAGE_HELP, LoadingOptions, MethodOptions, PromptOptions
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
@@ -23,10 +22,9 @@ if TYPE_CHECKING:
     from submissions.methods.composing import Composer
     from submissions.methods.protocols import Ranker, Scorer
     from submissions.methods.turns import Turn
-    from submissions.rank_file.model import RankFile
     from submissions.running.aggregation import Aggregation
 
-LOADING = ("revision", "device", "dtype")
+LOADING = tuple(each.name for each in fields(LoadingOptions))
 """Options that say how an encoder is loaded."""
 
 _RERANK = ("rerank_top", "rerank_processes", "rerank_encoder", "rerank_turns")
@@ -35,25 +33,6 @@ _WITH_RERANK = ("rerank", *_RERANK, "language", "prompts")
 """Options that a re-ranker has a use for, whatever the method, or that have a check of their own."""
 _WITH_PICTURES, _WITH_WORDS = ("images", "skip_missing"), (*LOADING, "batch_size")
 """Those that it has a use for where it asks about pictures, and where it compares words (s3)."""
-
-_PATH = (str, Path)
-_VALUES: dict[str, tuple[type | tuple[type, ...], str]] = {
-    "images": (_PATH, "a folder"),
-    "aggregation": (str, "the name of an aggregation"),
-    "caption_rule": (str, "the name of a caption rule"),
-    "search": (str, "the name of a search"),
-    "prompts": (_PATH, "a folder"),
-    "checkpoint": (_PATH, "a file or folder"),
-    "revision": (str, "a commit, branch or tag on the Hub"),
-    "device": (str, "auto, cpu, cuda, cuda:N or mps"),
-    "dtype": (str, "float32, float16, bfloat16 or auto"),
-    "skip_missing": (bool, "True or False"),
-    "rerank": (str, "the name of a re-ranker"),
-    "rerank_top": (int, "a number of images"),
-    "rerank_processes": (str, "s1, s2, s3, or several with + between them"),
-    "rerank_turns": (str, "last or each"),
-}
-"""Type of an option's value, and what a message calls it; the others have a check of their own."""
 
 _ENCODER = (
     "submissions.encoders.protocol",
@@ -82,47 +61,12 @@ _OBJECTS = {
 _USUAL_AGGREGATION = "weighted"
 """How turns become one vector by default: what CIRCLED's appendix B finds best."""
 
-Fields = ParamSpec("Fields")
-Shown = TypeVar("Shown", bound=Callable[..., Any])
 
-
-@dataclass(frozen=True, kw_only=True)
-class RunOptions:
+class RunOptions(MethodOptions, PromptOptions):
     """The options of `make_rank_file`, `make_bundle` and `cir run`.
 
-    Values are checked here; `check` says whether they fit a benchmark and a method.
-
-    Args:
-        encoder: a name or folder for `load_encoder`, or an encoder. Default: the shipped encoder on
-            benchmarks of shapes; elsewhere a method that needs one must be given it.
-        images: folder of the images; default: below `CIR_IMAGES`, and shapes are drawn.
-        aggregation: how a session's turns become one ranking: latest, average, weighted or feedback;
-            default: weighted, without weights what the method says.
-        alpha: of weighted, from 0 (excluded) to 1; default 0.8.
-        k: images a ranking, from 1 to 1,000; default: what the board's metrics use. Where the gallery holds
-            fewer, all of them are ranked.
-        caption_rule: name of the rule that makes text of captions; default: `strip_capitalize_and` where a
-            query or turn has several captions, else `single`.
-        search: exact, or by an index of FAISS: flat, hnsw or ivfpq.
-        language: a name for `load_language`, or a language backend, for methods that caption or merge.
-        prompts: folder of prompts that replace ours, where `language` is a name; default: `CIR_PROMPTS`.
-        checkpoint: a method's own trained weights, a file or folder.
-        revision: the encoder's commit, branch or tag on the Hub; of a method without one it is that of
-            `rerank_encoder`.
-        device: where the encoder and the one of `rerank_encoder` run: auto, cpu, cuda, cuda:1, mps.
-        dtype: type of their numbers: float32, float16, bfloat16 or auto.
-        batch_size: images or texts that are encoded at once, 1 or more.
-        workers: processes that read images, 0 or more; 0 reads them in this process.
-        skip_missing: keep images that are missing or unreadable as members of the gallery, behind all that
-            were seen, instead of refusing to start.
-        store: where embeddings are kept, a store or its folder; default: below `CIR_CACHE_HOME`.
-        rerank: the re-ranker that puts the best images of each ranking in another order: `sc4cir`, which
-            asks `language`.
-        rerank_top: how many images of a ranking, from 1 to 1,000.
-        rerank_processes: what is added up: s1, s2, s3, or several with + between them.
-        rerank_encoder: the text encoder of s3, as for `encoder`; default: the run's own, or, where its method
-            has none, the shipped one on benchmarks of shapes.
-        rerank_turns: of a session `last` or `each`.
+    `make_rank_file` says what each takes. Values are checked here; `check` says whether they fit a benchmark
+    and a method.
 
     Raises:
         UnknownNameError: no aggregation, caption rule or search has that name.
@@ -133,38 +77,64 @@ class RunOptions:
         ('k', 'device')
     """
 
-    encoder: str | Path | Encoder | None = None
-    images: str | Path | None = None
-    aggregation: str | None = None
-    alpha: float | None = None
-    k: int | None = None
-    caption_rule: str | None = None
-    search: str = "exact"
-    language: str | Language | None = None
-    prompts: str | Path | None = None
-    checkpoint: str | Path | None = None
-    revision: str | None = None
-    device: str = "auto"
-    dtype: str = "float32"
-    batch_size: int = 64
-    workers: int = 2
-    skip_missing: bool = False
-    store: EmbeddingStore | str | Path | None = None
-    rerank: str | None = None
-    rerank_top: int = SC4CIR.top
-    rerank_processes: str = SC4CIR.processes
-    rerank_encoder: str | Path | Encoder | None = None
-    rerank_turns: str = SC4CIR.turns
+    aggregation: str | None = option(
+        None,
+        "How a session's turns become one query: latest, average, weighted (default), feedback.",
+        "-a",
+        words="the name of an aggregation",
+    )
+    alpha: float | None = option(
+        None,
+        "With aggregation weighted: every later turn multiplies an earlier turn's weight by it, "
+        "above 0 to 1; default 0.8.",
+        words="more than 0 and at most 1",
+        in_file=True,
+    )
+    k: int | None = option(
+        None,
+        "First images of a ranking, 1 to 1,000, that are kept; default: what the board uses.",
+        min=1,
+        max=1_000,
+    )
+    search: str = option(
+        "exact",
+        "exact, or by an index of FAISS: flat, hnsw, ivfpq.",
+        words="the name of a search",
+        in_file=True,
+    )
+    language: str | Language | None = option(None, f"{LANGUAGE_HELP}.", kind=str)
+    rerank: str | None = option(
+        None,
+        "Re-ranker of the best images: sc4cir, which asks --language (docs/language.md).",
+        words="the name of a re-ranker",
+    )
+    rerank_top: int = option(
+        SC4CIR.top, "Images of a ranking that are ranked anew.", words="a number of images", in_file=True
+    )
+    rerank_processes: str = option(
+        SC4CIR.processes,
+        "What is added up: s1, s2, s3, or several as in s1+s3.",
+        words="s1, s2, s3, or several with + between them",
+        in_file=True,
+    )
+    rerank_encoder: str | Path | Encoder | None = option(
+        None,
+        "Text encoder of s3: a name, a folder or shapes; default: the run's own.",
+        kind=str,
+        in_file=True,
+    )
+    rerank_turns: str = option(
+        SC4CIR.turns, "Of a session: last or each.", words="last or each", in_file=True
+    )
+    store: EmbeddingStore | str | Path | None = by_call_alone(None)
 
     def __post_init__(self) -> None:
         """Check every value by itself."""
-        for each in fields(self):
-            _check_value(each.name, getattr(self, each.name), each.default)
+        check_values(self, MethodError)
         for name in _OBJECTS:
             _check_object(name, getattr(self, name))
         if self.aggregation is not None or self.alpha is not None:
             self.aggregated()
-        _check_k(self.k)
         if self.caption_rule is not None:
             from cir_datasets.registry.caption_rules import caption_rule
 
@@ -174,12 +144,6 @@ class RunOptions:
 
             check_search(self.search)
         self._check_rerank()
-        for name, least in (("batch_size", 1), ("workers", 0)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise MethodError(
-                    f"{name}={value!r}; it is a whole number, {least} or more. Fix: choose another one."
-                )
 
     def _check_rerank(self) -> None:
         if self.rerank is None:
@@ -468,54 +432,8 @@ class RunOptions:
         return self.caption_rule
 
 
-class MakesRankFile(Protocol[Fields]):
-    """The signature of `make_rank_file`, whose keywords are the fields of `RunOptions`."""
-
-    def __call__(
-        self,
-        benchmark: str | Benchmark,
-        method: str | Composer | Scorer | Ranker,
-        options: RunOptions | None = None,
-        *args: Fields.args,
-        **options_by_name: Fields.kwargs,
-    ) -> RankFile:
-        """Rank a benchmark by a method."""
-
-
-def also_by_name(
-    options_of: Callable[Fields, RunOptions],
-) -> Callable[[Callable[..., RankFile]], MakesRankFile[Fields]]:
-    """Let a function that takes `RunOptions` take its fields as keywords too, for type checkers and `help`.
-
-    The fields are written once, in `RunOptions`: a parameter specification hands their types on.
-    """
-
-    def decorate(make: Callable[..., RankFile]) -> MakesRankFile[Fields]:
-        def front(benchmark: Any, method: Any, options: RunOptions | None = None, **by_name: Any) -> RankFile:
-            return make(benchmark, method, options_from(options, by_name))
-
-        functools.update_wrapper(front, make)
-        shown = inspect.signature(make)
-        benchmark, method, options = shown.parameters.values()
-        options = options.replace(annotation="RunOptions | None", default=None)
-        names = inspect.signature(options_of).parameters.values()
-        vars(front)["__signature__"] = shown.replace(parameters=[benchmark, method, options, *names])
-        return cast("MakesRankFile[Fields]", front)
-
-    return decorate
-
-
-def shows_options(function: Shown) -> Shown:
-    """Let `help` show the fields of `RunOptions` in place of the `**by_name` that takes them."""
-    shown = inspect.signature(function)
-    own = [each for each in shown.parameters.values() if each.kind is not each.VAR_KEYWORD]
-    names = inspect.signature(RunOptions).parameters.values()
-    vars(function)["__signature__"] = shown.replace(parameters=[*own, *names])
-    return function
-
-
 def options_from(options: RunOptions | None, by_name: Mapping[str, Any]) -> RunOptions:
-    """Options as a call gives them: an object, names with values that go before the object's, or both.
+    """Options as a call gives them: an object, values by name that go before the object's, or both.
 
     Raises:
         UnknownNameError: no option has that name; the message names the nearest.
@@ -560,32 +478,6 @@ def check_run_encoder(encoder: object) -> None:
     check_encoder_name(
         encoder, f", or leave --encoder out and use --method {known}, or --all-baselines with --encoder none"
     )
-
-
-def _check_value(name: str, value: object, default: object) -> None:
-    """Refuse an empty text, and a value of another type or form than `_VALUES` says."""
-    types, words = _VALUES.get(name, (object, "a name or a folder"))
-    empty = isinstance(value, str) and not value.strip()
-    if value is default or (isinstance(value, types) and not empty and _has_form(name, value)):
-        return
-    raise MethodError(
-        f"{name}={value!r}; it is {words}. Fix: pass that, or leave it out (default: {default!r})."
-    )
-
-
-def _has_form(name: str, value: object) -> bool:
-    from submissions.encoders.protocol import DTYPES
-
-    if name == "dtype":
-        return value in ("auto", *DTYPES)
-    return name != "device" or re.fullmatch(r"auto|cpu|cuda(:[0-9]+)?|mps", str(value)) is not None
-
-
-def _check_k(k: object) -> None:
-    from submissions.rank_file.benchmarks import MAX_DEPTH
-
-    if k is not None and (isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MAX_DEPTH):
-        raise MethodError(f"k={k!r}; a ranking holds 1 to {MAX_DEPTH:,} images. Fix: choose k in that range.")
 
 
 def _check_object(name: str, value: object) -> None:

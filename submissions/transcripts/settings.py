@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from typing import Any
 
+from cir_datasets.common.options import Options, check_values, option
 from cir_metrics.errors import UnknownNameError, did_you_mean
 from submissions.errors import MethodError
 
@@ -23,17 +24,8 @@ _RANDOM = re.compile(r"random-top([1-9][0-9]?)")
 _WEIGHT = 0.8
 """What an earlier round counts for one that is a round later, with `weighted` (CIRCLED, appendix B)."""
 
-CHOICES = {
-    "after_success": ("stop", "continue"),
-    "history": ("average", "weighted", "none"),
-    "feedback": ("fresh", "unchanged"),
-    "aim": ("target", "best"),
-    "start": ("published", "random"),
-}
 
-
-@dataclass(frozen=True, kw_only=True)
-class RoundSettings:
+class RoundSettings(Options):
     """The choices of a multi-round evaluation.
 
     Args:
@@ -65,48 +57,77 @@ class RoundSettings:
         'rounds:3 k:1 after_success:stop'
     """
 
-    max_rounds: int = 5
-    k: int = 10
-    after_success: str = "stop"
-    candidate: str = "unseen"
-    history: str = "average"
-    normalise: bool = True
-    feedback: str = "fresh"
-    aim: str = "target"
-    aspect: str | None = None
-    words: int | None = None
-    start: str = "published"
-    seed: int = 0
+    max_rounds: int = option(5, "Rounds at most; round 1 is the published query.", min=1, max=MOST_ROUNDS)
+    k: int = option(
+        10, "First images of a ranking that are shown; a target among them is a success.", min=1, max=DEPTH
+    )
+    after_success: str = option(
+        "stop",
+        "What follows a success: stop, or continue (all rounds are played, and references stay in the "
+        "ranking).",
+        choices=("stop", "continue"),
+        in_file=True,
+    )
+    candidate: str = option(
+        "unseen",
+        "The next reference: unseen (the best that has not been one), top1, or random-topM, such as "
+        "random-top10.",
+        in_file=True,
+    )
+    history: str = option(
+        "average",
+        "How all rounds become one query: average, weighted (0.8 for each round back), or none (the "
+        "last alone).",
+        choices=("average", "weighted", "none"),
+        in_file=True,
+    )
+    normalise: bool = option(
+        True,
+        "Scale embeddings to length 1: the query of each round, before rounds are added.",
+        "--normalise/--no-normalise",
+        in_file=True,
+    )
+    feedback: str = option(
+        "fresh",
+        "fresh words each round, or unchanged: the published ones again.",
+        choices=("fresh", "unchanged"),
+        in_file=True,
+    )
+    aim: str = option(
+        "target",
+        "Of several targets the one that the user aims at: target (the annotated one) or best (ranked).",
+        choices=("target", "best"),
+        in_file=True,
+    )
+    aspect: str | None = option(
+        None,
+        "This aspect alone: its queries, and feedback on it; own: each query's own aspect.",
+        in_file=True,
+    )
+    words: int | None = option(
+        None,
+        "About how many words the user says; default: what is usual there.",
+        min=1,
+        max=200,
+        in_file=True,
+    )
+    start: str = option(
+        "published",
+        "What begins a session: published (queries are round 1), or random (any two images of the "
+        "gallery, and the user says the first words, too).",
+        choices=("published", "random"),
+        in_file=True,
+    )
+    seed: int = option(0, "Seed, a whole number from 0, of all that is drawn.", min=0, max=2**32 - 1)
 
     def __post_init__(self) -> None:
         """Refuse what is not a choice."""
-        for name in ("candidate", "aspect"):
-            value = getattr(self, name)
-            if not isinstance(value, str) and not (value is None and name == "aspect"):
-                raise MethodError(f"{name}={value!r} is not a text. Fix: write it as one, in quotes.")
-        for name, known in CHOICES.items():
-            value = getattr(self, name)
-            if value not in known:
-                raise UnknownNameError(
-                    f"{name}={value!r} is not a choice.{did_you_mean(str(value), known)} "
-                    f"Fix: use {' or '.join(known)}."
-                )
+        check_values(self, MethodError)
         if self.candidate not in ("unseen", "top1") and not 0 < self.drawn_from <= DEPTH:
             raise UnknownNameError(
                 f"candidate={self.candidate!r} is not a choice. "
                 f"Fix: use unseen, top1 or random-topM with M from 1 to {DEPTH}, such as random-top10."
             )
-        ranges = {"max_rounds": (1, MOST_ROUNDS), "k": (1, DEPTH), "words": (1, 200), "seed": (0, 2**32 - 1)}
-        for name, (low, high) in ranges.items():
-            value = getattr(self, name)
-            if value is None and name == "words":
-                continue
-            if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-                raise MethodError(
-                    f"{name}={value!r} is out of range. Fix: use a whole number from {low} to {high:,}."
-                )
-        if not isinstance(self.normalise, bool):
-            raise MethodError(f"normalise={self.normalise!r} is neither True nor False. Fix: choose one.")
 
     @property
     def drawn_from(self) -> int:
