@@ -87,20 +87,20 @@ class Parameter(NamedTuple):
 class Options:
     """The base of every model of options.
 
-    Subclasses name in `in_file=` those options of their bases that they have in the file alone.
+    Subclasses name in `in_file=` those options of their bases that they have in the file alone, and in
+    `on_line=` those that they have on the command line, too.
     """
 
     in_file: ClassVar[frozenset[str]] = frozenset()
 
-    def __init_subclass__(cls, in_file: tuple[str, ...] = ()) -> None:
+    def __init_subclass__(cls, in_file: tuple[str, ...] = (), on_line: tuple[str, ...] = ()) -> None:
         """Make a dataclass of it."""
         dataclass(frozen=True, kw_only=True)(cls)
         there = {each.name: each.metadata.get(_INFO) for each in fields(cls)}  # type: ignore[arg-type]
         new = vars(cls).get("__annotations__", {}).keys() & there.keys()
         inherited = frozenset().union(*(getattr(base, "in_file", ()) for base in cls.__bases__))
-        cls.in_file = (
-            inherited - new | {name for name in new if getattr(there[name], "in_file", False)} | {*in_file}
-        )
+        declared = {name for name in new if getattr(there[name], "in_file", False)}
+        cls.in_file = (inherited - new | declared | {*in_file}) - {*on_line}
 
     def call(self, function: Callable[..., _Result], **others: Any) -> _Result:
         """Call a function with all options that it has parameters of the same names for.

@@ -21,21 +21,26 @@ _READERS = {"local": 2, "ray": 0}
 
 
 class EmbedOptions(
-    EncoderOptions, LoadingOptions, EngineOptions, LoadsBenchmarks, in_file=("data_dir", "no_checks")
+    EncoderOptions,
+    LoadingOptions,
+    EngineOptions,
+    LoadsBenchmarks,
+    in_file=("data_dir", "no_checks"),
+    on_line=("revision", "dtype", "engine", "address"),
 ):
     """What `cir embed` takes."""
 
     benchmark: str = option(
         ..., "Id of the benchmark, or suite, whose galleries are embedded.", "-b", values=benchmark_values
     )
-    batch_size: int = option(64, "Batch: images that are encoded at once.", min=1, in_file=True)
+    batch_size: int = option(64, "Batch: images that are encoded at once.", min=1)
     workers: int | None = option(
         None,
         "Workers: processes that open and prepare images; 0: the one that encodes. Default: "
         "2; with ray 0 in each of its workers.",
         in_file=True,
     )
-    shard_size: int = option(1024, "Images that are written at once; cir run expects 1024.", in_file=True)
+    shard_size: int = option(1024, "Images that are written at once; cir run expects 1024.")
     skip_missing: bool = option(
         False,
         "Go on without what is missing: images that cannot be read have zeros as vectors, which rank last.",

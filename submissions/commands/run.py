@@ -20,7 +20,13 @@ if TYPE_CHECKING:
     from submissions.rank_file.model import RankBundle, RankFile
 
 
-class RunCommandOptions(RunOptions, EstimatesReranking, LoadsBenchmarks, in_file=("data_dir", "no_checks")):
+class RunCommandOptions(
+    RunOptions,
+    EstimatesReranking,
+    LoadsBenchmarks,
+    in_file=("data_dir", "no_checks"),
+    on_line=("skip_missing", "rerank_turns"),
+):
     """What `cir run` takes."""
 
     benchmark: str = option(..., "Id of the benchmark, or suite, to rank.", "-b", values=benchmark_values)

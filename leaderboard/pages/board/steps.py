@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -11,9 +12,12 @@ from cir_datasets.registry.challenges import CONFIG
 from leaderboard.boards import Board
 from leaderboard.inspection.hits import ranks_by_subset
 from leaderboard.pages.board.head import file_word, number_word
+from submissions.transcripts.settings import RoundSettings
 
 _RANDOM = "Random"
 """The name of what `cir run --method random` makes."""
+_RARE = "dialogue.yaml"
+"""The file of options that a first step writes."""
 _DEFAULT_ENCODER = "openai/clip-vit-large-patch14"
 
 
@@ -68,7 +72,7 @@ def _first_step(board: Board, out: str) -> EntryStep:
         words = (
             f"cir multiround plays every query of {board.benchmark} with its user and writes a transcript."
         )
-        return EntryStep("Play the dialogues", words, (_prepare(board), _multiround(board, out)))
+        return EntryStep("Play the dialogues", words, (_prepare(board), *_multiround(board, out)))
     name, _, config = board.benchmark.partition("/")
     get: tuple[str, ...] = (_prepare(board),)
     if board.sealed and config == CONFIG:
@@ -90,11 +94,11 @@ def _prepare(board: Board) -> str:
     return f"cir datasets prepare {' '.join(map(shlex.quote, board.benchmarks))}"
 
 
-def _multiround(board: Board, out: str) -> str:
-    """The call that plays the board's dialogues: what is not as it is by itself is named."""
+def _multiround(board: Board, out: str) -> tuple[str, ...]:
+    """The call that plays the dialogues of a board, and before it the file of its rare options, if any."""
     talk = board.dialogue
     if talk is None:
-        return ""
+        return ()
     parts = ["cir", "multiround", "--benchmark", board.benchmark, "--method", "image_text_sum"]
     if board.spec.card.status != "embedded":
         parts += ["--encoder", _DEFAULT_ENCODER, "--images", "FOLDER"]
@@ -103,17 +107,21 @@ def _multiround(board: Board, out: str) -> str:
     if language.get("model") and simulator != "oracle":
         simulator += f":{language['model']}"
     parts += ["--simulator", simulator]
+    rare: dict[str, Any] = {}
     if talk.user.get("way") not in (None, "captions"):
-        parts += ["--way", str(talk.user["way"])]
+        rare["way"] = talk.user["way"]
     for name, value in talk.settings.items():
-        option = f"--{name.replace('_', '-')}"
-        if isinstance(value, bool):
-            parts.append(option if value else option.replace("--", "--no-", 1))
-        elif value is not None:
-            parts += [option, str(value)]
+        if name not in RoundSettings.in_file:
+            parts += [f"--{name.replace('_', '-')}", str(value)]
+        elif value != getattr(RoundSettings, name):
+            rare[name] = value
     if talk.sessions is not None:
         parts += ["--limit", str(talk.sessions)]
-    return shlex.join([*parts, "--out", out])
+    if not rare:
+        return (shlex.join([*parts, "--out", out]),)
+    lines = [f"{name}: {json.dumps(value)}" for name, value in rare.items()]
+    written = f"printf '%s\\n' {shlex.join(lines)} > {_RARE}"
+    return written, shlex.join([*parts, "--config", _RARE, "--out", out])
 
 
 def meanwhile(board: Board, view: Mapping[str, Any]) -> str:

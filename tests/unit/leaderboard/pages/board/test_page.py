@@ -37,7 +37,7 @@ from leaderboard.web.headers import SecurityHeaders
 PATH = f"b/{BOARD}"
 TALK = (
     "cir multiround --benchmark shapes/val --method image_text_sum --simulator oracle --max-rounds 5 --k 10 "
-    "--history average --out dialogue.jsonl"
+    "--out dialogue.jsonl"
 )
 EVIL = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>"
 
