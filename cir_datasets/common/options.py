@@ -194,7 +194,7 @@ def check_values(options: Options, error: Callable[[str], CirError]) -> None:
         ...     digits: int = option(2, "Digits behind the point.", min=0)
         >>> check_values(Rounding(digits=-1), CallError)
         Traceback (most recent call last):
-        cir_metrics.errors.CallError: digits=-1; it is a whole number, 0 or more. Fix: pass that, or ...
+        cir_metrics.errors.CallError: digits=-1 is out of range. Fix: use a whole number, 0 or more.
     """
     for each in parameters_of(type(options)):
         info, value = each.info, getattr(options, each.name)
@@ -212,9 +212,10 @@ def check_values(options: Options, error: Callable[[str], CirError]) -> None:
         right = plain == () or (isinstance(value, plain) and isinstance(value, bool) == (plain == (bool,)))
         if right and not empty and _within(info, value):
             continue
-        words = info.words or f"{words}{_range(info)}"
+        if not info.words:
+            raise error(f"{each.name}={value!r} is out of range. Fix: use {words}{_range(info)}.")
         default = f" (default: {each.default!r})" if each.default is not MISSING else ""
-        raise error(f"{each.name}={value!r}; it is {words}. Fix: pass that, or leave it out{default}.")
+        raise error(f"{each.name}={value!r}; it is {info.words}. Fix: pass that, or leave it out{default}.")
 
 
 def _plain(kind: Any) -> tuple[tuple[type, ...], str]:

@@ -49,7 +49,9 @@ class LoadingOptions(DeviceOptions):
 class EncoderOptions(Options):
     """Which encoder, and of which pictures."""
 
-    encoder: str | Path | Encoder | None = option(None, f"{ENCODER_HELP}.", "-e", kind=str)
+    encoder: str | Path | Encoder | None = option(
+        None, f"{ENCODER_HELP}.", "-e", words="a name or a folder", kind=str
+    )
     images: str | Path | None = option(
         None,
         "Folder of the images; default: below CIR_IMAGES. Shapes are drawn.",

@@ -102,7 +102,9 @@ class RunOptions(MethodOptions, PromptOptions):
         words="the name of a search",
         in_file=True,
     )
-    language: str | Language | None = option(None, f"{LANGUAGE_HELP}.", kind=str)
+    language: str | Language | None = option(
+        None, f"{LANGUAGE_HELP}.", words="a name or a folder", kind=str
+    )
     rerank: str | None = option(
         None,
         "Re-ranker of the best images: sc4cir, which asks --language (docs/language.md).",
@@ -120,6 +122,7 @@ class RunOptions(MethodOptions, PromptOptions):
     rerank_encoder: str | Path | Encoder | None = option(
         None,
         "Text encoder of s3: a name, a folder or shapes; default: the run's own.",
+        words="a name or a folder",
         kind=str,
         in_file=True,
     )
@@ -481,7 +484,9 @@ def check_run_encoder(encoder: object) -> None:
 
 
 def _check_object(name: str, value: object) -> None:
-    """Refuse an object that is given instead of a name, where it lacks what `_OBJECTS` says."""
+    """Refuse an empty name, and an object in its place that lacks what `_OBJECTS` says."""
+    if isinstance(value, str) and not value.strip():
+        raise MethodError(f"{name}={value!r}; it is a name or a folder. Fix: pass that, or leave it out.")
     if value is None or isinstance(value, str) or (isinstance(value, Path) and name != "language"):
         return
     module, kind, words = _OBJECTS[name]

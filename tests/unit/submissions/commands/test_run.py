@@ -78,7 +78,7 @@ WEIGHTLESS, ENCODED = [*BASELINES, "--encoder", "none"], [*BASELINES, "--encoder
     [
         (["--all-baselines", "--alpha", "0.5"], CirError, "--alpha is for one --method."),
         (["--all-baselines", "--aggregation", "latest"], CirError, "--aggregation is for one --method."),
-        ([*RANDOM, "--encoder", "a/b", "--dtype", "float16"], MethodError, "no use for --encoder, --dtype."),
+        ([*RANDOM, "--encoder", "a/b", "--dtype", "float16"], MethodError, "no use for --dtype, --encoder."),
         (["--method", "cirevl", "--prompts", "folder"], CallError, "--prompts are those of a --language."),
         ([*WEIGHTLESS, "--language", "nope"], MethodError, "and none has a use for --language. Fix: "),
         ([*WEIGHTLESS, "--search", "hnsw"], MethodError, "a use for --search."),
