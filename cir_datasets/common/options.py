@@ -333,7 +333,9 @@ def config_text(model: type[Options], command: str) -> str:
         needed = " It must be given, here or on the command line." if each.default is MISSING else ""
         limits = _range(each.info).lstrip(", ")
         text = f"{each.info.help}{f' ({limits}.)' if limits else ''}{needed}"
-        lines += textwrap.wrap(text, _COLUMNS, initial_indent="# ", subsequent_indent="# ")
+        lines += textwrap.wrap(
+            text, _COLUMNS, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False
+        )
         lines.append(yaml.safe_dump({each.key: plain}, allow_unicode=True, width=10_000).rstrip("\n"))
         lines.append("")
     return "\n".join(lines)

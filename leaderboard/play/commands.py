@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 _PAGE_MODULES = ("fastapi", "multipart", "sqlalchemy", "uvicorn")
 
 
-class PlayOptions(RoundSettings, MethodOptions, LoadsBenchmarks, in_file=("seed", "data_dir", "no_checks")):
+class PlayOptions(
+    RoundSettings, MethodOptions, LoadsBenchmarks, in_file=("candidate", "seed", "data_dir", "no_checks")
+):
     """What `cir play` takes."""
 
     benchmark: str | None = option(

@@ -52,7 +52,7 @@ class MakeFisdOptions(MakingOptions):
     )
     per_aspect: int = option(FisdOptions.per_aspect, "Queries wanted of each aspect.", min=1)
     spare: int = option(
-        FisdOptions.spare, "Triplets more of each, for those that fail or are dropped.", min=0, in_file=True
+        FisdOptions.spare, "Triplets more of each, for those that fail or are dropped.", min=0
     )
     limit: int | None = option(
         None, "At most so many: triplets in all, spread over the aspects; default: no limit.", min=1

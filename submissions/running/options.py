@@ -102,9 +102,7 @@ class RunOptions(MethodOptions, PromptOptions):
         words="the name of a search",
         in_file=True,
     )
-    language: str | Language | None = option(
-        None, f"{LANGUAGE_HELP}.", words="a name or a folder", kind=str
-    )
+    language: str | Language | None = option(None, f"{LANGUAGE_HELP}.", words="a name or a folder", kind=str)
     rerank: str | None = option(
         None,
         "Re-ranker of the best images: sc4cir, which asks --language (docs/language.md).",

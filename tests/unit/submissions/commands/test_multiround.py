@@ -114,7 +114,6 @@ def test_what_a_simulator_cost_is_printed(tmp_path: Path, monkeypatch: pytest.Mo
         (("--aspect", "colours"), MethodError, "has no query of the aspect 'colours'"),
         (("--benchmark", "shapes/multiturn_val"), MethodError, "has recorded sessions"),
         (("--prompts", "nowhere"), CallError, "no option 'prompts'"),
-        (("--k", "0"), MethodError, "k=0 is out of range. Fix: use a whole number from 1 to 50"),
     ],
 )
 def test_what_cannot_be_played_or_written_is_refused(

@@ -312,7 +312,7 @@ def test_images_that_tie_rank_as_the_list_shows_them(play: Any) -> None:
         ({"words": 0}, MethodError, "use a whole number from 1 to 200"),
         ({"seed": -1}, MethodError, "seed=-1"),
         ({"max_rounds": True}, MethodError, "max_rounds=True"),
-        ({"normalise": 1}, MethodError, "normalise=1 is neither"),
+        ({"normalise": 1}, MethodError, "normalise=1 is out of range. Fix: use True or False"),
     ],
 )
 def test_what_is_not_a_choice_is_refused(choices: Any, error: type[Exception], message: str) -> None:
