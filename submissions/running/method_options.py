@@ -82,6 +82,7 @@ class EncodingOptions(EncoderOptions, LoadingOptions, BatchOptions):
     skip_missing: bool = option(
         False,
         "Go on without what is missing: images that cannot be read rank last, and the signature says so.",
+        words="True or False",
         in_file=True,
     )
 

@@ -14,22 +14,18 @@ from typer.testing import CliRunner
 from leaderboard.cli import build
 
 DIFFER = {
-    "--alpha": "a level of significance where methods are compared; of `run` the paper's letter for a weight",
     "--captions": "a prompt, a file, or who writes: three pipelines have captions from different places",
+    "--config": "a configuration of a benchmark; elsewhere a file of options",
     "--dry-run": "an estimate of calls; of `leaderboard space` the files that would be pushed",
     "--format": "of `datasets show` an example of the rank file's format; elsewhere the format of a table",
     "--from": "a stage of a run, or what a challenge is made of",
-    "--gallery": "a file of image ids, or how many galleries FISD gets",
-    "--history": "the rounds of a dialogue that become a query; of `make circled` the captions compared with",
     "--images": "of `rank` a file with the image id of each column; elsewhere the folder of the pictures",
     "--pictures": "a folder to play with, how a page shows pictures, or the format of frames",
     "--private": "of `submit` an entry that stays off the board; elsewhere what is new on the Hub",
     "--queries": "of `rank` the query id of each row; of `leaderboard export-html` how many pages",
     "--sessions": "a file to write, a kind of rows, or how many are drawn",
-    "--size": "pixels of a picture, or images of one of CIRR's subsets",
     "--to": "of `convert` a format; elsewhere the place that something goes to",
     "--top": "images that `rerank` puts in another order, or terms of `datasets stats`",
-    "--way": "how a user tells pictures apart, or how queries are put together",
 }
 """Options that may mean different things, and why."""
 
@@ -88,7 +84,8 @@ def loading() -> dict[str, set[str]]:
         names = {each.name for each in command.params}
         reads = path[0] in ("submit", "validate") or path == ("leaderboard", "add")
         if names & NAMES or reads:
-            found[" ".join(path)] = {name for each in command.params for name in each.opts}
+            every = (*command.params, *getattr(command, "hidden_params", ()))  # those of a file, too
+            found[" ".join(path)] = {name for each in every for name in each.opts}
     return found
 
 

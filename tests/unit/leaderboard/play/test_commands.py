@@ -21,7 +21,6 @@ from leaderboard.cli import build
         (("--out", "."), ("--out .", "NAME.jsonl")),
         (("--pictures", "."), ("--pictures needs --encoder",)),
         (("--pictures", ".", "--encoder", "shapes", "--images", "."), ("neither", "--images")),
-        (("--k", "51"), ("k=51", "from 1 to 50")),
     ],
 )
 def test_calls_that_cannot_be_meant(

@@ -206,7 +206,6 @@ def test_ray_finds_what_this_machine_has_made(model: Path) -> None:
     [
         (["--engine", "rai"], UnknownNameError, "no engine 'rai'. Did you mean 'ray'? Fix: use one of"),
         (["--address", "auto"], CallError, "--address: of a Ray cluster. Fix: add --engine ray"),
-        (["--batch-size", "0"], CallError, "batch_size=0, workers=2; a batch has 1 image or more"),
         (["--shard-size", "0"], CallError, "shard_size=0; it is 1 or more. Fix: choose another one."),
     ],
 )
