@@ -59,7 +59,10 @@ class RoundSettings(Options):
 
     max_rounds: int = option(5, "Rounds at most; round 1 is the published query.", min=1, max=MOST_ROUNDS)
     k: int = option(
-        10, "First images of a ranking, 1 to 50, that are shown; a target among them is a success.", min=1, max=DEPTH
+        10,
+        "First images of a ranking, 1 to 50, that are shown; a target among them is a success.",
+        min=1,
+        max=DEPTH,
     )
     after_success: str = option(
         "stop",

@@ -52,7 +52,7 @@ def every_option(command: Any) -> list[Any]:
 def test_the_making_wing_has_files_of_options() -> None:
     trained = {f"train {name}" for name in ("concat", "pic2word", "magiclens", "cirplant", "tirg")}
     made = {f"make {name}" for name in ("circled", "cirr", "fisd", "zerosight", "judge")}
-    assert set(FAMILIES) == {"run", "embed", "multiround", "play", *trained, *made}
+    assert set(FAMILIES) == {"run", "rerank", "embed", "multiround", "play", *trained, *made}
 
 
 @pytest.mark.parametrize("name", FAMILIES)
