@@ -5,8 +5,12 @@ from __future__ import annotations
 import errno
 import os
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from cir_metrics.errors import CirError
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock
@@ -54,6 +58,52 @@ def acquire(lock: BaseFileLock) -> bool:
     except OSError as error:
         _warn_without_locks(Path(lock.lock_file).parent, error)
     return True
+
+
+@contextmanager
+def only_program(
+    target: Path,
+    lock: Path,
+    *,
+    error: type[CirError],
+    busy: type[CirError],
+    program: str = "program",
+    forget: bool = False,
+) -> Iterator[None]:
+    """Keep other programs away from a file or folder for the length of the block.
+
+    The thread that holds it may take it again, as a command does that plays and then writes.
+
+    Args:
+        target: what is written, for messages.
+        lock: the file of the lock.
+        error: raised where the system refuses to write there.
+        busy: raised where another program, or another thread, holds it.
+        program: what another one is called in the message.
+        forget: whether the file of the lock is removed at the end.
+    """
+    held = file_lock(lock, shared=True)
+    try:
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        alone = acquire(held)
+    except OSError as refused:
+        why = refused.strerror or refused
+        raise error(f"{target}: cannot be written: {why}. Fix: name another place.") from refused
+    if not alone and not lock.exists():
+        # Some systems say of a folder that takes no files that it is not there.
+        raise error(f"{target}: cannot be written. Fix: name another place.")
+    if not alone:
+        raise busy(
+            f"{target}: another {program} writes it. Fix: wait until that one ends, or name another place."
+        )
+    try:
+        yield
+    finally:
+        if forget and held.lock_counter <= 1:
+            # Before the release: afterwards it may be the lock of the next program.
+            with suppress(OSError):
+                lock.unlink()
+        held.release()
 
 
 def has_locks(folder: Path) -> bool:

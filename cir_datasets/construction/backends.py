@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -73,23 +73,3 @@ class Words(Protocol):
 
     def ask(self, prompt: str, questions: Sequence[Question]) -> list[dict[str, Any] | Failed]:
         """The fields of the form that belongs to a prompt, for each question."""
-
-
-class Engine(Protocol):
-    """Where chunks of a stage are worked on."""
-
-    def map(
-        self, work: Callable[[_In], _Out], chunks: Iterable[tuple[int, _In]]
-    ) -> Iterator[tuple[int, _Out]]:
-        """Each chunk's number and result, in any order."""
-
-
-class Here:
-    """The engine that works on one chunk after the other in this process."""
-
-    def map(
-        self, work: Callable[[_In], _Out], chunks: Iterable[tuple[int, _In]]
-    ) -> Iterator[tuple[int, _Out]]:
-        """Each chunk's number and result, in order."""
-        for number, chunk in chunks:
-            yield number, work(chunk)

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from cir_datasets.common.atomic import write_whole
+from cir_datasets.common.stages import StageState
 from cir_datasets.common.terminal import Table
-from cir_datasets.construction.workspace import StageState
 from cir_datasets.errors import ConstructionError
 from cir_datasets.pages import page_environment, part, table_values
 from cir_metrics.errors import CirError

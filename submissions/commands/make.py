@@ -53,19 +53,19 @@ def status(
     from cir_datasets.common.tables import render
     from cir_datasets.construction.folder import benchmarks_in
     from cir_datasets.construction.report import stage_table
-    from cir_datasets.construction.workspace import settings_of, states_of
+    from cir_datasets.construction.workspace import Workspace
 
-    stages = states_of(folder)
+    run = Workspace.existing(folder)
+    stages = run.states()
     benchmarks = benchmarks_in(folder)
     if not as_json:
         echo(render([stage_table(stages)], "table"))
         for benchmark in benchmarks:
             echo(f"benchmark: {benchmark}")
         return
-    pipeline, settings = settings_of(folder)
     shown = [{**dataclasses.asdict(each), "file": each.file.name, "state": each.state} for each in stages]
     names = [benchmark.name for benchmark in benchmarks]
-    echo(as_text({"pipeline": pipeline, "settings": settings, "stages": shown, "benchmarks": names}))
+    echo(as_text({"pipeline": run.kind, "settings": run.settings, "stages": shown, "benchmarks": names}))
 
 
 def again(
@@ -88,11 +88,11 @@ def again(
     Example:
         cir make again my-sessions --from turn-1
     """
-    from cir_datasets.construction.workspace import forget_from, only_run, settings_of
+    from cir_datasets.construction.workspace import Workspace
 
-    settings_of(folder)
-    with only_run(folder):
-        removed = forget_from(folder, stage)
+    run = Workspace.existing(folder)
+    with run.held(folder):
+        removed = run.forget_from(stage)
     for path in removed:
         echo(f"removed {path}", err=True)
     if not removed:

@@ -171,7 +171,7 @@ def _make(
     ray: OnRay | None,
 ) -> None:
     from cir_datasets.construction.circled.pipeline import make_circled
-    from cir_datasets.construction.workspace import only_run
+    from cir_datasets.construction.workspace import Workspace
     from submissions.embeddings.ray_cluster import connected
     from submissions.making.circled import (
         earlier_splits,
@@ -186,7 +186,7 @@ def _make(
     others = earlier_splits(source, images) if settings.duplicates == "released" else []
     # One connection for all stages, so that workers keep their models from stage to stage.
     connection: AbstractContextManager[object] = nullcontext() if ray is None else connected(ray.cluster)
-    with only_run(out), connection:
+    with Workspace.held(out), connection:
         made = make_circled(
             source,
             out,
@@ -217,10 +217,10 @@ def _write(
     from cir_datasets.construction.circled.tables import sections
     from cir_datasets.construction.folder import write_benchmark
     from cir_datasets.construction.report import write_report
-    from cir_datasets.construction.workspace import settings_of
+    from cir_datasets.construction.workspace import Workspace
     from submissions.making.circled import picture_paths
 
-    _, chosen = settings_of(out)
+    chosen = Workspace.existing(out).settings
     where = picture_paths(source, pictures)
     files = []
     for folder, rows, title in (

@@ -95,7 +95,7 @@ def cirr_command(options: MakeCirrOptions) -> None:
     from cir_datasets.construction.cirr.pipeline import CirrPlan, make_benchmark
     from cir_datasets.construction.cirr.rule import SubsetRule
     from cir_datasets.construction.names import made_name
-    from cir_datasets.construction.workspace import only_run
+    from cir_datasets.construction.workspace import Workspace
     from cir_metrics.errors import CallError
     from submissions.encoders.loading import load_encoder
     from submissions.encoders.protocol import SHAPES_ENCODER
@@ -124,7 +124,7 @@ def cirr_command(options: MakeCirrOptions) -> None:
     features = EncoderFeatures(loaded, lambda ids: _some(pictures, ids), batch_size=options.batch_size)
     backend = speaker_of(options.language, options.prompts) if options.language else None
     try:
-        with only_run(options.out):
+        with Workspace.held(options.out):
             made = make_benchmark(
                 options.out,
                 corpus,
@@ -154,10 +154,10 @@ def cirr_import_command(options: CirrImportOptions) -> None:
     Example: cir make cirr-import my-run answers-1.json answers-2.json --images photos
     """
     from cir_datasets.construction.cirr.pipeline import import_answers
-    from cir_datasets.construction.workspace import only_run
+    from cir_datasets.construction.workspace import Workspace
 
     corpus, pictures = _corpus(options.images, options.benchmark, options.folder)
-    with only_run(options.folder):
+    with Workspace.held(options.folder):
         made = import_answers(options.folder, corpus, options.answers)
     _say(made, getattr(pictures, "root", None))
 

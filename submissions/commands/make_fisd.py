@@ -117,7 +117,7 @@ def fisd_command(options: MakeFisdOptions) -> None:
     """
     from cir_datasets.construction.fisd.making import make_fisd
     from cir_datasets.construction.names import made_name
-    from cir_datasets.construction.workspace import only_run
+    from cir_datasets.construction.workspace import Workspace
     from cir_metrics.errors import CallError
     from submissions.language.loading import calls_at_once
     from submissions.making.ray import engine_of
@@ -141,7 +141,7 @@ def fisd_command(options: MakeFisdOptions) -> None:
     speaker = None if options.language is None else speaker_of(options.language, options.prompts)
     labels = _prompts(speaker)
     called, where = made_name(options.name, options.out, "fisd"), engine_of(options.engine, options.address)
-    with only_run(options.out):
+    with Workspace.held(options.out):
         try:
             made = make_fisd(
                 options.out,
@@ -310,7 +310,7 @@ def _write(
     from cir_datasets.construction.fisd.outcome import write_outcome, write_page
     from cir_datasets.construction.fisd.review import write_review
     from cir_datasets.construction.review.page import PAGE, TABLE, left_alone
-    from cir_datasets.construction.workspace import BENCHMARK, settings_of
+    from cir_datasets.construction.workspace import BENCHMARK, Workspace
 
     out, heading = options.out, options.title or name
     gallery: Any = options.gallery
@@ -320,7 +320,7 @@ def _write(
     echo(str(out / PAGE))
     if left:
         echo(left_alone(out / TABLE), err=True)
-    settings = settings_of(out)[1]
+    settings = Workspace.existing(out).settings
     folder = write_outcome(
         made, name=name, title=heading, galleries=gallery, aspects=aspects, settings=settings
     )

@@ -81,10 +81,11 @@ def zerosight_command(options: MakeZeroSightOptions) -> None:
         cir make zerosight --videos talks --out my-talks --clip-encoder openai/clip-vit-large-patch14 \\
             --vit-encoder FOLDER --language openai:gpt-4o,concurrency=8
     """
+    from cir_datasets.common.stages import FAILED
     from cir_datasets.common.tables import render
     from cir_datasets.construction.report import stage_table
     from cir_datasets.construction.review.page import TABLE, left_alone
-    from cir_datasets.construction.workspace import FAILED, states_of
+    from cir_datasets.construction.workspace import Workspace
     from cir_datasets.construction.zerosight.estimate import estimate
     from cir_datasets.construction.zerosight.options import Thresholds, ZeroSightOptions, load_thresholds
     from submissions.language.loading import calls_at_once
@@ -112,7 +113,7 @@ def zerosight_command(options: MakeZeroSightOptions) -> None:
         made = options.call(make_zerosight, options=settings, encoders=looks, language=speaker, engine=worker)
     finally:
         report_usage(speaker)
-    echo(render([stage_table(states_of(options.out))], "table"), err=True)
+    echo(render([stage_table(Workspace.existing(options.out).states())], "table"), err=True)
     if made.made.review_left:
         echo(left_alone(options.out / TABLE), err=True)
     echo(str(made.folder))

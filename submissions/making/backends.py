@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from cir_datasets.common.stages import CALLED
 from cir_datasets.common.terminal import visible
 from cir_datasets.construction.backends import Failed, Question
-from cir_datasets.construction.workspace import CALLED
 from cir_metrics.errors import UnknownNameError, did_you_mean
 from submissions.embeddings.embed import embed_gallery
 from submissions.errors import LanguageError, MethodError

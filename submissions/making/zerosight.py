@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cir_datasets.common.stages import Row
 from cir_datasets.construction.names import made_name
-from cir_datasets.construction.workspace import Row, only_run
+from cir_datasets.construction.workspace import Workspace
 from cir_datasets.construction.zerosight import benchmark
 from cir_datasets.construction.zerosight.frames import FRAMES
 from cir_datasets.construction.zerosight.options import ZeroSightOptions
@@ -23,7 +24,7 @@ from submissions.making.backends import EncoderFeatures, LanguageWords, language
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-    from cir_datasets.construction.backends import Engine
+    from cir_datasets.common.stages import Engine
     from submissions.encoders.protocol import Encoder
 
 
@@ -92,7 +93,7 @@ def make_zerosight(
     target = Path(out).expanduser().absolute()
     called = made_name(name, target, "zerosight")
     shown = title or f"{called}, made as ZeroSight was"
-    with only_run(target):
+    with Workspace.held(target):
         made = run(videos, target, options, _models(target, encoders, language), review=review, engine=engine)
         pictures = functools.partial(_picture, target / FRAMES)
         page = benchmark.write_page(made, target, title=shown, open_picture=pictures)

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from cir_datasets.common.atomic import write_whole
 from cir_datasets.common.progress import step_progress
+from cir_datasets.common.stages import Stages
 from cir_datasets.common.terminal import counted
 from cir_metrics.errors import CallError
 from cir_metrics.sums import exact_mean
@@ -32,18 +32,28 @@ from submissions.methods.heads.checkpoints import CONFIG
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-STATE = "training.pt"
-"""What an unfinished training leaves in its folder."""
+STATE = "01-training.part"
+"""What an unfinished training leaves in its folder, beside its settings."""
 
 SAVE_SECONDS = 30.0
 
 PRECISIONS = ("float16", "bfloat16")
 """Types of mixed precision; gradients of the first are scaled, so that small ones are not lost."""
 
+_BEFORE = "training.pt"
+"""What versions up to 0.1 left, settings and all."""
 _WARM_UP = 0.05
 """Share of the steps in which the learning rate rises."""
 _CURVE = 20
 """Steps at most whose mean is given as the loss at the beginning and at the end."""
+
+
+class _Training(Stages):
+    """A training as one stage, which is kept while it goes on; the head that it ends in says what it was."""
+
+    error = CheckpointError
+    call_error = CheckpointError
+    noun = "training"
 
 
 @dataclass(frozen=True)
@@ -185,7 +195,8 @@ def train(
 
     Raises:
         CallError: the plan is out of range, or there is too little to train on.
-        CheckpointError: the folder holds another training, or the loss is no longer a number.
+        CheckpointError: the folder holds another training, another program trains in it, or the loss is no
+            longer a number.
     """
     import torch
 
@@ -194,23 +205,24 @@ def train(
         raise CallError(
             f"{label}: {counted(count, 'row')} to train on; two are the least. Fix: use a larger split."
         )
-    folder.mkdir(parents=True, exist_ok=True)
     whole = {**settings, **asdict(plan), "rows": count}
     optimizer = torch.optim.AdamW(
         _groups(module, undecayed), lr=plan.learning_rate, weight_decay=plan.weight_decay
     )
     device = next(module.parameters()).device
     scaler = torch.amp.GradScaler(device.type, enabled=plan.precision == "float16")
-    kept = _Kept(folder, whole, {"module": module, "optimizer": optimizer, "scaler": scaler}, watch)
-    losses = kept.take_up()
-    resumed_at, saved = len(losses), time.monotonic()
+    parts = {"module": module, "optimizer": optimizer, "scaler": scaler}
     devices = sorted({p.device.index or 0 for p in module.parameters() if p.device.type == "cuda"})
     module.train()
     with (
+        _Training.held(folder, forget=True),
         step_progress(label, plan.steps) as advance,
         torch.random.fork_rng(devices=devices),
         _Interrupts() as interrupts,
     ):
+        kept = _Kept(_opened(folder, whole), parts, watch)
+        losses = kept.take_up()
+        resumed_at, saved = len(losses), time.monotonic()
         advance(resumed_at)
         for step in range(resumed_at, plan.steps):
             if watch is not None and step % plan.steps_of_epoch(count) == 0:
@@ -328,48 +340,65 @@ def finished(folder: Path, settings: Mapping[str, Any]) -> Trained | None:
         raise CheckpointError(
             f"{path}: says nothing of a training. Fix: use another folder, or remove this one."
         ) from error
-    _same(folder, held, settings)
+    _Training.refuse_other(folder, {name: held.get(name) for name in settings}, settings)
     return found
 
 
 def forget(folder: Path) -> None:
     """Remove the state of a training that is done, and what a kill in the midst of writing one has left."""
-    for path in (folder / STATE, *folder.glob(f".{STATE}-*")):
-        path.unlink(missing_ok=True)
+    if _Training.begun(folder):
+        _Training.existing(folder).remove()
+    (folder / _BEFORE).unlink(missing_ok=True)
+
+
+def _opened(folder: Path, settings: Mapping[str, Any]) -> _Training:
+    """The training of a folder; one that an earlier version began is taken over."""
+    before = folder / _BEFORE
+    taken_over = before.is_file() and not _Training.begun(folder)
+    if taken_over:
+        _Training.refuse_other(folder, json.loads(_read_state(before)["settings"]), settings)
+    training = _Training(folder, "training", {"training": "steps of the optimiser"}, settings)
+    if taken_over:
+        before.replace(training.kept("training"))
+    return training
+
+
+def _read_state(path: Path) -> dict[str, Any]:
+    import pickle
+
+    import torch
+
+    try:
+        state: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
+        state["losses"] = [float(loss) for loss in state["losses"]]
+    except (pickle.UnpicklingError, RuntimeError, EOFError, KeyError, ValueError, TypeError) as error:
+        raise CheckpointError(
+            f"{path}: not the state of a training. Fix: remove it; the training begins anew."
+        ) from error
+    return state
 
 
 @dataclass(frozen=True)
 class _Kept:
     """The state of an unfinished training in its folder."""
 
-    folder: Path
-    settings: Mapping[str, Any]
+    training: _Training
     parts: Mapping[str, Any]
     """What changes from step to step, by name: each has state_dict and load_state_dict."""
     watch: Watch | None
 
     def take_up(self) -> list[float]:
         """Put the state back, where there is one; the losses so far."""
-        import pickle
-
-        import torch
-
-        path = self.folder / STATE
+        path = self.training.kept("training")
         if not path.is_file():
             return []
-        try:
-            state = torch.load(path, map_location="cpu", weights_only=True)
-            held, losses = json.loads(state["settings"]), [float(loss) for loss in state["losses"]]
-        except (pickle.UnpicklingError, RuntimeError, EOFError, KeyError, ValueError, TypeError) as error:
-            raise CheckpointError(
-                f"{path}: not the state of a training. Fix: remove it; the training begins anew."
-            ) from error
-        _same(self.folder, held, self.settings)
+        state = _read_state(path)
         for name, part in self.parts.items():
             if state.get(name):  # what scales nothing keeps nothing
                 part.load_state_dict(state[name])
         if self.watch is not None:
             self.watch.take_up(state["watch"])
+        losses: list[float] = state["losses"]
         return losses
 
     def keep(self, losses: list[float]) -> None:
@@ -379,22 +408,8 @@ class _Kept:
         import torch
 
         written = io.BytesIO()
-        state = {
-            "settings": json.dumps(dict(self.settings), sort_keys=True),
-            **{name: part.state_dict() for name, part in self.parts.items()},
-            "losses": losses,
-        }
+        state = {**{name: part.state_dict() for name, part in self.parts.items()}, "losses": losses}
         if self.watch is not None:
             state["watch"] = self.watch.state()
         torch.save(state, written)
-        write_whole(self.folder / STATE, written.getvalue(), durable=True)
-
-
-def _same(folder: Path, held: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
-    differ = [name for name in wanted if held.get(name) != wanted[name]]
-    if differ:
-        words = "; ".join(f"{name} {held.get(name)!r}, not {wanted[name]!r}" for name in differ)
-        raise CheckpointError(
-            f"{folder}: holds a training of other settings ({words}). "
-            "Fix: use another folder, or remove this one."
-        )
+        self.training.keep("training", written.getvalue())

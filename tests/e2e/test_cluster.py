@@ -120,7 +120,7 @@ import json, os, warnings
 from pathlib import Path
 import cir_datasets, datasets, evaluate, submissions
 from cir_datasets.common.locks import acquire, file_lock
-from cir_datasets.construction.workspace import only_run
+from cir_datasets.construction.workspace import Workspace
 from cir_metrics.errors import CirError
 from submissions.multiround.journal import only_program
 
@@ -143,7 +143,7 @@ def tried(place):
     os.environ["CIR_CACHE_HOME"] = str(place / "cache")
     found = {
         "prepare": warned(lambda: cir_datasets.prepare("shapes/val")),
-        "run": warned(lambda: held(only_run(place / "run"))),
+        "run": warned(lambda: held(Workspace.held(place / "run"))),
         "played": warned(lambda: held(only_program(place / "played" / "dialogue.json", "program"))),
         "claims": warned(lambda: free.append(acquire(file_lock(place / "claims" / "1", blocking=True)))),
         "score": submissions.score(os.environ["FILE"]).metrics["recall@10"],

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import json
-import os
 import sys
 from pathlib import Path
 from typing import Any
 
-import forked
 import pytest
 from language_server import Asked, Fault, LanguageServer
 from reloading import filled_and_reloaded, shows_again
@@ -38,7 +35,6 @@ COMMAND = [
     "--limit",
     "40",
 ]
-STOPS = Path(__file__).resolve().parents[1] / "fixtures" / "cirr_stops.py"
 OPTIONS = ["--splits", "test=100", "--captions", "model", "--language", "oracle", "--name", "mine"]
 
 
@@ -136,60 +132,6 @@ def test_the_page_says_what_will_not_count_and_each_round_begins_anew(page: Any,
     assert page.evaluate("document.getElementById('instructions').open")
     page.goto(first[0].as_uri())
     shows_again(page, "#done", "9 of 9 pairs answered")
-
-
-def handed_in(run: Path, folder: Path) -> list[Path]:
-    """Answers of two annotators; one answer is too short, so that its pair is asked for again."""
-    with (run / "tasks" / "tasks.csv").open() as file:
-        tasks = list(csv.DictReader(file))
-    files = []
-    for page in ("1", "2"):
-        answers = [
-            {"task": row["task"], "caption": f"put thing {at} there" if at else "there", "mark": ""}
-            for at, row in enumerate(row for row in tasks if row["page"] == page)
-        ]
-        files.append(folder / f"answers-{page}.json")
-        whole = {"run": tasks[0]["run"], "annotator": f"a{page}", "answers": answers}
-        files[-1].write_text(json.dumps(whole))
-    return files
-
-
-@pytest.mark.slow
-def test_tasks_and_imports_that_are_killed_at_each_stage_end_with_the_same_bytes(tmp_path: Path) -> None:
-    photos, whole, killed = tmp_path / "photos", tmp_path / "whole", tmp_path / "killed"
-    photos.mkdir()
-    for number in range(40):
-        picture(f"val-{number:06d}").save(photos / f"{number}.png")
-
-    def run(*commands: tuple[str | None, list[str]]) -> None:
-        (tmp_path / "commands.json").write_text(json.dumps(commands))
-        forked.run([sys.executable, STOPS, tmp_path / "commands.json"], check=True, env=environment)
-
-    def made(out: Path) -> list[str]:
-        split = ["--splits", "test=100", "--subsets", "3", "--annotators", "2", "--name", "mine"]
-        return ["make", "cirr", "--images", str(photos), "-e", "shapes", *split, "--out", str(out)]
-
-    def imported(out: Path) -> list[str]:
-        return ["make", "cirr-import", str(out), *map(str, files), "--images", str(photos)]
-
-    environment = {**os.environ, "CIR_CACHE_HOME": str(tmp_path / "cache"), "OMP_NUM_THREADS": "1"}
-    run((None, made(whole)))
-    stages = [file.name for file in sorted(whole.glob("[0-9][0-9]-*"))]
-    assert len(stages) == 7
-    places = [stages[1], "03-subsets.parts/*", *stages[3:5], "tasks/pictures/1.jpg", "report.html"]
-    run(*((place, made(killed)) for place in places), (None, made(killed)))
-    assert bytes_of(killed) == bytes_of(whole)
-
-    files = handed_in(whole, tmp_path)
-    run((None, imported(whole)))
-    done = bytes_of(whole)
-    assert "open-tasks/page-1.html" in done
-    assert {"benchmark/card.yaml", "dialogues/card.yaml"} <= set(done)
-    written = ["answers/0001-*", "09-captions.jsonl", "open-tasks/page-1.html", "benchmark/card.yaml"]
-    run(*((place, imported(killed)) for place in written))
-    for command in (imported(killed), imported(killed), made(killed)):
-        run((None, command))
-        assert bytes_of(killed) == done
 
 
 @pytest.mark.slow

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -13,11 +12,9 @@ from typing import Any
 import forked
 import pytest
 from fisd_runs import OPTIONS, content, run, shapes_captions
-from interruptible import wait_for
 from language_server import Asked, Fault, LanguageServer
 from reloading import filled_and_reloaded
 
-from cir_datasets.construction.fisd.making import STAGES
 from cir_datasets.construction.fisd.review import write_review
 
 COMMAND = (
@@ -25,46 +22,11 @@ COMMAND = (
     *("--per-aspect", "8", "--spare", "2", "--chunk", "2", "--out", "mine"),
 )
 MAIN = "from leaderboard.cli import main; main()"
-SLOW = """
-import time
-from cir_datasets.construction import workspace
-whole = workspace.write_whole
-def slow(path, content):
-    whole(path, content)
-    time.sleep(0.25)
-workspace.write_whole = slow
-from leaderboard.cli import main
-main()
-"""
-"""The command, with time after each write in which it can be ended."""
 
 
 def started(folder: Path, script: str) -> subprocess.Popen[str]:
     words = [sys.executable, "-c", script, *COMMAND]
     return forked.Process(words, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-
-def finished(folder: Path) -> None:
-    process = started(folder, MAIN)
-    _, words = process.communicate(timeout=200)
-    assert process.returncode == 0, words
-
-
-@pytest.mark.slow
-def test_a_run_that_is_killed_at_stages_ends_with_the_same_bytes(tmp_path: Path) -> None:
-    shapes_captions(tmp_path, 150)
-    finished(tmp_path)
-    whole = content(tmp_path / "mine")
-    (tmp_path / "mine").rename(tmp_path / "whole")
-    for number, name in list(enumerate(STAGES, start=1))[::3]:
-        process = started(tmp_path, SLOW)
-        done = tmp_path / "mine" / f"{number:02d}-{name}.jsonl"
-        part = tmp_path / "mine" / f"{number:02d}-{name}.parts"
-        wait_for(lambda: done.exists() or (part.is_dir() and any(part.iterdir())), process)  # noqa: B023
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
-    finished(tmp_path)
-    assert content(tmp_path / "mine") == whole
 
 
 FAULTS = (

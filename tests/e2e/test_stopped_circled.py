@@ -32,21 +32,6 @@ FAULTS = (
     Fault("not_json"),
 )
 STAGES = ("06-words-1.jsonl", "34-filters.jsonl")
-SLOW = f"""
-import sys
-sys.path.insert(0, {str(ROOT)!r})
-import time
-from cir_datasets.construction import workspace
-whole = workspace.write_whole
-def slow(path, content):
-    whole(path, content)
-    time.sleep(0.03)
-workspace.write_whole = slow
-from leaderboard.cli import main
-main()
-"""
-"""The command, with time after each write in which it can be ended."""
-EVERY_KIND = ("03-features.npy", "33-turn-6.jsonl", "35-sessions.jsonl", "benchmark/card.yaml")
 
 
 def says(asked: Asked) -> str:
@@ -120,22 +105,6 @@ def test_a_run_that_is_killed_or_meets_faults_ends_with_the_same_bytes_and_asks_
         ended(started(server, tmp_path / "killed", vectors, *shapes))
     whole = contents(tmp_path / "whole")
     assert contents(tmp_path / "again") == whole
-    assert contents(tmp_path / "killed") == whole
-
-
-@pytest.mark.slow
-def test_a_run_that_is_killed_at_each_kind_of_stage_ends_with_the_same_bytes(tmp_path: Path) -> None:
-    shapes = ("--benchmark", "shapes/val", "--limit", "30", "--k", "3")
-    vectors = tmp_path / "cache"
-    ended(started(None, tmp_path / "whole", vectors, *shapes))
-    for file in EVERY_KIND:
-        process = started(None, tmp_path / "killed", vectors, *shapes, script=SLOW)
-        wait_for(lambda: (tmp_path / "killed" / file).exists(), process)  # noqa: B023
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
-    ended(started(None, tmp_path / "killed", vectors, *shapes))
-    whole = contents(tmp_path / "whole")
-    assert set(EVERY_KIND) <= set(whole)
     assert contents(tmp_path / "killed") == whole
 
 

@@ -1,32 +1,23 @@
-"""Downloads, preparations and hashing that are killed leave nothing wrong, and go on where they were."""
+"""Downloads and preparations that are killed leave nothing wrong."""
 
 from __future__ import annotations
 
 import os
-import random
-import signal
-import sqlite3
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
-import datasets_pictures as pictures
 import datasets_publishers as made
 import forked
 import pytest
 from http_hub import Fault, Hub
 from interruptible import wait_for
-from PIL import Image
 
 import cir_datasets
-from cir_datasets import registry
-from cir_datasets.images.hashes import facts_file
 
 ROOT = Path(__file__).resolve().parents[2]
 SESSIONS = "data/cirr_val.json"
-IDS = made.cirr_images("val")
-VAL = registry.spec("cirr/val")
 
 pytestmark = pytest.mark.filterwarnings("ignore::cir_datasets.errors.UnpinnedDataWarning")
 
@@ -54,21 +45,6 @@ def load() -> cir_datasets.Benchmark:
 def kept(tmp_path: Path) -> list[str]:
     """Everything below the cache that is a file."""
     return [str(path) for path in (tmp_path / "cache").rglob("*") if path.is_file()]
-
-
-def known() -> list[str]:
-    """The files that were read, as they are kept."""
-    if not facts_file(VAL).is_file():
-        return []
-    with sqlite3.connect(facts_file(VAL)) as file:
-        try:
-            return [os.fsdecode(key) for (key,) in file.execute("SELECT key FROM entries")]
-        except sqlite3.OperationalError:  # the table is not there yet
-            return []
-
-
-def hashed(roots: Any, **options: Any) -> Any:
-    return cir_datasets.hash_images("cirr/val", roots, verification_mode="no_checks", **options)
 
 
 KILLED = """
@@ -133,48 +109,3 @@ def test_a_killed_download_leaves_nothing_after_the_next_one(publisher: Hub, tmp
     publisher.faults.clear()
     assert len(load()) == 2
     assert not [name for name in kept(tmp_path) if ".partial-" in name or ".making-" in name]
-
-
-@pytest.mark.slow
-def test_hashing_that_was_killed_goes_on_where_it_was(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    home = tmp_path / "home"
-    monkeypatch.setenv("CIR_DATA_HOME", str(home))
-    made.write_cirr(home, "val")
-    images = tmp_path / "many"
-    noise = random.Random(0)
-    ids = [f"dev-{number}-0-img0" for number in range(240)]
-    for image_id in ids:
-        path = images / f"{image_id}.png"
-        path.parent.mkdir(exist_ok=True)
-        Image.frombytes("RGB", (160, 160), noise.randbytes(160 * 160 * 3)).save(path)
-    made.write(
-        home / "cirr/image_splits/split.rc2.val.json",
-        {one: f"./dev/{one}.png" for one in ids} | {one: f"./dev/{one}.png" for one in IDS},
-    )
-    pictures.write_flat(images, IDS)
-    whole = hashed(images, out=tmp_path / "whole.parquet").file.read_bytes()
-    facts_file(VAL).unlink()
-
-    out = tmp_path / "resumed.parquet"
-    command = [sys.executable, "-W", "ignore", "-m", "leaderboard.cli", "datasets", "hash", "cirr/val"]
-    command += ["--root", str(images), "--out", str(out), "--workers", "1", "--no-checks"]
-    run = forked.Process(command, cwd=ROOT, stdout=subprocess.DEVNULL)
-    wait_for(lambda: len(known()) >= 60, run)
-    run.send_signal(signal.SIGKILL)
-    assert run.wait() == -signal.SIGKILL
-    assert not out.exists()
-
-    done = known()
-    assert 60 <= len(done) < 248
-    # What was hashed is not read again: spoil it, and let size and time say that it is the same.
-    spoilt = Path(done[0])
-    status = spoilt.stat()
-    spoilt.write_bytes(b"x" * status.st_size)
-    os.utime(spoilt, ns=(status.st_atime_ns, status.st_mtime_ns))
-
-    report = hashed(images, out=out)
-    assert report.read == 248 - len(done)
-    assert out.read_bytes() == whole
-    assert len(known()) == 248

@@ -17,7 +17,6 @@ import pytest
 from embedding_worlds import (
     IMAGES,
     SHARD_SIZE,
-    SHARDS,
     ColourEncoder,
     embed,
     every_vector,
@@ -48,25 +47,6 @@ def wanted() -> Vectors:
 def started(*arguments: object) -> subprocess.Popen[bytes]:
     program = Path(embedding_worlds.__file__)
     return forked.Process([sys.executable, str(program), *map(str, arguments)])
-
-
-@pytest.mark.slow
-def test_a_killed_run_goes_on_without_encoding_finished_shards_again(
-    store: EmbeddingStore, wanted: Vectors, tmp_path: Path
-) -> None:
-    folder = folder_of(store)
-    process = started(store.root, tmp_path / "log")
-    wait_for(lambda: len(finished(folder)) >= 4, process)
-    process.send_signal(signal.SIGKILL)
-    assert process.wait() == -signal.SIGKILL
-    done = len(finished(folder))
-    assert 4 <= done < SHARDS
-    listed = store.list()[0]
-    assert (listed.images, listed.done) == (IMAGES, done * SHARD_SIZE)
-    assert store.damage(listed.key) == []  # under way is not damaged
-    again = ColourEncoder()
-    np.testing.assert_array_equal(embed(store, again).vectors, wanted)
-    assert sum(again.batches) == IMAGES - done * SHARD_SIZE
 
 
 @pytest.mark.parametrize("synchronised", [1, 2])
@@ -116,23 +96,6 @@ def test_workers_of_a_killed_process_hold_no_claims(
     np.testing.assert_array_equal(embed(store, again).vectors, wanted)
     assert sum(again.batches) == IMAGES - done * SHARD_SIZE
     wait_for(lambda: not any(Path(f"/proc/{worker}").exists() for worker in workers))
-
-
-@pytest.mark.slow
-def test_kill_9_at_any_moment_never_leaves_a_corrupt_store(
-    store: EmbeddingStore, wanted: Vectors, tmp_path: Path
-) -> None:
-    folder = folder_of(store)
-    for more in (1, 3, 2):
-        goal = len(finished(folder)) + more
-        process = started(store.root, tmp_path / "log")
-        wait_for(lambda goal=goal: len(finished(folder)) >= goal, process)
-        process.kill()
-        process.wait()
-        rows = np.load(folder.path / "vectors.npy", mmap_mode="r")
-        for _, start, stop in finished(folder):
-            np.testing.assert_array_equal(rows[start:stop], wanted[start:stop])
-    np.testing.assert_array_equal(embed(store, ColourEncoder()).vectors, wanted)
 
 
 @pytest.mark.slow

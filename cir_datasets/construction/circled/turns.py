@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cir_datasets.construction.backends import Engine, Failed, Features, Question, Words
+from cir_datasets.common.stages import FAILED, Engine
+from cir_datasets.construction.backends import Failed, Features, Question, Words
 from cir_datasets.construction.circled.queries import searched_as
 from cir_datasets.construction.circled.settings import CircledSettings
 from cir_datasets.construction.circled.steps import Vectors, moved_on, picks, similarities
-from cir_datasets.construction.workspace import FAILED, Workspace
+from cir_datasets.construction.workspace import Workspace
 from cir_metrics.gallery import Gallery
 
 Row = dict[str, Any]

@@ -13,9 +13,9 @@ from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any
 
+from cir_datasets.common.stages import FAILED, Row
 from cir_datasets.construction.review.answers import words_of
 from cir_datasets.construction.review.form import ReviewForm, load_form
-from cir_datasets.construction.workspace import FAILED, Row
 from cir_metrics.errors import CallError
 
 _AGAIN = re.compile(r"r(?P<round>[0-9]{1,4})-1-(?P<pair>[0-9]+-[0-9]+)")

@@ -12,13 +12,14 @@ import orjson
 
 from cir_datasets.common.atomic import write_whole
 from cir_datasets.common.plots import INK, empty_figure, quiet_axes
+from cir_datasets.common.stages import FAILED, Row
 from cir_datasets.common.terminal import Cell, Table
 from cir_datasets.construction.cirr import answers as handed_in
 from cir_datasets.construction.cirr.corpus import Corpus
 from cir_datasets.construction.cirr.pairs import paths_of, sessions_of
 from cir_datasets.construction.folder import BENCHMARK, write_benchmark
 from cir_datasets.construction.report import Example, Section, Step, write_report
-from cir_datasets.construction.workspace import FAILED, Row, Workspace
+from cir_datasets.construction.workspace import Workspace
 from cir_datasets.registry.folder_card import PICTURES
 from cir_datasets.registry.folders import CARD_FILE
 from cir_datasets.rows.records import query_row

@@ -6,7 +6,7 @@ import itertools
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from cir_datasets.construction.workspace import Row
+from cir_datasets.common.stages import Row
 
 FROM_FIRST = (2, 3, 4)
 """Targets that the first image has beside its neighbour in the loop, as counted in CIRR's val."""

@@ -14,7 +14,8 @@ from typing import Any
 import orjson
 
 from cir_datasets.common.atomic import write_whole
-from cir_datasets.construction.backends import Engine, Failed, Features, Question, Words
+from cir_datasets.common.stages import CALLED, FAILED, Engine, Row, compared
+from cir_datasets.construction.backends import Failed, Features, Question, Words
 from cir_datasets.construction.cirr import answers as handed_in
 from cir_datasets.construction.cirr.answers import AnswerLimits
 from cir_datasets.construction.cirr.corpus import SPLITS, Corpus, bounds_of, check_splits, divided, looked_at
@@ -25,7 +26,7 @@ from cir_datasets.construction.cirr.subsets import SHARED, SubsetMaker, first_im
 from cir_datasets.construction.cirr.tasks import shown, tasks_of, write_tasks
 from cir_datasets.construction.names import check_name
 from cir_datasets.construction.review.answers import checked_answers, read_answers, words_of
-from cir_datasets.construction.workspace import CALLED, FAILED, Row, Workspace, compared, forget_from
+from cir_datasets.construction.workspace import Workspace
 from cir_datasets.errors import ConstructionError
 from cir_metrics.errors import CallError
 
@@ -164,7 +165,7 @@ def make_benchmark(
     """Make subsets, pairs and paths; then tasks for annotators, or captions by a model and the benchmark.
 
     Args:
-        out: folder of the run; the caller holds it (`workspace.only_run`).
+        out: folder of the run; the caller holds it (`Workspace.held`).
         corpus: the images.
         features: of the images; the paper takes ResNet152.
         plan: what is made.
@@ -247,10 +248,9 @@ def import_answers(out: Path, corpus: Corpus, files: Sequence[Path]) -> CirrMade
     there = {file.read_bytes() for file in _handed_in(root)}
     if any(file.read_bytes() not in there for file in files):
         # Before they are kept: a call that is stopped leaves no rows that lack what is kept.
-        forget_from(root, "answers")
+        workspace.forget_from("answers")
         for file in files:
             _keep(root, file)
-        workspace = Workspace(root, PIPELINE, STAGES["people"], settings)
     return _with_answers(workspace, corpus, plan, settings)
 
 
@@ -260,21 +260,13 @@ def settings_of(out: Path) -> dict[str, Any]:
     Raises:
         ConstructionError: the folder holds no such run.
     """
-    path = Path(out).expanduser().absolute() / "make.json"
-    try:
-        state = orjson.loads(path.read_bytes())
-    except (OSError, orjson.JSONDecodeError) as error:
+    run = Workspace.existing(out)
+    if run.kind != PIPELINE or run.settings.get("captions") != "people":
         raise ConstructionError(
-            f"{path.parent}: no pipeline has written there, or make.json is damaged. Fix: name a folder of "
-            "`cir make cirr`."
-        ) from error
-    if state.get("pipeline") != PIPELINE or state["settings"].get("captions") != "people":
-        raise ConstructionError(
-            f"{path.parent}: its captions are not written by people. Fix: name a folder of `cir make cirr` "
+            f"{run.folder}: its captions are not written by people. Fix: name a folder of `cir make cirr` "
             "without --captions model."
         )
-    settings: dict[str, Any] = state["settings"]
-    return settings
+    return run.settings
 
 
 def run_of(settings: Mapping[str, Any]) -> str:

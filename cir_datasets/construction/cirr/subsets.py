@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from cir_datasets.common.stages import FAILED, Row
 from cir_datasets.construction.cirr.neighbours import MEMORY, neighbours
 from cir_datasets.construction.cirr.rule import UNIT, SubsetRule, chosen
-from cir_datasets.construction.workspace import FAILED, Row
 from cir_datasets.shapes import Draws
 
 SHARED = 2

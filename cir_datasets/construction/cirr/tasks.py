@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 
 from cir_datasets.common.atomic import write_whole
 from cir_datasets.common.progress import step_progress
+from cir_datasets.common.stages import Row
 from cir_datasets.construction.filled_tables import filled_table
 from cir_datasets.construction.review.form import ReviewForm
 from cir_datasets.construction.review.page import page_html
-from cir_datasets.construction.workspace import Row
 from cir_datasets.errors import ConstructionError
 from cir_datasets.shapes import Draws
 

@@ -11,10 +11,10 @@ from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from cir_datasets.common.stages import Row
 from cir_datasets.construction.fisd.captions import CaptionFile, SourceCaption
 from cir_datasets.construction.fisd.manners import Manner
 from cir_datasets.construction.fisd.options import ASPECTS, CARDINALITY, COMPLEX
-from cir_datasets.construction.workspace import Row
 from cir_datasets.shapes.draws import Draws
 
 SHOWN_REASONS = 12

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, cast
 
 from cir_datasets.common.atomic import write_whole
-from cir_datasets.construction.backends import Engine, Here
+from cir_datasets.common.stages import FAILED, Engine, Here, Row
 from cir_datasets.construction.fisd.generators import Generator
 from cir_datasets.construction.fisd.triplets import ROLES, gallery
-from cir_datasets.construction.workspace import BENCHMARK, FAILED, Row, Workspace
+from cir_datasets.construction.workspace import BENCHMARK, Workspace
 from cir_datasets.errors import ConstructionError, DatasetError
 from cir_datasets.registry.folder_card import PICTURES
 from cir_datasets.shapes.draws import Draws

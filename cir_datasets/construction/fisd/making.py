@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from cir_datasets.construction.backends import Engine, Words
+from cir_datasets.common.stages import FAILED, Engine, Row
+from cir_datasets.construction.backends import Words
 from cir_datasets.construction.fisd.captions import CaptionFile
 from cir_datasets.construction.fisd.dealing import Dealt, deal
 from cir_datasets.construction.fisd.drawing import check_pictures, drawn_by_seed, picture_seed
@@ -18,7 +19,7 @@ from cir_datasets.construction.fisd.options import FisdOptions
 from cir_datasets.construction.fisd.review import decided, take_in
 from cir_datasets.construction.fisd.triplets import Decided, ReviewedTriplet, benchmark_row, ended, reviewed
 from cir_datasets.construction.fisd.wording import edits_of, negatives_of
-from cir_datasets.construction.workspace import FAILED, Row, Workspace, forget_from
+from cir_datasets.construction.workspace import Workspace
 
 STAGES = {
     "sources": "what the files of captions hold, and what became of it",
@@ -126,8 +127,7 @@ def make_fisd(
     seeds = functools.partial(picture_seed, chosen.seed)
     if review is not None:
         known = {row["id"]: row for row in whole}
-        take_in(review, work.folder, known, seeds, manner.most, lambda: forget_from(folder, "decisions"))
-        work = Workspace(folder, "fisd", STAGES, settings)
+        take_in(review, work.folder, known, seeds, manner.most, lambda: work.forget_from("decisions"))
     decisions = [
         Decided(**row)
         for row in work.rows(

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from cir_datasets.common.atomic import write_whole
+from cir_datasets.common.stages import Row
 from cir_datasets.construction.fisd.triplets import ROLES, Decided, ReviewedTriplet
 from cir_datasets.construction.review import page
 from cir_datasets.construction.review.answers import accepted_answers, read_answers
 from cir_datasets.construction.review.form import ReviewForm, load_form
-from cir_datasets.construction.workspace import BENCHMARK, Row
+from cir_datasets.construction.workspace import BENCHMARK
 from cir_datasets.errors import ConstructionError
 from cir_datasets.registry.folder_card import PICTURES
 

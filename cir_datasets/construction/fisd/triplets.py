@@ -6,8 +6,8 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
+from cir_datasets.common.stages import FAILED, Row
 from cir_datasets.construction.fisd.wording import request_draws
-from cir_datasets.construction.workspace import FAILED, Row
 from cir_datasets.rows.records import query_row
 
 if TYPE_CHECKING:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from cir_datasets.common.stages import FAILED, Row
 from cir_datasets.construction.backends import Failed, Question, Words
 from cir_datasets.construction.fisd.manners import Manner
 from cir_datasets.construction.fisd.options import ASPECTS, COMPLEX
-from cir_datasets.construction.workspace import FAILED, Row
 from cir_datasets.errors import ConstructionError
 from cir_datasets.shapes.draws import Draws
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from cir_datasets.common.stages import FAILED, Row
 from cir_datasets.construction.review.answers import checked_answers, picture_names, read_answers
 from cir_datasets.construction.review.form import ReviewForm, ReviewQuestion, Scale
-from cir_datasets.construction.workspace import FAILED, Row
 from cir_datasets.errors import missing_extra
 
 

@@ -15,9 +15,9 @@ from typing import Any
 
 import orjson
 
+from cir_datasets.common.stages import FAILED, Row
 from cir_datasets.construction.filled_tables import first_columns, read_filled, read_text
 from cir_datasets.construction.review.form import COMMON, ReviewForm, ReviewQuestion, plain
-from cir_datasets.construction.workspace import FAILED, Row
 from cir_datasets.errors import ConstructionError, RecordError
 from cir_metrics.errors import CirError, did_you_mean
 

@@ -16,11 +16,11 @@ from typing import Any
 import orjson
 
 from cir_datasets.common.atomic import write_whole
+from cir_datasets.common.stages import Row
 from cir_datasets.common.tables import unguarded
 from cir_datasets.construction.filled_tables import filled_table, read_filled
 from cir_datasets.construction.review.answers import WITHOUT_BLANKS
 from cir_datasets.construction.review.form import ReviewField, ReviewForm, cell, plain
-from cir_datasets.construction.workspace import Row
 from cir_datasets.errors import ConstructionError
 from cir_datasets.pages import page_environment
 

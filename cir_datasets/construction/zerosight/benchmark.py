@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cir_datasets.builders.zerosight import CATEGORIES
+from cir_datasets.common.stages import FAILED, Row
 from cir_datasets.common.terminal import Cell, Table, counted
 from cir_datasets.construction.folder import write_benchmark
 from cir_datasets.construction.report import Example, Section, Step, write_report
-from cir_datasets.construction.workspace import BENCHMARK, FAILED, Row, states_of
+from cir_datasets.construction.workspace import BENCHMARK, Workspace
 from cir_datasets.construction.zerosight.pipeline import ZeroSightRun
 from cir_datasets.errors import ConstructionError
 from cir_datasets.registry import card
@@ -109,7 +110,7 @@ def write_page(made: ZeroSightRun, out: Path, *, title: str, open_picture: Calla
             f"{counted(len(final), 'query', 'queries')} and {counted(len(made.rows['pool']), 'image')} in "
             "the gallery."
         ),
-        stages=states_of(out),
+        stages=Workspace.existing(out).states(),
         sections=[_queries(final, made), _similarities(made), _dropped(made), _examples(final)],
         open_picture=open_picture,
     )

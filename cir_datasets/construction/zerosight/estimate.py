@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from cir_datasets.common.estimates import CALL_SECONDS, Estimate, questions
-from cir_datasets.construction.workspace import FAILED, Row
+from cir_datasets.common.stages import FAILED, Row
 from cir_datasets.construction.zerosight.references import WINDOW
 
 TARGETS = 16.05

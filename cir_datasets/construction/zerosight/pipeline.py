@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cir_datasets.construction.backends import Engine, Features, Words
-from cir_datasets.construction.workspace import FAILED, Row, Workspace, forget_from, has_run
+from cir_datasets.common.stages import FAILED, Engine, Row
+from cir_datasets.construction.backends import Features, Words
+from cir_datasets.construction.workspace import Workspace
 from cir_datasets.construction.zerosight import queries
 from cir_datasets.construction.zerosight.frames import EVERY, FrameWriter
 from cir_datasets.construction.zerosight.options import ZeroSightOptions
@@ -101,7 +102,7 @@ def run(
     review: str | Path | None = None,
     engine: Engine | None = None,
 ) -> ZeroSightRun:
-    """Run all stages that have not run yet; the caller holds the folder (`only_run`).
+    """Run all stages that have not run yet; the caller holds the folder (`Workspace.held`).
 
     Args:
         videos: a folder with videos, searched with its sub-folders.
@@ -119,7 +120,7 @@ def run(
     files = files_in(source)
     settings = {**options.settings(), **models.settings(), "videos_sha256": digest_of(source, files)}
     looked_at = functools.cache(lambda: list(video_rows(source, files, options)))
-    if not has_run(target):
+    if not Workspace.begun(target):
         # Refused before anything is noted: other options may follow in the same folder.
         _some(looked_at(), "no video is left")
     space = Workspace(target, PIPELINE, STAGES, settings)
@@ -178,9 +179,8 @@ def run(
         decisions = read_review(Path(review).expanduser(), final, rows["review"])
         decided = list(reviewed_rows(final, decisions, rows["review"]))
         if decided != rows["review"]:
-            forget_from(target, "pool_frames")
-            space = Workspace(target, PIPELINE, STAGES, settings)
-            rows["review"] = space.replaced("review", decided)
+            space.forget_from("pool_frames")
+            rows["review"] = space.write_rows("review", decided)
     review_left = write_review(target, final, rows["review"], taken_in=review)
     used = queries.used_videos(rows["targets"])
     unused = [row for row in good if row["video"] not in used]

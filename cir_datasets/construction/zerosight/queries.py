@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from cir_datasets.common.stages import FAILED, Row
 from cir_datasets.construction.backends import Failed, Features, Question, Words
-from cir_datasets.construction.workspace import FAILED, Row
 from cir_datasets.construction.zerosight.consensus import agreed
 from cir_datasets.construction.zerosight.likeness import Cosines, Vectors, in_bands, similar, too_like
 from cir_datasets.construction.zerosight.options import Thresholds, ZeroSightOptions

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from cir_datasets.common.stages import FAILED, Row
 from cir_datasets.construction.backends import Failed, Question, Words
-from cir_datasets.construction.workspace import FAILED, Row
 from cir_datasets.construction.zerosight.likeness import Vectors, similar, too_like
 from cir_datasets.construction.zerosight.options import Thresholds
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import orjson
 
+from cir_datasets.common.stages import FAILED, Row
 from cir_datasets.construction.review import page
 from cir_datasets.construction.review.answers import accepted_answers
 from cir_datasets.construction.review.form import load_form
-from cir_datasets.construction.workspace import FAILED, Row
 from cir_datasets.construction.zerosight.frames import FRAMES
 
 

@@ -13,8 +13,8 @@ from typing import Any
 import orjson
 
 from cir_datasets.common.paths import regular
+from cir_datasets.common.stages import FAILED, Row
 from cir_datasets.construction.filled_tables import read_filled
-from cir_datasets.construction.workspace import FAILED, Row
 from cir_datasets.construction.zerosight.options import ZeroSightOptions
 from cir_datasets.errors import ConstructionError, missing_extra
 

@@ -9,9 +9,9 @@ import pytest
 from PIL import Image
 
 from cir_datasets.common.plots import empty_figure
+from cir_datasets.common.stages import StageState
 from cir_datasets.common.terminal import Cell, Table
 from cir_datasets.construction.report import Example, Section, Step, write_report
-from cir_datasets.construction.workspace import StageState
 from cir_datasets.errors import ConstructionError
 
 STAGES = (

@@ -16,7 +16,7 @@ from PIL import Image
 import cir_datasets
 from cir_datasets.construction.fisd.outcome import write_outcome
 from cir_datasets.construction.folder import write_benchmark
-from cir_datasets.construction.workspace import settings_of
+from cir_datasets.construction.workspace import Workspace
 from leaderboard.challenge.making import Rules, default_phase, make
 from leaderboard.challenge.material import from_benchmark
 
@@ -70,7 +70,9 @@ def published(place: Path) -> Iterator[Path]:
         )
         run = place / "run"
         made = fisd_runs.run(run, fisd_runs.shapes_captions(place, 30))
-        drawn = write_outcome(made, name="drawn_rows", title="Drawn", settings=settings_of(run)[1])
+        drawn = write_outcome(
+            made, name="drawn_rows", title="Drawn", settings=Workspace.existing(run).settings
+        )
         patch.setenv("CIR_BENCHMARKS", f"{place / 'kept'}:{written}:{drawn}")
         cir_datasets.publish(["kept_rows", "told_rows", "drawn_rows"], place / "out")
         yield place / "out"

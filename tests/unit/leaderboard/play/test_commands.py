@@ -50,6 +50,6 @@ def test_a_person_plays_with_the_choices_of_the_method_that_a_simulated_user_has
     rule = ("--caption-rule", "comma", "--device", "cpu", "--no-normalise")
     done = CliRunner().invoke(build(), ["play", *mine, *rule])
     assert done.exit_code == 0, done.output
-    header = json.loads(next(tmp_path.glob("human.jsonl.journal/*/header.json")).read_text())
+    header = json.loads(next(tmp_path.glob("human.jsonl.journal/*/make.json")).read_text())["settings"]
     assert header["settings"]["normalise"] is False
     assert header["method"]["caption_rule"] == "comma"

@@ -59,9 +59,9 @@ def test_again_forgets_a_stage_and_those_behind_it(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("status", "FOLDER/nowhere"), "no pipeline has written there. Fix: name a folder of `cir make`"),
+        (("status", "FOLDER/nowhere"), "it holds no run of `cir make`. Fix: name the folder of one"),
         (("again", "FOLDER", "--from", "turn"), "no stage 'turn'. Did you mean 'turns'?"),
-        (("again", "FOLDER/nowhere", "--from", "turns"), "no pipeline has written there"),
+        (("again", "FOLDER/nowhere", "--from", "turns"), "it holds no run of `cir make`"),
     ],
 )
 def test_mistakes_explain_themselves(folder: Path, words: tuple[str, ...], said: str) -> None:

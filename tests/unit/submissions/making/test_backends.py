@@ -13,7 +13,7 @@ from language_server import Fault, LanguageServer
 
 import cir_datasets
 from cir_datasets.construction.backends import Failed, Question
-from cir_datasets.construction.workspace import Workspace, settings_of
+from cir_datasets.construction.workspace import Workspace
 from cir_datasets.errors import ConstructionError
 from cir_metrics.errors import UnknownNameError
 from submissions.embeddings.pictures import ShapesPictures
@@ -151,7 +151,7 @@ def test_a_language_model_is_told_apart_by_name_prompts_and_settings_and_not_by_
     for made in (f"oracle+{here}", f"oracle+{there}"):
         assert "server" in words(made).identity["called"]
     assert _without_called(f"oracle+{here}", words) == _without_called(f"oracle+{there}", words)
-    assert "openai:m (server " in settings_of(first.folder)[1]["language"]["called"]
+    assert "openai:m (server " in Workspace.existing(first.folder).settings["language"]["called"]
 
 
 def _without_called(name: str, words: Callable[[str], LanguageWords]) -> dict[str, Any]:
@@ -169,7 +169,7 @@ def test_a_folders_model_has_its_name_beside_what_is_compared(tmp_path: Path) ->
 
     first = room("ViT-B-32")
     room("copy-of-it")
-    assert settings_of(first.folder)[1]["encoder"]["called"] == "ViT-B-32"
+    assert Workspace.existing(first.folder).settings["encoder"]["called"] == "ViT-B-32"
 
 
 class Named:

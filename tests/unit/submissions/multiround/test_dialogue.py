@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import itertools
 import shutil
 from collections.abc import Sequence
@@ -407,9 +406,9 @@ def test_a_run_that_ends_after_any_round_goes_on_with_the_next(play: Any, tmp_pa
 
 def test_rounds_of_another_run_are_not_gone_on_with(play: Any, tmp_path: Path) -> None:
     play(journal=tmp_path / "journal")
-    with pytest.raises(CallError, match=r"another run \(settings differ\)\. Fix: call as before"):
+    with pytest.raises(CallError, match=r"a dialogue with other settings \(settings\)\. Fix: call"):
         play(journal=tmp_path / "journal", history="none")
-    with pytest.raises(CallError, match=r"another run \((limit, )?sessions differ\)"):
+    with pytest.raises(CallError, match=r"other settings \((limit, )?sessions\)"):
         play(journal=tmp_path / "journal", limit=2)
 
 
@@ -422,37 +421,20 @@ def test_a_journal_that_another_program_writes_is_left_alone(play: Any, tmp_path
     assert not list(tmp_path.glob(".*.lock"))
 
 
-def _npy(array: Any) -> bytes:
-    buffer = io.BytesIO()
-    np.save(buffer, array)
-    return buffer.getvalue()
-
-
 @pytest.mark.parametrize(
-    ("name", "content"),
+    ("name", "content", "said"),
     [
-        *(("header.json", content) for content in (b"{", b"[]", b"", None)),
-        *(
-            ("round-2.json", content)
-            for content in (b"[", b"null", b"5", b"[]", b"{}", b"[5]", b"round-1.json")
-        ),
-        *(("memory-2.npy", content) for content in (b"[", b"", None)),
-        *(
-            ("memory-2.npy", _npy(array))
-            for array in (
-                np.zeros((3, 3)),
-                np.zeros((2, 2)),
-                np.zeros(3),
-                np.float64(0),
-                np.zeros((3, 2), dtype=np.float32),
-            )
-        ),
+        *(("make.json", content, "it is damaged") for content in (b"{", b"[]", b"", None)),
+        ("04-round-2.jsonl", b"[", "it was changed"),
+        ("04-round-2.jsonl", None, "it is gone"),
+        ("03-memory-2.npy", b"", "it was changed"),
+        ("03-memory-2.npy", None, "it is gone"),
     ],
 )
 def test_a_damaged_journal_names_the_file_and_its_removal_mends_it(
-    play: Any, tmp_path: Path, name: str, content: bytes | None
+    play: Any, tmp_path: Path, name: str, content: bytes | None, said: str
 ) -> None:
-    """None is a file that is missing; a name, a copy of that file."""
+    """None is a file that is missing."""
     journal = tmp_path / "journal"
 
     def end(number: int, solved: int, going: int) -> None:
@@ -464,12 +446,17 @@ def test_a_damaged_journal_names_the_file_and_its_removal_mends_it(
     if content is None:
         (journal / name).unlink()
     else:
-        (journal / name).write_bytes(
-            (journal / "round-1.json").read_bytes() if content == b"round-1.json" else content
-        )
-    with pytest.raises(
-        SubmissionError, match=rf"{name}: it is damaged\. Fix: remove .*journal and run again"
-    ):
+        (journal / name).write_bytes(content)
+    with pytest.raises(SubmissionError, match=rf"{name}: {said}.* Fix: .*remove .*journal"):
         play(journal=journal)
     shutil.rmtree(journal)
     assert play(journal=journal).rounds == world.rounds()
+
+
+def test_a_journal_of_version_0_1_is_refused_with_what_to_do(play: Any, tmp_path: Path) -> None:
+    journal = tmp_path / "journal"
+    journal.mkdir()
+    (journal / "header.json").write_text("{}")
+    (journal / "round-1.json").write_text("[]")
+    with pytest.raises(CallError, match=r"as versions up to 0\.1 kept it, .* Fix: remove the folder"):
+        play(journal=journal)

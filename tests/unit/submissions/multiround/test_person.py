@@ -17,6 +17,7 @@ from says import says
 from cir_metrics.errors import CallError
 from submissions.embeddings.store import EmbeddingStore
 from submissions.errors import SubmissionError
+from submissions.multiround.journal import Journal
 from submissions.multiround.making import make_transcript
 from submissions.multiround.person import LONGEST, SKIPPED, PersonDialogue, WordsError, person_words
 from submissions.multiround.users import Silence
@@ -99,11 +100,9 @@ def test_who_leaves_early_without_a_limit_has_a_transcript_that_scores(tmp_path:
 
 def test_a_journal_whose_memory_has_another_shape_is_damaged(tmp_path: Path) -> None:
     opened(tmp_path).current()
-    [memory] = (tmp_path / "human.jsonl.journal").glob("*/memory-1.npy")
-    with memory.open("rb") as file:
-        found = np.load(file)
-    np.save(memory, np.zeros((1, found.shape[1] + 1)))
-    with pytest.raises(SubmissionError, match=r"memory-1\.npy"):
+    journal = Journal.existing(tmp_path / "human.jsonl.journal/00001")
+    journal.write_vectors("memory-1", np.zeros((1, 3)))
+    with pytest.raises(SubmissionError, match=r"memory-1\.npy: it is damaged"):
         opened(tmp_path).current()
 
 

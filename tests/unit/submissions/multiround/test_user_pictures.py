@@ -72,7 +72,7 @@ def test_a_folder_that_holds_other_pictures_is_not_gone_on_with(folder: Path, tm
         next(folder.rglob(f"{image}.png")).unlink()
     with pytest.raises(CallError) as raised:
         opened().current()
-    says(raised, "another run", "reference", "--out")
+    says(raised, "other settings", "reference", "name another one")
     (tmp_path / "human.jsonl.journal").rename(tmp_path / "away")
     opened().say(SKIPPED)
     for image in world.GALLERY:

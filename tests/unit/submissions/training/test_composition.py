@@ -233,7 +233,7 @@ def test_a_training_is_written_with_words_and_log(
     scale = float(head.tensors["scale"])
     assert (scale == 1.0) == (recipe == "paper")
     assert run(tmp_path / "a", world, composition=name, recipe=RECIPES[recipe]).resumed_at == 6
-    with pytest.raises(CheckpointError, match="holds a training of other settings"):
+    with pytest.raises(CheckpointError, match="holds a training with other settings"):
         run(tmp_path / "a", world, composition=name, recipe=RECIPES[recipe], learning_rate=0.1)
 
 
@@ -263,10 +263,10 @@ def test_a_training_on_other_annotations_is_another_training(world: dict[str, An
         queries[0]["caption"] = "made up anew"
 
     made.edit(tmp_path / "home/cirr/captions/cap.rc2.val.json", reworded)
-    with pytest.raises(CheckpointError, match=r"holds a training of other settings .validation_data_hash"):
+    with pytest.raises(CheckpointError, match=r"holds a training with other settings .validation_data_hash"):
         run(tmp_path / "a", world, validation="cirr/val")
     made.edit(tmp_path / "home/cirr/captions/cap.rc2.train.json", reworded)
-    with pytest.raises(CheckpointError, match=r"holds a training of other settings .data_hash"):
+    with pytest.raises(CheckpointError, match=r"holds a training with other settings .data_hash"):
         run(tmp_path / "a", world, validation="cirr/val")
 
 

@@ -149,7 +149,7 @@ def test_the_folder_is_pushed_whole_and_nothing_else(home: Path) -> None:
         assert refused.returncode == 1, refused.stderr
         assert "log in with `hf auth login`" in refused.stderr
         assert hub.repositories == {}
-        (home / "tirg/training.pt").write_bytes(b"of a training that was stopped")
+        (home / "tirg/01-training.part").write_bytes(b"of a training that was stopped")
         (home / "tirg/notes.txt").write_text("of the owner", encoding="utf-8")
         (home / "tirg/.eval_results").mkdir()
         (home / "tirg/.eval_results/linked.yaml").symlink_to(home / "tirg/notes.txt")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from cir_datasets.common.locks import only_program
 from cir_metrics.errors import CallError
 from submissions.errors import CheckpointError
 
@@ -175,11 +177,38 @@ def test_a_state_of_other_settings_or_of_no_training_is_refused(tmp_path: Path) 
             label="toy",
         )
 
-    with pytest.raises(CheckpointError, match=r"holds a training of other settings .*seed 3, not 4"):
+    with pytest.raises(CheckpointError, match=r"holds a training with other settings .*seed 3, not 4"):
         again(replace(PLAN, seed=4))
     (tmp_path / STATE).write_bytes(b"nothing")
     with pytest.raises(CheckpointError, match=r"not the state of a training\. Fix: remove it"):
         again(PLAN)
+
+
+def test_a_training_of_version_0_1_is_taken_over_where_its_settings_are_the_same(tmp_path: Path) -> None:
+    whole, *_ = trained(tmp_path / "whole")
+    folder = tmp_path / "before"
+    with pytest.raises(Stopped):
+        trained(folder, stop_at=4)
+    state = torch.load(folder / STATE, weights_only=True)
+    settings = json.loads((folder / "make.json").read_text())["settings"]
+    for path in folder.iterdir():
+        path.unlink()
+    torch.save({**state, "settings": json.dumps({**settings, "seed": 1})}, folder / "training.pt")
+    with pytest.raises(CheckpointError, match=r"holds a training with other settings \(seed 1, not 3"):
+        trained(folder)
+    torch.save({**state, "settings": json.dumps(settings)}, folder / "training.pt")
+    weights, retold, _ = trained(folder)
+    assert retold.resumed_at > 0
+    assert same(weights, whole)
+    assert not (folder / "training.pt").exists()
+
+
+def test_another_program_that_trains_in_the_folder_is_left_alone(tmp_path: Path) -> None:
+    lock = only_program(tmp_path, tmp_path / ".lock", error=CheckpointError, busy=CheckpointError)
+    refused = pytest.raises(CheckpointError, match="another program writes it")
+    with lock, ThreadPoolExecutor(1) as other, refused:
+        other.submit(trained, tmp_path).result()
+    trained(tmp_path)
 
 
 def test_a_loss_that_is_not_a_number_and_too_few_rows_stop_a_training(tmp_path: Path) -> None:

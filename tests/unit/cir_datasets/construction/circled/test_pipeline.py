@@ -16,7 +16,7 @@ from cir_datasets.construction.backends import Failed, Question
 from cir_datasets.construction.circled.pipeline import MadeSessions, make_circled, stages_of
 from cir_datasets.construction.circled.settings import CircledSettings
 from cir_datasets.construction.circled.turns import CircledModels
-from cir_datasets.construction.workspace import forget_from
+from cir_datasets.construction.workspace import Workspace
 from cir_datasets.errors import ConstructionError
 
 BENCHMARK = small_shapes()
@@ -94,7 +94,7 @@ def test_a_run_goes_on_from_any_stage_to_the_same_bytes(
     folder = tmp_path / "again"
     made(folder)
     assert files(folder) == files(whole.workspace.folder)
-    assert forget_from(folder, stage)
+    assert Workspace.existing(folder).forget_from(stage)
     made(folder)
     assert files(folder) == files(whole.workspace.folder)
 

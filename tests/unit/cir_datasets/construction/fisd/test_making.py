@@ -139,27 +139,27 @@ class Killed(BaseException):
 def test_a_run_that_ends_at_any_write_goes_on_to_the_same_bytes(
     made: MadeFisd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: int
 ) -> None:
+    from cir_datasets.common import stages
     from cir_datasets.common.atomic import write_whole
-    from cir_datasets.construction import workspace
 
     captions, left = shapes_captions(tmp_path), [write]
 
-    def killing(path: Path, data: bytes) -> None:
+    def killing(path: Path, data: bytes, **options: Any) -> None:
         if left[0] == 0:
             raise Killed
         left[0] -= 1
-        write_whole(path, data)
+        write_whole(path, data, **options)
 
     with monkeypatch.context() as patch:
-        patch.setattr(workspace, "write_whole", killing)
+        patch.setattr(stages, "write_whole", killing)
         patch.setattr(drawing, "write_whole", killing)
         with pytest.raises(Killed):
             run(tmp_path / "out", captions)
     run(tmp_path / "out", captions)
-    stages = {name: data for name, data in content(made.workspace.folder).items() if "/" not in name}
+    rows = {name: data for name, data in content(made.workspace.folder).items() if "/" not in name}
     there = content(tmp_path / "out")
-    assert {name: there.get(name) for name in stages if name[0].isdigit()} == {
-        name: data for name, data in stages.items() if name[0].isdigit()
+    assert {name: there.get(name) for name in rows if name[0].isdigit()} == {
+        name: data for name, data in rows.items() if name[0].isdigit()
     }
     images = f"{BENCHMARK}/{PICTURES}/"
     assert {n for n in there if n.startswith(images)} == {
@@ -295,7 +295,7 @@ def test_numbers_out_of_range_are_refused(name: str) -> None:
 def test_other_settings_are_named(tmp_path: Path) -> None:
     captions = shapes_captions(tmp_path)
     run(tmp_path / "out", captions)
-    with pytest.raises(ConstructionError, match=r"other settings \(seed\)"):
+    with pytest.raises(ConstructionError, match=r"other settings \(seed 0, not 1\)"):
         run(tmp_path / "out", captions, options=dataclasses.replace(OPTIONS, seed=1))
 
 

@@ -229,22 +229,22 @@ def test_only_what_people_keep_is_left_where_that_is_asked(tmp_path: Path, capti
 def test_a_run_that_ends_while_a_review_is_taken_in_goes_on_with_it(
     tmp_path: Path, captions: Path, monkeypatch: pytest.MonkeyPatch, write: int
 ) -> None:
+    from cir_datasets.common import stages
     from cir_datasets.common.atomic import write_whole
-    from cir_datasets.construction import workspace
     from cir_datasets.construction.fisd import review
 
     made = run(tmp_path / "out", captions)
     file = filled(made, tmp_path, {"id": "change_000", "verdict": "drop"})
     left = [write]
 
-    def ending(path: Path, data: bytes) -> None:
+    def ending(path: Path, data: bytes, **options: Any) -> None:
         if left[0] == 0:
             raise KeyboardInterrupt
         left[0] -= 1
-        write_whole(path, data)
+        write_whole(path, data, **options)
 
     with monkeypatch.context() as patch:
-        patch.setattr(workspace, "write_whole", ending)
+        patch.setattr(stages, "write_whole", ending)
         patch.setattr(review, "write_whole", ending)
         with pytest.raises(KeyboardInterrupt):
             run(tmp_path / "out", captions, review=file)

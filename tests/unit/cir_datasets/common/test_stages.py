@@ -1,7 +1,8 @@
-"""The folder of a pipeline: stages on disk, resumed runs, and what a person may change there."""
+"""The stages of a run on disk: resumed runs, what a person may change there, and what is refused."""
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -13,15 +14,9 @@ import forked
 import numpy as np
 import pytest
 
-from cir_datasets.construction import workspace as room
-from cir_datasets.construction.workspace import (
-    StageState,
-    Workspace,
-    forget_from,
-    only_run,
-    settings_of,
-    states_of,
-)
+from cir_datasets.common import stages as room
+from cir_datasets.common.stages import StageState
+from cir_datasets.construction.workspace import Workspace
 from cir_datasets.errors import ConstructionError
 from cir_metrics.errors import UnknownNameError
 
@@ -76,13 +71,14 @@ def test_stages_are_files_that_a_person_can_read(tmp_path: Path) -> None:
         '{"item":0,"failed":"it is one of three"}',
         '{"item":1}',
     ]
-    assert [(one.name, one.finished, one.rows, one.failed) for one in states_of(tmp_path)] == [
+    made = Workspace.existing(tmp_path)
+    assert [(one.name, one.finished, one.rows, one.failed) for one in made.states()] == [
         ("captions", True, 7, 0),
         ("features", True, 7, 0),
         ("words", True, 7, 3),
         ("last", True, 4, 0),
     ]
-    assert settings_of(tmp_path) == ("circled", SETTINGS)
+    assert (made.kind, made.settings) == ("circled", SETTINGS)
 
 
 def test_what_is_there_is_not_made_again(tmp_path: Path) -> None:
@@ -94,26 +90,41 @@ def test_what_is_there_is_not_made_again(tmp_path: Path) -> None:
     assert contents(tmp_path) == before
 
 
+def counting_writes(patch: pytest.MonkeyPatch, end_at: int) -> None:
+    """End the run as a kill would before one of its writes; a line that is appended is there by half then."""
+    left = end_at
+    write, fsync = room.write_whole, os.fsync
+
+    def one_less() -> bool:
+        nonlocal left
+        left -= 1
+        return left == 0
+
+    def whole(path: Path, content: bytes, **options: Any) -> None:
+        if one_less():
+            raise KilledError
+        write(path, content, **options)
+
+    def synced(file: int) -> None:
+        if one_less():
+            os.truncate(file, os.fstat(file).st_size - 5)
+            raise KilledError
+        fsync(file)
+
+    patch.setattr(room, "write_whole", whole)
+    patch.setattr(room.os, "fsync", synced)
+
+
 def test_a_run_that_was_killed_before_any_of_its_writes_ends_with_the_same_bytes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = contents(work(tmp_path / "whole").folder)
-    write: Callable[..., None] = room.write_whole
     writes = 0
     for kill_at in range(1, 100):
         folder = tmp_path / f"killed-{kill_at}"
-        left = kill_at
-
-        def killed(path: Path, content: bytes, **options: Any) -> None:
-            nonlocal left
-            left -= 1
-            if not left:
-                raise KilledError
-            write(path, content, **options)
-
         asked: list[int] = []
         with monkeypatch.context() as patch:
-            patch.setattr(room, "write_whole", killed)
+            counting_writes(patch, kill_at)
             try:
                 work(folder, asked)
             except KilledError:
@@ -137,7 +148,7 @@ def test_the_parts_of_an_unfinished_stage_are_counted(tmp_path: Path) -> None:
     made.rows("captions", list)
     with pytest.raises(KilledError):
         made.rows_in_chunks("words", [0, 1, 2, 3, 4], stop, size=2)
-    third = states_of(tmp_path)[2]
+    third = Workspace.existing(tmp_path).states()[2]
     assert third == StageState("words", "asks", tmp_path / "03-words.jsonl", finished=False, parts=2)
 
 
@@ -158,7 +169,7 @@ def test_chunks_may_come_back_in_any_order(tmp_path: Path) -> None:
 
 def test_other_settings_are_named(tmp_path: Path) -> None:
     opened(tmp_path)
-    with pytest.raises(ConstructionError, match=r"other settings \(limit, seed\)\. Fix: call it as before"):
+    with pytest.raises(ConstructionError, match=r"settings \(limit None, not 3; seed 7, not 8\)\. Fix: call"):
         opened(tmp_path, seed=8, limit=3)
     with pytest.raises(ConstructionError, match=r"other settings \(pipeline\)"):
         Workspace(tmp_path, "cirr", STAGES, SETTINGS)
@@ -181,11 +192,11 @@ def test_changes_are_taken_where_the_next_stage_is_made_anew(tmp_path: Path) -> 
     work(tmp_path)
     path = tmp_path / "01-captions.jsonl"
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:4]))
-    forget_from(tmp_path, "features")
+    Workspace.existing(tmp_path).forget_from("features")
     asked: list[int] = []
     work(tmp_path, asked)
     assert asked == [0, 1, 2, 3]
-    assert states_of(tmp_path)[0].rows == 4
+    assert Workspace.existing(tmp_path).states()[0].rows == 4
 
 
 def test_changes_of_the_last_stage_are_taken_as_the_message_says(tmp_path: Path) -> None:
@@ -195,10 +206,10 @@ def test_changes_of_the_last_stage_are_taken_as_the_message_says(tmp_path: Path)
     with pytest.raises(ConstructionError, match=r"--from last`, which makes .* --from result` takes your"):
         opened(tmp_path)
     before = path.read_bytes()
-    assert forget_from(tmp_path, "result") == []
+    assert Workspace.existing(tmp_path).forget_from("result") == []
     work(tmp_path)
     assert path.read_bytes() == before
-    assert [one.rows for one in states_of(tmp_path)] == [7, 7, 7, 1]
+    assert [one.rows for one in Workspace.existing(tmp_path).states()] == [7, 7, 7, 1]
 
 
 @pytest.mark.parametrize(
@@ -217,24 +228,24 @@ def test_changes_that_cannot_be_gone_on_with_are_refused_with_their_line(
     lines = path.read_bytes().splitlines()
     path.write_bytes(b"\n".join([*lines[:2], line, *lines[3:]]) + b"\n")
     with pytest.raises(ConstructionError, match=rf"01-captions\.jsonl, {said}.*--from captions`"):
-        forget_from(tmp_path, "features")
+        Workspace.existing(tmp_path).forget_from("features")
     path.write_bytes(b"\n".join([*lines[:2], b'{"failed":"a person drops it"}', *lines[3:]]) + b"\n")
-    forget_from(tmp_path, "features")
-    assert states_of(tmp_path)[0].failed == 1
+    Workspace.existing(tmp_path).forget_from("features")
+    assert Workspace.existing(tmp_path).states()[0].failed == 1
 
 
 def test_stages_can_be_forgotten(tmp_path: Path) -> None:
     work(tmp_path)
     before = contents(tmp_path)
-    removed = forget_from(tmp_path, "words")
+    removed = Workspace.existing(tmp_path).forget_from("words")
     assert [path.name for path in removed] == ["03-words.jsonl", "04-last.jsonl"]
-    assert [one.finished for one in states_of(tmp_path)] == [True, True, False, False]
+    assert [one.finished for one in Workspace.existing(tmp_path).states()] == [True, True, False, False]
     asked: list[int] = []
     work(tmp_path, asked)
     assert asked == list(range(7))
     assert contents(tmp_path) == before
     with pytest.raises(UnknownNameError, match=r"no stage 'word'\. Did you mean 'words'"):
-        forget_from(tmp_path, "word")
+        Workspace.existing(tmp_path).forget_from("word")
 
 
 def test_a_benchmark_is_none_from_when_its_stages_are_forgotten(tmp_path: Path) -> None:
@@ -243,7 +254,7 @@ def test_a_benchmark_is_none_from_when_its_stages_are_forgotten(tmp_path: Path) 
     card.parent.mkdir()
     for path in (card, rows):
         path.write_text("")
-    assert card in forget_from(tmp_path, "last")
+    assert card in Workspace.existing(tmp_path).forget_from("last")
     assert rows.is_file()
 
 
@@ -251,13 +262,13 @@ def test_what_the_result_is_called_is_no_setting_and_the_last_call_says_it(tmp_p
     work(tmp_path)
     opened(tmp_path, called={"name": "mine"})
     opened(tmp_path, called={"name": "other"})
-    assert settings_of(tmp_path)[1] == {**SETTINGS, "called": {"name": "other"}}
+    assert Workspace.existing(tmp_path).settings == {**SETTINGS, "called": {"name": "other"}}
 
 
 def test_many_stages_are_listed_over_several_lines(tmp_path: Path) -> None:
     Workspace(tmp_path, "circled", {f"a-stage-{n}": "works" for n in range(30)}, {})
     with pytest.raises(UnknownNameError) as caught:
-        forget_from(tmp_path, "turns")
+        Workspace.existing(tmp_path).forget_from("turns")
     lines = str(caught.value).splitlines()
     assert len(lines) > 3
     assert max(map(len, lines)) <= 100
@@ -292,7 +303,7 @@ def test_stages_that_were_being_forgotten_when_the_call_ended_are_made_anew(
             patch.setattr(Path, "unlink", counted(names[1]))
             patch.setattr(shutil, "rmtree", counted(names[2]))
             try:
-                forget_from(folder, "features")
+                Workspace.existing(folder).forget_from("features")
             except KilledError:
                 ended = end_at
             else:
@@ -313,35 +324,51 @@ def test_stages_that_were_being_forgotten_when_the_call_ended_are_made_anew(
 def test_a_damaged_state_explains_itself(tmp_path: Path, damage: bytes) -> None:
     opened(tmp_path)
     (tmp_path / "make.json").write_bytes(damage)
-    for look in (opened, states_of, settings_of):
+    for look in (opened, Workspace.existing):
         with pytest.raises(ConstructionError, match=r"make\.json: it is damaged\. Fix: "):
             look(tmp_path)
 
 
-def test_a_damaged_part_explains_itself(tmp_path: Path) -> None:
+@pytest.mark.parametrize("damage", [b'{"item":\n', b"7\n", b"[0, []\n[1, []]\n"])
+def test_a_damaged_part_explains_itself(tmp_path: Path, damage: bytes) -> None:
     made = opened(tmp_path)
-    parts = tmp_path / "03-words.parts"
-    parts.mkdir()
-    (parts / "000000.jsonl").write_bytes(b'{"item":')
-    with pytest.raises(ConstructionError, match=r"000000\.jsonl: it is damaged"):
+    (tmp_path / "03-words.part.jsonl").write_bytes(damage)
+    with pytest.raises(ConstructionError, match=r"03-words\.part\.jsonl: it is damaged"):
         made.rows_in_chunks("words", [0], lambda chunk: [], size=1)
 
 
+def test_a_run_of_version_0_1_goes_on_with_the_parts_of_its_folder(tmp_path: Path) -> None:
+    whole = contents(work(tmp_path / "whole").folder)
+    folder = tmp_path / "before"
+    made = opened(folder)
+    made.rows("captions", lambda: [{"image": str(n), "caption": f"a {n}"} for n in range(7)])
+    parts = folder / "03-words.parts"
+    parts.mkdir()
+    (parts / "000002.jsonl").write_bytes(b'{"item":4}\n{"item":5}\n')
+    (parts / ".000001.jsonl-0a1b2c3d").write_bytes(b'{"ite')
+    assert made.states()[2].parts == 1
+    asked: list[int] = []
+    work(folder, asked)
+    assert asked == [0, 1, 2, 3, 6]
+    assert contents(folder) == whole
+    assert not parts.exists()
+
+
 def test_folders_without_a_run_and_files_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConstructionError, match=r"no pipeline has written there\. Fix: name a folder of"):
-        states_of(tmp_path)
+    with pytest.raises(ConstructionError, match=r"holds no run of `cir make`\. Fix: name the folder"):
+        Workspace.existing(tmp_path).states()
     file = tmp_path / "file"
     file.write_text("")
     with pytest.raises(ConstructionError, match=r"it is a file"):
         opened(file)
-    with pytest.raises(ConstructionError, match=r"cannot be written"), only_run(file):
+    with pytest.raises(ConstructionError, match=r"cannot be written"), Workspace.held(file):
         pass
 
 
 def test_a_second_program_is_refused_and_a_killed_one_leaves_the_folder_free(tmp_path: Path) -> None:
     hold = (
-        "import sys, time\nfrom cir_datasets.construction.workspace import only_run\n"
-        "with only_run(sys.argv[1]):\n    print('held', flush=True)\n    time.sleep(600)\n"
+        "import sys, time\nfrom cir_datasets.construction.workspace import Workspace\n"
+        "with Workspace.held(sys.argv[1]):\n    print('held', flush=True)\n    time.sleep(600)\n"
     )
     with forked.Process(
         [sys.executable, "-c", hold, str(tmp_path)], stdout=subprocess.PIPE, text=True
@@ -349,11 +376,14 @@ def test_a_second_program_is_refused_and_a_killed_one_leaves_the_folder_free(tmp
         try:
             assert other.stdout is not None
             assert other.stdout.readline() == "held\n"
-            with pytest.raises(ConstructionError, match=r"another program works there"), only_run(tmp_path):
+            with (
+                pytest.raises(ConstructionError, match=r"another program writes it"),
+                Workspace.held(tmp_path),
+            ):
                 pass
         finally:
             other.kill()
-    with only_run(tmp_path):
+    with Workspace.held(tmp_path):
         pass
 
 
