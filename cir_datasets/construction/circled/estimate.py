@@ -1,4 +1,4 @@
-"""What a run of CIRCLED's construction asks, in a file of its own: it is the paper's shares, and runs no stage."""
+"""What a run of CIRCLED's construction asks, in a file of its own: the paper's shares, without a stage."""
 
 from __future__ import annotations
 
