@@ -66,6 +66,9 @@ class MultiroundOptions(
         in_file=True,
     )
     as_json: bool = option(False, "Print JSON: files, sessions, and how they ended.", "--json")
+    dry_run: bool = option(
+        False, "Print an estimate of the user's calls, tokens and hours, at most, and play nothing."
+    )
 
 
 @command
@@ -99,6 +102,9 @@ def multiround_command(options: MultiroundOptions) -> None:
     run_options = options.call(RunOptions, prompts=used, k=None).with_language()
     find_modules_here(method)
     loaded = loaded_benchmark(benchmark)
+    if options.dry_run:
+        _say_estimate(loaded, settings, options)
+        return
     if options.sessions is not None or options.rank_file is not None:
         sessions_spec(loaded)
     speaker = speaker_of(options.simulator, prompts)
@@ -129,6 +135,17 @@ def multiround_command(options: MultiroundOptions) -> None:
         files = {"transcript": str(out)} | _write_others(made, loaded, options)
         remove_rounds(kept)
     _report(made, loaded, files, as_json=options.as_json)
+
+
+def _say_estimate(benchmark: Benchmark, settings: RoundSettings, options: MultiroundOptions) -> None:
+    from cir_datasets.common.tables import render
+    from submissions.language.loading import calls_at_once
+    from submissions.multiround.estimate import estimate
+
+    found = options.call(
+        estimate, benchmark=benchmark, settings=settings, at_once=calls_at_once(options.simulator)
+    )
+    echo(render([found.table()], "table"))
 
 
 def _check_outputs(out: Path, page: Path | None, sessions: Path | None, rank_file: Path | None) -> None:

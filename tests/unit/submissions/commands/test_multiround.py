@@ -164,3 +164,28 @@ def test_a_local_model_that_writes_no_instruction_ends_its_sessions_and_loses_no
     assert [played[-1].end.partition(":")[0] for played in made.sessions().values()] == ["silent"] * 3
     assert (tmp_path / "first.jsonl").read_bytes() == (tmp_path / "again.jsonl").read_bytes()
     assert check_transcript(tmp_path / "first.jsonl").report.ok
+
+
+@pytest.mark.parametrize("way", ["captions", "pictures"])
+def test_a_dry_run_says_what_the_user_would_be_asked_and_plays_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    def total() -> list[str]:
+        done = cir(*asked, "--dry-run")
+        assert done.exit_code == 0, done.output
+        said = done.stdout
+        return next(line.split()[1:] for line in said.splitlines() if line.startswith("together"))
+
+    with LanguageServer(answer=lambda prompt: '{"instruction": "in red"}') as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        asked = [*PLAY[:-1], "openai:tiny", "--limit", "3", "--max-rounds", "3"]
+        asked += ["--way", way, "--k", "1"]
+        calls, tokens_in, _, _ = total()
+        assert not server.answered
+        assert not list(tmp_path.glob("*.jsonl*"))
+        # Two further rounds of three sessions; by captions, each target and each candidate, too.
+        assert int(calls) == (6 + 9 if way == "captions" else 6)
+        assert int(tokens_in.replace(",", "")) > 0
+        done = cir(*asked)
+        assert done.exit_code == 0, done.output
+        assert 0 < server.answered.total() <= int(calls)
