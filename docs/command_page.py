@@ -16,15 +16,21 @@ PLAIN = ("`--benchmark`, `-b`", "`--json`")
 LONG = 80
 """Characters of a help that is not told again, if it is the only one."""
 SENTENCES = 1
-"""Of what a help says below its first line; the rest is for those who read the help."""
+"""Of what a help says below its first line, where the command is in no group; the rest stands in the help."""
 INTRODUCTION = """# The `cir` command
 
-Written by `make docs` from what the commands declare. Here you find which command does a thing, and with
-which option. `cir COMMAND --help` prints the rest: types, defaults, more examples.
+After this page you can name the command that does a thing, and its options. `cir COMMAND --help` prints
+the rest: types, defaults, more examples. Written by `make docs` from what the commands declare.
 
 Options behind "Also" are explained [once, for all commands](#options-of-many-commands); "As" names the
 command where others are. Every command takes `-h`, `--help`. Before the command stand `--debug` (show the
 traceback of an error), `--version`, and `--install-completion` or `--show-completion` (for this shell).
+"""
+FILES = """## Options in a file
+
+Rare options stand in a file: `cir run --write-config > run.yaml` prints one with all options, each with its
+help and default, and `cir run --config run.yaml` reads it. Commands of `cir make` and `cir train` stand
+here by their last word.
 """
 
 
@@ -42,12 +48,13 @@ class Parameter(NamedTuple):
 
 
 class Command(NamedTuple):
-    """A command with its words, such as `datasets prepare`."""
+    """A command with its words, such as `datasets prepare`; `keys` are the options of its file alone."""
 
     words: str
     about: tuple[str, ...]
     example: str
     parameters: tuple[Parameter, ...]
+    keys: tuple[Parameter, ...]
 
 
 def commands() -> dict[str, list[Command]]:
@@ -64,12 +71,13 @@ def _commands(command: Any, words: str) -> Iterator[Command]:
         parts = (command.help or "").replace("\b\n", "").split("\n\n")
         about = [part.strip() for part in parts if part.strip() and not part.startswith("Example:")]
         example = re.search(rf"^ *(?:Example: )?(cir {words}\b(?:.*\\\n)*.*)", command.help, re.MULTILINE)
-        visible = (each for each in command.params if not getattr(each, "hidden", False))
-        parameters = tuple(_parameter(each) for each in visible)
-        begun = [" ".join(_sentences(part)[:SENTENCES]) for part in about[:2]]
-        yield Command(
-            words, tuple(begun), re.sub(r"\\\n +", "\\\n        ", example[1] if example else ""), parameters
-        )
+        visible = tuple(_parameter(each) for each in command.params if not getattr(each, "hidden", False))
+        moved = getattr(command.callback, "in_file", frozenset())
+        hidden = (each for each in getattr(command, "hidden_params", ()) if each.name in moved)
+        below = " ".join(_sentences(" ".join(about[1:2]))[:SENTENCES])
+        begun = (about[0], below) if below and " " not in words else (about[0],)
+        shown = re.sub(r"\\\n +", "\\\n        ", example[1] if example else "")
+        yield Command(words, begun, shown, visible, tuple(_key(each) for each in hidden))
     for name, child in (children or {}).items():
         yield from _commands(child, f"{words} {name}")
 
@@ -83,6 +91,13 @@ def _parameter(parameter: Any) -> Parameter:
     return Parameter(", ".join(f"`{name}`" for name in names), text, option)
 
 
+def _key(parameter: Any) -> Parameter:
+    """An option as its file names it."""
+    name = max(parameter.opts, key=len).removeprefix("--").replace("-", "_")
+    names, text = f"`{name}`", _short(parameter.help)
+    return Parameter(names, _unlabelled(names, text), option=True)
+
+
 def page() -> str:
     """The whole page, in the order of `cir help --all`."""
     tree = commands()
@@ -90,6 +105,7 @@ def page() -> str:
     at, told = dict.fromkeys(shared, ""), set[str]()
     parts = [INTRODUCTION, *_contents(), "## Options of many commands\n"]
     parts += [f"- {names}: {_unlabelled(names, text)}" for names, text in sorted(shared)]
+    parts += ["", FILES, *_table(tree)]
     for task, names in TASKS.items():
         parts.append(f"\n## {task}\n")
         for name in (*names.first, *names.further):
@@ -110,6 +126,22 @@ def _shared(every: Iterable[Command]) -> set[tuple[str, str]]:
     return set(texts.items())
 
 
+def _table(tree: Mapping[str, list[Command]]) -> Iterator[str]:
+    """The keys of the files, each with the commands that have it."""
+    places: dict[Parameter, list[Command]] = defaultdict(list)
+    for group in tree.values():
+        for command in group:
+            for key in command.keys:
+                places[key].append(command)
+    trainings = tree["train"]
+    yield "key | commands | what it is\n---|---|---"
+    for key, there in sorted(places.items()):
+        names = [command.words.rpartition(" ")[2] for command in there if command not in trainings]
+        trained = [command.words.rpartition(" ")[2] for command in there if command in trainings]
+        names += ["train"] if len(trained) == len(trainings) else trained
+        yield f"{key.names} | {', '.join(names)} | {key.text}"
+
+
 def _contents() -> list[str]:
     lines = []
     for task, names in TASKS.items():
@@ -125,13 +157,13 @@ def _sentences(text: str) -> list[str]:
 def _unlabelled(names: str, text: str) -> str:
     """A help without the label that says an option's name again."""
     label, _, rest = text.partition(": ")
-    repeats = rest and label.lower().replace(" ", "-") == names.strip("`-").partition("`")[0]
+    repeats = rest and label.lower().split() == re.split("[-_]", names.strip("`-").partition("`")[0])
     return rest if repeats else text
 
 
 def _short(text: str) -> str:
-    """What stands before the second sentence, and before the first semicolon outside brackets."""
-    return re.split(r"; (?![^(]*\))", _sentences(text)[0])[0].rstrip(".")
+    """What stands before the second sentence or the first semicolon, without what is in brackets."""
+    return re.split("; ", re.sub(r" \([^()]*\)", "", _sentences(text)[0]))[0].rstrip(".")
 
 
 def _section(command: Command, at: dict[tuple[str, str], str], told: set[str]) -> Iterator[str]:

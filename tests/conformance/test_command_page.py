@@ -55,3 +55,22 @@ def test_every_command_says_what_it_does_and_has_one_example(path: tuple[str, ..
     examples = re.findall(r"^    cir .*", section, re.MULTILINE)
     assert len(examples) == 1
     assert examples[0].startswith(f"    cir {' '.join(path)}")
+
+
+@pytest.mark.parametrize(("path", "command"), COMMANDS, ids=[" ".join(path) for path, _ in COMMANDS])
+def test_every_key_of_a_file_alone_stands_in_the_table_with_its_command(
+    path: tuple[str, ...], command: Any
+) -> None:
+    rows = re.findall(r"^`(\w+)` \| ([^|]+) \| \S", PAGE, re.MULTILINE)
+    here = {key for key, words in rows if {path[-1], path[0] * (path[0] == "train")} & {*words.split(", ")}}
+    keys = {max(each.opts, key=len)[2:].replace("-", "_") for each in of_the_file(command)}
+    assert here == keys
+
+
+def test_the_table_has_keys() -> None:
+    assert sum(bool(of_the_file(command)) for _, command in COMMANDS) >= 10
+
+
+def of_the_file(command: Any) -> list[Any]:
+    moved = getattr(command.callback, "in_file", ())
+    return [each for each in getattr(command, "hidden_params", ()) if each.name in moved]
