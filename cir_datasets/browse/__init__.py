@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cir_datasets.browse.pictures import page_pictures
-from cir_datasets.browse.queries import OUTCOMES, QueryRows
-from cir_datasets.browse.view import QueryView, ShownRanking
+from cir_datasets.browse.queries import OUTCOMES, QueryRows, QueryView, ShownRanking
 from cir_datasets.common.atomic import write_whole
 from cir_datasets.common.terminal import counted_rows
 from cir_datasets.errors import DatasetError

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from cir_datasets.builders.base import BenchmarkBuilder
+from cir_datasets.builders import BenchmarkBuilder
 from cir_datasets.builders.reading import Record, read_records
 from cir_datasets.rows.records import GALLERY_FIELD, Row, image_row, query_row, query_schema, session_schema
 

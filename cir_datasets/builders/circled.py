@@ -10,8 +10,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from cir_datasets.builders import builder_class
-from cir_datasets.builders.base import BenchmarkBuilder
+from cir_datasets.builders import BenchmarkBuilder, builder_class
 from cir_datasets.builders.circo import coco_id
 from cir_datasets.builders.reading import Record, read_records
 from cir_datasets.rows.records import Row, session_schema

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from cir_datasets.builders.base import BenchmarkBuilder
+from cir_datasets.builders import BenchmarkBuilder
 from cir_datasets.builders.reading import Record, read_json, read_records
 from cir_datasets.errors import FIX, RecordError
 from cir_datasets.rows.records import Row, image_row, query_row, query_schema

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from cir_datasets.builders.base import BenchmarkBuilder
+from cir_datasets.builders import BenchmarkBuilder
 from cir_datasets.builders.reading import Record, listed_images, read_records
 from cir_datasets.rows.records import Row, query_row, query_schema
 

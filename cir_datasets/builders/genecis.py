@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from cir_datasets.builders.base import BenchmarkBuilder
+from cir_datasets.builders import BenchmarkBuilder
 from cir_datasets.builders.circo import coco_id
 from cir_datasets.builders.reading import Record, read_records
 from cir_datasets.rows.benchmark import GALLERY, union_of

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from cir_datasets.builders.base import BenchmarkBuilder
+from cir_datasets.builders import BenchmarkBuilder
 from cir_datasets.builders.reading import Record, read_image_ids, read_records
 from cir_datasets.rows.records import Row, image_row, session_schema
 

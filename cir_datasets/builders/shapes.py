@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from cir_datasets.builders.base import BenchmarkBuilder
+from cir_datasets.builders import BenchmarkBuilder
 from cir_datasets.rows.records import Row, query_schema, session_schema
 from cir_datasets.shapes.gallery import manifest, split_of
 

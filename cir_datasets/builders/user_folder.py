@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from cir_datasets.builders.base import BenchmarkBuilder
+from cir_datasets.builders import BenchmarkBuilder
 from cir_datasets.common.row_files import NOT_UTF8, read_row_file, text_lines, unit
 from cir_datasets.errors import RecordError
 from cir_datasets.rows.records import Row, image_row

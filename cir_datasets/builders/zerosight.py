@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from cir_datasets.builders.base import BenchmarkBuilder
+from cir_datasets.builders import BenchmarkBuilder
 from cir_datasets.builders.reading import Record, listed_images, read_records
 from cir_datasets.rows.records import Row, query_row, query_schema
 

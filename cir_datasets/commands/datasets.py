@@ -5,17 +5,13 @@ from __future__ import annotations
 import typer
 
 from cir_datasets.commands.browse import browse_benchmark
-from cir_datasets.commands.export import export_queries
+from cir_datasets.commands.data import prepare_benchmarks, show_statistics, verify_benchmarks
+from cir_datasets.commands.exports import export_queries, template_folder, write_qrels
 from cir_datasets.commands.images import cover_images, hash_benchmark_images
 from cir_datasets.commands.listing import list_benchmarks, show_benchmark
 from cir_datasets.commands.overlays import overlay_commands
-from cir_datasets.commands.preparing import prepare_benchmarks
 from cir_datasets.commands.publishing import publish_benchmarks
-from cir_datasets.commands.qrels import write_qrels
-from cir_datasets.commands.statistics import show_statistics
-from cir_datasets.commands.template import template_folder
 from cir_datasets.commands.user_folder import check_benchmark, new_benchmark
-from cir_datasets.commands.verification import verify_benchmarks
 
 
 def datasets_commands() -> typer.Typer:

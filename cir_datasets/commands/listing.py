@@ -19,7 +19,7 @@ def list_benchmarks(
     Example:
         cir datasets list
     """
-    from cir_datasets.audit.listing import list_text, listed
+    from cir_datasets.audit.describe import list_text, listed
     from cir_datasets.registry.folders import missing
 
     if as_json:

@@ -50,7 +50,7 @@ def setup_command(
     from cir_datasets.errors import DatasetError
     from cir_datasets.huggingface.prepare_all import ids_of, prepare_all
 
-    wanted = list(dict.fromkeys(found for name in benchmarks or () for found in ids_of(name)))
+    wanted = ids_of(*(benchmarks or ()))
     given = data_dir if wanted else None  # else it is CIR_DATA_HOME of this call already
     wanted = wanted or benchmarks_here()
     echo(f"Preparing {', '.join(wanted)}; then the metrics ...", err=True)

@@ -1,12 +1,26 @@
-"""Files that appear whole or not at all, whatever happens to the process that writes them."""
+"""Files and folders that appear whole or not at all, whatever happens to the process that writes them.
+
+A folder that is filled beside its place is locked while its process lives, and the system frees the lock with
+the process, whatever ended it: so nothing of a live process is ever swept by another one, on whichever
+machine that shares the disk it runs.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
+
+from cir_datasets.common.locks import file_lock
+from cir_metrics.errors import CirError
+
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
 
 
 @contextmanager
@@ -76,3 +90,110 @@ def sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+_LOCK = ".lock"
+_OLD_SECONDS = 24 * 3600.0
+"""Age from which a folder without a lock is a leftover: of an earlier version of this package, or of a
+process that was killed between making its folder and locking it."""
+
+
+@contextmanager
+def staging_folder(
+    parent: Path, prefix: str, *, error: Callable[[str], CirError], fix: str, sweep_below: Path | None = None
+) -> Iterator[Path]:
+    """A folder to fill, below `parent`; gone afterwards, and after a kill with the next that sweeps there.
+
+    Args:
+        parent: made where it is missing.
+        prefix: what the names of such folders, and of nothing else there, begin with.
+        error: makes the error of a message.
+        fix: what the caller would have a user do where `parent` cannot be written.
+        sweep_below: what killed processes left anywhere below this folder is removed first; None removes
+            nothing, as below a folder of the user's, where other things may have such names.
+
+    Yields:
+        The folder, empty.
+
+    Raises:
+        CirError: of `error`: `parent` cannot be written.
+
+    Example:
+        >>> from cir_metrics.errors import CallError
+        >>> with tempfile.TemporaryDirectory() as parent:
+        ...     with staging_folder(Path(parent), ".making-", error=CallError, fix="leave.") as folder:
+        ...         folder.is_dir()
+        ...     folder.is_dir()
+        True
+        False
+    """
+    try:
+        if sweep_below is not None:
+            sweep(sweep_below, prefix)
+        parent.mkdir(parents=True, exist_ok=True)
+        whole, lock = _locked_folder(parent, prefix)
+    except OSError as refused:
+        raise error(f"{parent}: cannot be written: {refused.strerror}. Fix: {fix}") from refused
+    try:
+        folder = whole / "made"  # beside the lock, so that it can be moved away and holds what is put there
+        folder.mkdir()
+        yield folder
+    finally:
+        shutil.rmtree(whole, ignore_errors=True)
+        lock.release()
+
+
+def sweep(root: Path, prefix: str) -> list[Path]:
+    """Remove what killed processes left anywhere below a folder.
+
+    Args:
+        root: the folder.
+        prefix: of the names of their folders, as `staging_folder` took it.
+
+    Returns:
+        What was removed.
+    """
+    # `Path.rglob` ends with an error where a folder goes while it is read, as those of other processes do.
+    left = [Path(at, name) for at, names, _ in os.walk(root) for name in names if name.startswith(prefix)]
+    return [path for path in sorted(left) if not path.is_symlink() and _swept(path)]
+
+
+def _locked_folder(parent: Path, prefix: str) -> tuple[Path, BaseFileLock]:
+    """A new folder and its lock, which is held."""
+    from filelock import Timeout
+
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
+        lock = file_lock(folder / _LOCK)
+        try:
+            lock.acquire()
+        except (FileNotFoundError, Timeout):
+            continue  # another process took it for a leftover before it was locked
+        except OSError:
+            return folder, lock  # a file system without locks: nobody can lock there, and nobody sweeps
+        if (folder / _LOCK).exists():
+            return folder, lock
+        lock.release()  # of a file that was swept between its making and its locking
+
+
+def _swept(folder: Path) -> bool:
+    """Remove a folder unless a process that lives holds it; whether it was removed."""
+    if not (folder / _LOCK).exists():  # looked at first: taking a lock would make its file
+        return _is_old(folder) and _removed(folder)
+    try:
+        with file_lock(folder / _LOCK):
+            return _removed(folder)
+    except OSError:
+        return False  # its process lives, or the file system knows no locks
+
+
+def _removed(folder: Path) -> bool:
+    shutil.rmtree(folder, ignore_errors=True)
+    return not folder.exists()
+
+
+def _is_old(folder: Path) -> bool:
+    try:
+        return time.time() - folder.stat().st_mtime > _OLD_SECONDS
+    except OSError:
+        return False

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import orjson
 
-from cir_datasets.common.staging import staging_folder
+from cir_datasets.common.atomic import staging_folder
 from cir_datasets.common.yaml import checked
 from cir_datasets.construction.folder_check import check_folder
 from cir_datasets.construction.names import check_name
 from cir_datasets.errors import CardError, DatasetError, RecordError
-from cir_datasets.publishing.card_draft import README, drafted, is_draft
+from cir_datasets.publishing.card_text import README, drafted, is_draft
 from cir_datasets.registry.folder_card import IMAGES_FILE, PICTURES, FolderCard, files_of
 from cir_datasets.registry.folders import CARD_FILE, read_folder_card
 from cir_datasets.rows.benchmark import GALLERY

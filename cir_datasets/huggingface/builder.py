@@ -22,8 +22,7 @@ from datasets.table import table_cast
 
 from cir_datasets import registry
 from cir_datasets.errors import CountError, DatasetError
-from cir_datasets.prepared import CHECKS_VARIABLE, ensure, row_schema
-from cir_datasets.prepared.manifest import manifest_file
+from cir_datasets.prepared import CHECKS_VARIABLE, ensure, manifest_file, row_schema
 from cir_datasets.registry import IMAGES_SUFFIX, BenchmarkSpec
 from cir_datasets.registry.overlays import overlay_ids
 from cir_datasets.rows.records import image_schema

@@ -85,7 +85,7 @@ def prepare_all(
         UnknownNameError: there is no such name or id; nothing has been prepared then.
         DatasetError: the failure of the only benchmark, or how many of several failed.
     """
-    wanted = list(dict.fromkeys(found for name in names_or_ids for found in ids_of(name)))
+    wanted = ids_of(*names_or_ids)
     mode = checks_wanted(verification_mode)  # once: the Hugging Face cache is filled by the same
     failures: list[DatasetError] = []
     with asking_once(), step_progress("preparing", len(wanted)) as advance:
@@ -119,8 +119,8 @@ def _prepare(
     return Outcome(prepared, tuple(folders), not force and {prepared.folder, *folders} <= before)
 
 
-def ids_of(name: str) -> tuple[str, ...]:
-    """The benchmark ids that a name, an id or a suite stands for.
+def ids_of(*names: str) -> tuple[str, ...]:
+    """The benchmark ids that names, ids or suites stand for, each once.
 
     Raises:
         UnknownNameError: no benchmark or suite has that name.
@@ -129,6 +129,10 @@ def ids_of(name: str) -> tuple[str, ...]:
         >>> ids_of("fashioniq/val")
         ('fashioniq/dress_val', 'fashioniq/shirt_val', 'fashioniq/toptee_val')
     """
-    if name in registry.names():
-        return tuple(f"{name}/{config}" for config in registry.card(name).configs)
-    return tuple(registry.spec(member).id for member in registry.members_of(name))
+    found: list[str] = []
+    for name in names:
+        if name in registry.names():
+            found += (f"{name}/{config}" for config in registry.card(name).configs)
+        else:
+            found += (registry.spec(member).id for member in registry.members_of(name))
+    return tuple(dict.fromkeys(found))

@@ -31,8 +31,7 @@ from cir_datasets.common.terminal import counted
 from cir_datasets.errors import HashingError, SourceError
 from cir_datasets.images.locate import EXAMPLES, Located, Roots, image_card, locate, manifest_paths
 from cir_datasets.images.picture import PictureFacts, read_picture
-from cir_datasets.prepared import ensure
-from cir_datasets.prepared.manifest import manifest_table
+from cir_datasets.prepared import ensure, manifest_table
 from cir_datasets.rows.records import Row, image_schema
 
 if TYPE_CHECKING:

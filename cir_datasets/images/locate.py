@@ -324,7 +324,7 @@ def manifest_paths(prepared: Prepared) -> Iterator[tuple[str, str | None]]:
     Raises:
         SourceError: the list of its gallery is not available.
     """
-    from cir_datasets.prepared.manifest import manifest_file
+    from cir_datasets.prepared import manifest_file
     from cir_datasets.rows import read_table
 
     table = read_table(manifest_file(prepared), columns=["image_id", "relative_path"])

@@ -7,7 +7,7 @@ never another score. A folder that is not whole, or of another layout, is left a
 
 The key is a hash of the source files' content, the builder's version, the card's version and the checks made.
 It is computed anew at every load, too: a changed source is never hidden by an older cache. A folder appears
-in one step (`making`), so that two processes at once do no harm.
+in one step (`tables`), so that two processes at once do no harm.
 """
 
 from __future__ import annotations
@@ -35,11 +35,15 @@ from cir_datasets.errors import (
     UnpinnedDataWarning,
 )
 from cir_datasets.registry import BenchmarkSpec
+from cir_datasets.rows import read_table
 from cir_metrics.errors import CallError
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from cir_datasets.registry.overlays import Overlay
     from cir_datasets.rows.benchmark import Benchmark
+    from cir_datasets.rows.records import Row
     from cir_datasets.sources import SourceFile
 
 FORMAT = 4
@@ -341,7 +345,7 @@ def _of_files(
             os.utime(folder)  # the youngest folder is the one that was used last
         return prepared
     from cir_datasets.builders import builder_class  # what was prepared is read without its builder
-    from cir_datasets.prepared.making import make_prepared, new_folder
+    from cir_datasets.prepared.tables import make_prepared, new_folder
 
     builder = builder_class(spec.card.name)(spec, {name: file.path for name, file in files.items()})
     with new_folder(folder) as made:
@@ -432,9 +436,61 @@ def _overlaid(base: Prepared, spec: BenchmarkSpec, overlay: Overlay, *, force: b
     prepared = None if force else intact(spec, folder)
     if prepared is not None:
         return verified(prepared)
-    from cir_datasets.prepared.making import new_folder
-    from cir_datasets.prepared.overlaid import make_overlaid  # what was prepared is read without it
+    from cir_datasets.prepared.overlays import make_overlaid  # what was prepared is read without it
+    from cir_datasets.prepared.tables import new_folder
 
     with new_folder(folder) as made:
         facts = make_overlaid(base.rows_file, base.images_file, overlay, made)
         return _written(spec, folder, made, {**base.meta, "benchmark": spec.id, **facts})
+
+
+def image_manifest(
+    benchmark_id: str, *, data_dir: str | Path | None = None, verification_mode: str | None = None
+) -> list[Row]:
+    """The gallery of a benchmark, one row an image, in the publisher's order.
+
+    Args:
+        benchmark_id: such as `cirr/val`.
+        data_dir: the publisher's folder or its parent; None looks below `CIR_DATA_HOME`, then downloads.
+        verification_mode: `all_checks`, or `no_checks` to skip the counts; None takes
+            `CIR_VERIFICATION_MODE`, else `all_checks`.
+
+    Returns:
+        Rows with `image_id`, `relative_path` (to the benchmark's folder below `CIR_IMAGES`) and what is
+        known of hashes, sizes and licence; null where the publisher does not say.
+
+    Raises:
+        SourceError: the list of the gallery is not available.
+
+    Example:
+        >>> image_manifest("shapes/val")[0]["relative_path"] is not None
+        True
+    """
+    prepared = ensure(benchmark_id, data_dir=data_dir, verification_mode=verification_mode)
+    rows: list[Row] = manifest_table(prepared).to_pylist()
+    return rows
+
+
+def manifest_file(prepared: Prepared) -> Path:
+    """Parquet of a prepared benchmark's manifest.
+
+    Raises:
+        SourceError: the list of its gallery is not available; the message says where it would be.
+    """
+    if prepared.images_file is None:
+        spec = prepared.spec
+        source = spec if spec.config.gallery_from is None else registry.spec(spec.config.gallery_from)
+        publisher = source.card.source
+        raise SourceError(
+            f"{spec.id}: the list of its gallery is not available "
+            f"({', '.join(source.config.gallery_files)} of {publisher.repository}).\n"
+            f"  Fix: put it below CIR_DATA_HOME/{publisher.folder}, or name the folder that holds it: "
+            f"`cir datasets prepare {spec.id} --data-dir FOLDER` (in Python data_dir=).\n"
+            f"  By hand: {publisher.instructions}"
+        )
+    return prepared.images_file
+
+
+def manifest_table(prepared: Prepared) -> pa.Table:
+    """The manifest of a prepared benchmark as an Arrow table (see `manifest_file`)."""
+    return read_table(manifest_file(prepared))

@@ -19,8 +19,7 @@ import orjson
 
 from cir_datasets.errors import PublishError, missing_extra
 from cir_datasets.publishing.card_text import CardText
-from cir_datasets.publishing.fields import PublishedField, published_fields
-from cir_datasets.publishing.layout import PublishedConfig
+from cir_datasets.publishing.layout import PublishedConfig, PublishedField, published_fields
 from cir_datasets.registry.schema import Card
 
 CONFORMS_TO = ["http://mlcommons.org/croissant/1.0", "http://mlcommons.org/croissant/RAI/1.0"]

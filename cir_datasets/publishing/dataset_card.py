@@ -14,8 +14,7 @@ from cir_datasets.common.tables import markdown_rows
 from cir_datasets.hook import first_lines
 from cir_datasets.prepared import Prepared
 from cir_datasets.publishing.card_text import CardText
-from cir_datasets.publishing.fields import flat, published_fields
-from cir_datasets.publishing.layout import PublishedConfig
+from cir_datasets.publishing.layout import PublishedConfig, flat, published_fields
 from cir_datasets.registry.schema import Card
 
 _TAGS = ("composed-image-retrieval", "image-retrieval", "benchmark")

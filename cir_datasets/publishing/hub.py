@@ -16,8 +16,14 @@ from typing import TYPE_CHECKING, Any
 
 from cir_datasets.common.addresses import address_and_login
 from cir_datasets.errors import HttpAnswerError, PublishError, PushError, without_secret_cause
-from cir_datasets.publishing.earlier import Earlier, check_earlier, read_earlier
-from cir_datasets.publishing.publication import CROISSANT, Publication, documents
+from cir_datasets.publishing.publication import (
+    CROISSANT,
+    Earlier,
+    Publication,
+    check_earlier,
+    documents,
+    read_earlier,
+)
 from cir_datasets.registry import IMAGES_SUFFIX
 from cir_metrics.errors import CirError
 

@@ -8,16 +8,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cir_datasets import registry
+from cir_datasets.common.atomic import staging_folder
 from cir_datasets.common.progress import step_progress
-from cir_datasets.common.staging import staging_folder
 from cir_datasets.common.terminal import counted
 from cir_datasets.errors import IntegrityError, SourceError
 from cir_datasets.prepared import Prepared, ensure
 from cir_datasets.publishing.card_text import card_text
 from cir_datasets.publishing.croissant import check, need_mlcroissant
-from cir_datasets.publishing.earlier import Earlier, check_earlier, read_earlier
 from cir_datasets.publishing.layout import PublishedConfig, write_config
-from cir_datasets.publishing.publication import CROISSANT, Publication, documents
+from cir_datasets.publishing.publication import (
+    CROISSANT,
+    Earlier,
+    Publication,
+    check_earlier,
+    documents,
+    read_earlier,
+)
 from cir_datasets.registry import IMAGES_SUFFIX
 from cir_metrics.errors import CallError
 

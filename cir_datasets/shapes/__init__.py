@@ -8,22 +8,23 @@ the same on every machine. What the benchmark asks and how it was made stands in
 
 from __future__ import annotations
 
-from cir_datasets.shapes.captions import NUMBERS, PLACES, VIEWS, describe, difference, plural
 from cir_datasets.shapes.clips import clip
 from cir_datasets.shapes.draws import Draws
 from cir_datasets.shapes.edits import random_scene
 from cir_datasets.shapes.gallery import (
+    SPLITS,
+    Split,
     load_pixels,
     manifest,
     picture,
     relative_path,
     scene,
+    split,
     split_of,
     write_pictures,
 )
-from cir_datasets.shapes.merging import merge, read
+from cir_datasets.shapes.language import NUMBERS, PLACES, VIEWS, describe, difference, merge, plural, read
 from cir_datasets.shapes.render import SIDE, pixel_sha256, pixels
-from cir_datasets.shapes.splits import SPLITS, Split, split
 from cir_datasets.shapes.world import (
     BACKGROUNDS,
     COLOURS,

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from cir_datasets.shapes.draws import Draws
 from cir_datasets.shapes.edits import altered, random_scene, rearranged, retaken
-from cir_datasets.shapes.families import MEANING_KINDS
+from cir_datasets.shapes.queries import MEANING_KINDS
 from cir_datasets.shapes.world import Scene
 
 _FRAME_ID = re.compile(r"clip-(\d{6})/(\d{6})\.(?:jpg|png)")

@@ -1,11 +1,20 @@
-"""The pictures of the benchmark: by id, as one array, as a manifest, and as files."""
+"""The galleries of the benchmark, their queries and sessions, and their pictures.
+
+A split has one gallery, which its queries and its sessions share. Positives are the pictures that fulfil a
+query's goal, wherever they come from. Hard negatives are the pictures that miss it by one point, and those
+that mean the same as the reference: the caption ignored. No meaning of `val` occurs in `train`. Everything
+is made by rule and from nothing; pictures are had by id, as one array, as a manifest, and as files.
+"""
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -14,13 +23,238 @@ from cir_datasets.common.progress import step_progress
 from cir_datasets.errors import DatasetError
 from cir_datasets.rows.records import Row, image_row
 from cir_datasets.shapes.clips import scene_of_frame
+from cir_datasets.shapes.draws import Draws
+from cir_datasets.shapes.language import VIEWS, is_rival, noun_phrase, read
+from cir_datasets.shapes.queries import QUESTIONS, EditFamily, Journey, MadeQuery, aspects, family, journey
 from cir_datasets.shapes.render import SIDE, Pixels, pixel_sha256, pixels
-from cir_datasets.shapes.splits import SPLITS, Split, split
-from cir_datasets.shapes.world import Scene
+from cir_datasets.shapes.world import (
+    BACKGROUNDS,
+    COLOURS,
+    MOST_OBJECTS,
+    SHAPES,
+    SIZES,
+    TEXTURES,
+    Change,
+    Goal,
+    Look,
+    Meaning,
+    Scene,
+    distance,
+    less_one,
+    one_step_away,
+)
 from cir_metrics.errors import CallError, UnknownNameError
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+
+
+@dataclass(frozen=True, slots=True)
+class _SplitSize:
+    references: int
+    sessions: tuple[tuple[int, int], ...]
+    """(number of turns, how many)."""
+
+
+_SIZES = {
+    "val": _SplitSize(references=100, sessions=((2, 92), (3, 56), (4, 28), (5, 15), (6, 9))),
+    "train": _SplitSize(references=700, sessions=((2, 230), (3, 140), (4, 70), (5, 38), (6, 22))),
+}
+SPLITS = tuple(_SIZES)
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """One split: the scenes of its gallery (scene i is image `<name>-<i, six digits>`) and its rows."""
+
+    name: str
+    scenes: tuple[Scene, ...]
+    queries: tuple[Row, ...]
+    sessions: tuple[Row, ...]
+    goals: tuple[Goal, ...]
+    """What each query asks for."""
+
+    @property
+    def image_ids(self) -> list[str]:
+        """Ids of the gallery, in its order."""
+        return [f"{self.name}-{i:06d}" for i in range(len(self.scenes))]
+
+
+@functools.cache
+def split(name: str) -> Split:
+    """A split, made on first use (`val` in about a second, `train` in several) and kept.
+
+    Raises:
+        UnknownNameError: there is no such split.
+    """
+    if name not in _SIZES:
+        raise UnknownNameError(f"shapes has no split {name!r}. Fix: one of {', '.join(SPLITS)}.")
+    size = _SIZES[name]
+    avoid = _meanings("val") if name == "train" else frozenset()
+    families = [family(name, i, avoid=avoid) for i in range(size.references)]
+    lengths = Draws(name, "lengths").shuffled([turns for turns, count in size.sessions for _ in range(count)])
+    journeys = [journey(name, i, turns, avoid=avoid) for i, turns in enumerate(lengths)]
+    while True:  # until no picture answers what was asked elsewhere
+        made = [scene for one in families for scene in one.scenes]
+        made += [scene for one in journeys for scene in one.scenes]
+        scenes = tuple(Draws(name, "gallery").shuffled(list(dict.fromkeys(made))))
+        gallery = _SceneIndex(name, scenes)
+        rivalled = [i for i, one in enumerate(families) if any(map(gallery.has_rival, _asked_of(one)))]
+        lost = [i for i, one in enumerate(journeys) if gallery.has_rival(_asked_last(one))]
+        if not rivalled and not lost:
+            break
+        for i in rivalled:
+            families[i] = family(name, i, avoid=avoid, first_attempt=families[i].attempt + 1)
+        for i in lost:
+            again = journeys[i].attempt + 1
+            journeys[i] = journey(name, i, lengths[i], avoid=avoid, first_attempt=again)
+    asked = [(found.reference, found.questions[i]) for i in range(QUESTIONS) for found in families]
+    queries = tuple(_query(f"shapes_{name}_{i:05d}", *query, gallery) for i, query in enumerate(asked))
+    config = f"multiturn_{name}"
+    sessions = tuple(
+        _session(f"shapes_{config}_{i:05d}", config, found, gallery) for i, found in enumerate(journeys)
+    )
+    return Split(name, scenes, queries, sessions, tuple(question.goal for _, question in asked))
+
+
+def _meanings(name: str) -> frozenset[Meaning]:
+    return frozenset(scene.meaning for scene in split(name).scenes)
+
+
+class _Asked(NamedTuple):
+    """A question: what is seen, what is said of it, what is meant."""
+
+    reference: Scene
+    caption: str
+    target: Scene
+
+
+class _SceneIndex:
+    """The pictures of a split, findable by scene and by meaning."""
+
+    def __init__(self, name: str, scenes: Sequence[Scene]) -> None:
+        self.id_of = {scene: f"{name}-{i:06d}" for i, scene in enumerate(scenes)}
+        self.by_meaning: dict[Meaning, list[Scene]] = defaultdict(list)
+        self.with_one_more: dict[Meaning, list[Scene]] = defaultdict(list)
+        for scene in scenes:
+            self.by_meaning[scene.meaning].append(scene)
+        for meaning, found in self.by_meaning.items():
+            for less in less_one(meaning):
+                self.with_one_more[less].extend(found)
+        self._meanings = list(self.by_meaning)
+        self._backgrounds = np.array([BACKGROUNDS.index(each.background) for each in self._meanings])
+        self._things = np.array([len(each.looks) for each in self._meanings])
+        self._by_shape = np.zeros((len(self._meanings), len(SHAPES)), dtype=np.int64)
+        self._by_colour = np.zeros((len(self._meanings), len(COLOURS)), dtype=np.int64)
+        for row, each in enumerate(self._meanings):
+            for look in each.looks:
+                self._by_shape[row, SHAPES.index(look.shape)] = _number(look)
+                self._by_colour[row, COLOURS.index(look.colour)] = _number(look)
+
+    def has_rival(self, asked: _Asked) -> bool:
+        """Whether some picture answers what is asked as well as the target, and means something else."""
+        return any(is_rival(scene, *asked) for scene in self._perhaps_rivals(asked))
+
+    def _perhaps_rivals(self, asked: _Asked) -> Iterator[Scene]:
+        """The pictures with the shapes that are asked for and not clearly further away than the target.
+
+        A thing that shares neither shape nor colour with one of the reference is added or removed, and of the
+        others each that has no equal takes part in a change.
+        """
+        meaning = asked.reference.meaning
+        equal, near, rivals = np.zeros((3, len(self._meanings)), dtype=np.int64)
+        for look in meaning.looks:
+            alike = self._by_shape[:, SHAPES.index(look.shape)]
+            coloured = self._by_colour[:, COLOURS.index(look.colour)]
+            equal += alike == _number(look)
+            near += (alike > 0) | (coloured > 0)
+            rivals += (alike > 0) + ((coloured > 0) & (coloured != alike))
+        rivals = np.minimum(rivals, self._things)
+        alone = self._things - rivals + len(meaning.looks) - near
+        least = alone + np.maximum(near, rivals) - equal
+        least += self._backgrounds != BACKGROUNDS.index(meaning.background)
+        fit = least <= distance(meaning, asked.target.meaning)
+        for mention in read(asked.caption).mentions:
+            if mention.number:
+                fit &= self._by_shape[:, SHAPES.index(mention.shape)] > 0
+        return (scene for i in np.flatnonzero(fit) for scene in self.by_meaning[self._meanings[i]])
+
+    def ids(self, scenes: Collection[Scene]) -> list[str]:
+        """Their ids, sorted."""
+        return sorted(self.id_of[scene] for scene in scenes)
+
+    def fulfilling(self, goal: Goal) -> list[Scene]:
+        """The pictures that miss a goal in nothing."""
+        return [scene for scene in self.by_meaning.get(goal.meaning, ()) if not goal.unnamed_misses(scene)]
+
+    def one_off(self, goal: Goal) -> list[Scene]:
+        """The pictures that miss a goal in exactly one point."""
+        same = [scene for scene in self.by_meaning.get(goal.meaning, ()) if goal.unnamed_misses(scene) == 1]
+        near = [scene for other in one_step_away(goal.meaning) for scene in self.by_meaning.get(other, ())]
+        near += self.with_one_more.get(goal.meaning, ())
+        return same + [scene for scene in near if not goal.unnamed_misses(scene)]
+
+
+def _asked_of(found: EditFamily) -> list[_Asked]:
+    return [_Asked(found.reference, question.caption, question.target) for question in found.questions]
+
+
+def _asked_last(found: Journey) -> _Asked:
+    return _Asked(*found.steps[-1], found.target)
+
+
+def _number(look: Look) -> int:
+    """A number of its own for each look, above 0."""
+    number = 0
+    for place, names in zip(look[:4], (SHAPES, COLOURS, SIZES, TEXTURES), strict=True):
+        number = number * len(names) + names.index(place)
+    return number * MOST_OBJECTS + look.number
+
+
+def _query(query_id: str, reference: Scene, found: MadeQuery, gallery: _SceneIndex) -> Row:
+    positives = gallery.fulfilling(found.goal)
+    ignoring = [scene for scene in gallery.by_meaning[reference.meaning] if scene not in positives]
+    negatives = {scene for scene in (*gallery.one_off(found.goal), *ignoring) if scene != reference}
+    return {
+        "query_id": query_id,
+        "reference_image_id": gallery.id_of[reference],
+        "captions": [found.caption],
+        "relative_caption": found.caption,
+        "target_image_id": gallery.id_of[found.target],
+        "positive_image_ids": gallery.ids(positives),
+        "negative_image_ids": gallery.ids(negatives),
+        "subset_image_ids": gallery.ids((reference, found.target, *found.distractors)),
+        "aspects": aspects(found.changes),
+        "changes": [_in_words(change) for change in found.changes],
+    }
+
+
+def _session(session_id: str, config: str, found: Journey, gallery: _SceneIndex) -> Row:
+    return {
+        "session_id": session_id,
+        "subset": config,
+        "ground_truth_ids": gallery.ids(gallery.by_meaning[found.target.meaning]),
+        "num_turns": len(found.steps),
+        "turns": [
+            {
+                "turn": turn,
+                "reference_image_id": gallery.id_of[step.reference],
+                "relative_caption": step.caption,
+            }
+            for turn, step in enumerate(found.steps, start=1)
+        ],
+    }
+
+
+def _in_words(change: Change) -> Row:
+    return {"kind": change.kind, "before": _words(change.before), "after": _words(change.after, change.cell)}
+
+
+def _words(value: Look | str | None, cell: int | None = None) -> str | None:
+    if isinstance(value, Look):
+        return noun_phrase(value, cell=cell)
+    return VIEWS.get(value, f"{value} background") if value is not None else None
+
 
 LICENSE = "CC0-1.0"
 """Of the pictures: nobody's permission is needed."""

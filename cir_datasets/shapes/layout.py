@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from cir_datasets.errors import RecordError
 from cir_datasets.shapes.draws import Draws
-from cir_datasets.shapes.merging import Mention, read
+from cir_datasets.shapes.language import Mention, read
 from cir_datasets.shapes.world import CELLS, Scene, Thing
 
 SCENE_TEXT = "scene"

@@ -23,10 +23,9 @@ from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import quote, urlsplit
 
 from cir_datasets.common.addresses import endpoint as endpoint_of
-from cir_datasets.common.atomic import write_whole
+from cir_datasets.common.atomic import staging_folder, write_whole
 from cir_datasets.common.paths import cache_home, sha256_of
 from cir_datasets.common.progress import step_progress
-from cir_datasets.common.staging import staging_folder
 from cir_datasets.errors import HttpAnswerError, IntegrityError, SourceError, without_secret_cause
 from cir_metrics.errors import CallError
 

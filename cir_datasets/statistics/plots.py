@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from cir_datasets.common.plots import DPI, INK, QUIET, empty_figure, quiet_axes
 from cir_datasets.errors import DatasetError
-from cir_datasets.statistics.measuring import Statistics
+from cir_datasets.statistics.counts import Statistics
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,8 +7,7 @@ from collections.abc import Collection, Sequence
 
 from cir_datasets.common.tables import count
 from cir_datasets.common.terminal import fitted
-from cir_datasets.statistics.measuring import Statistics, counted_once, total
-from cir_datasets.statistics.tagging import class_names
+from cir_datasets.statistics.counts import Statistics, class_names, counted_once, total
 
 CARDS_COUNT = "*"
 """Marks a gallery's size that was taken from the card, because the list is not available."""

@@ -177,8 +177,8 @@ def join(folder: Annotated[Path, typer.Argument(help="The folder that the organi
     import shutil
 
     import cir_datasets
+    from cir_datasets.common.atomic import staging_folder
     from cir_datasets.common.paths import challenge_home
-    from cir_datasets.common.staging import staging_folder
     from cir_datasets.errors import DatasetError
     from cir_datasets.registry.challenges import CARD_FILE, CONFIG, PINS_FILE, read_card
 

@@ -353,7 +353,7 @@ def _card(material: Material, rules: Rules) -> dict[str, Any]:
 
 
 def _write_public(material: Material, rules: Rules, public: Path) -> None:
-    from cir_datasets.common.staging import staging_folder
+    from cir_datasets.common.atomic import staging_folder
     from cir_datasets.errors import DatasetError
 
     with staging_folder(

@@ -23,7 +23,7 @@ import httpx
 import yaml
 from fastapi import FastAPI
 
-from cir_datasets.common.staging import staging_folder
+from cir_datasets.common.atomic import staging_folder
 from cir_metrics.catalogue import package_version
 from cir_metrics.errors import CallError, CirError
 from leaderboard import boards

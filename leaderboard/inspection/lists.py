@@ -28,7 +28,7 @@ from leaderboard.store import Store
 from leaderboard.store.submission import Submission
 
 if TYPE_CHECKING:
-    from cir_datasets.browse.view import ShownRanking, ShownTurn
+    from cir_datasets.browse.queries import ShownRanking, ShownTurn
 
 _HELD = 24
 """Entries whose lists are kept in memory."""
@@ -116,7 +116,7 @@ class MemberLists:
         Raises:
             KeyError: it holds none of that id, or no dialogues.
         """
-        from cir_datasets.browse.view import ShownTurn
+        from cir_datasets.browse.queries import ShownTurn
 
         place, captions, references = self._place[query_id], self.about["captions"], self.about["references"]
         return tuple(
@@ -157,7 +157,7 @@ class MemberLists:
         return self._shown(self._top[number], self.ranks[number], self.listed[number])
 
     def _shown(self, codes: NDArray[np.int32], rank: int, listed: int) -> ShownRanking:
-        from cir_datasets.browse.view import ShownRanking
+        from cir_datasets.browse.queries import ShownRanking
 
         images = tuple(self._images[code] for code in codes.tolist() if code >= 0)
         return ShownRanking(images, None if rank == UNLISTED else int(rank), int(listed))

@@ -15,8 +15,7 @@ import numpy as np
 
 from cir_datasets.browse import PAGE_QUERIES
 from cir_datasets.browse.pictures import publishers_address
-from cir_datasets.browse.queries import QueryRows
-from cir_datasets.browse.view import QueryView, ShownRanking
+from cir_datasets.browse.queries import QueryRows, QueryView, ShownRanking
 from leaderboard.boards import Board
 from leaderboard.pages.board.table import linked_pages
 from leaderboard.pages.pictures import hosted_path, picture_path

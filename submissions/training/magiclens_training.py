@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cir_datasets.common.staging import staging_folder
+from cir_datasets.common.atomic import staging_folder
 from cir_metrics.errors import CallError
 from submissions.encoders.pretrained import quiet
 from submissions.errors import CheckpointError, EncoderError

@@ -7,7 +7,7 @@ import pytest
 from cir_datasets import registry
 from cir_datasets.builders import builder_class
 from cir_datasets.publishing.card_text import card_text
-from cir_datasets.publishing.fields import flat, published_fields
+from cir_datasets.publishing.layout import flat, published_fields
 from cir_datasets.rows.records import image_schema
 
 

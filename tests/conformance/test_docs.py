@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from cir_datasets import registry
-from cir_datasets.audit.listing import listed
+from cir_datasets.audit.describe import listed
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])

@@ -13,7 +13,7 @@ from slowly import with_slow
 
 import cir_datasets
 from cir_datasets import registry, sources
-from cir_datasets.builders.base import BenchmarkBuilder
+from cir_datasets.builders import BenchmarkBuilder
 from cir_datasets.registry.schema import Card, Source
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -50,7 +50,7 @@ def kept(tmp_path: Path) -> list[str]:
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from cir_datasets.common.staging import staging_folder
+from cir_datasets.common.atomic import staging_folder
 with staging_folder(Path(sys.argv[1]), sys.argv[2], error=OSError, fix='') as folder:
     (folder / "file").write_bytes(bytes(1000))
     print(folder, flush=True)

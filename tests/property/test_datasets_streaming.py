@@ -13,10 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cir_datasets import registry
-from cir_datasets.builders.reading import read_json, read_records
-from cir_datasets.builders.streaming import stream_items
+from cir_datasets.builders.reading import read_json, read_records, stream_items
 from cir_datasets.errors import RecordError
-from cir_datasets.prepared import making
+from cir_datasets.prepared import tables
 from cir_datasets.rows.benchmark import Benchmark
 from cir_datasets.rows.hashing import DataHasher, data_hash
 
@@ -64,7 +63,7 @@ def test_a_damaged_list_is_refused_as_when_it_is_read_whole(
     except RecordError as error:
         whole = str(error)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("cir_datasets.builders.streaming.CHUNK_BYTES", chunk)
+        patch.setattr("cir_datasets.builders.reading.CHUNK_BYTES", chunk)
         try:
             streamed: Any = [record.fields for record in read_records(file)]
         except RecordError as error:
@@ -119,7 +118,7 @@ def test_the_size_of_a_batch_changes_nothing(batch: int, tmp_path: Path, monkeyp
     from cir_datasets.export.template import write_template
 
     monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(making, "BATCH_ROWS", batch)
+    monkeypatch.setattr(tables, "BATCH_ROWS", batch)
     write_template("zerosight", tmp_path / "data")
     spec = registry.spec("zerosight/all")
     found = load("zerosight/all", data_dir=tmp_path / "data", verification_mode="no_checks")

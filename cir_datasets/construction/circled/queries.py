@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cir_datasets.errors import ConstructionError
-from cir_datasets.statistics.measuring import captions_of
+from cir_datasets.statistics.counts import captions_of
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark

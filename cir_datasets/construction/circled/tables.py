@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 from cir_datasets.common.terminal import Cell, Table
 from cir_datasets.construction.circled.filters import FILTERS
 from cir_datasets.construction.report import Example, Section, Step
-from cir_datasets.statistics.measuring import Statistics, measure, measure_rows
+from cir_datasets.statistics.counts import Statistics, class_names, measure, measure_rows
 from cir_datasets.statistics.plots import statistics_figures
-from cir_datasets.statistics.tagging import class_names
 
 if TYPE_CHECKING:
     from cir_datasets.construction.circled.pipeline import MadeSessions

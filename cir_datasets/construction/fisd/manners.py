@@ -12,8 +12,8 @@ from cir_datasets.common.yaml import package_yaml
 from cir_datasets.construction.filled_tables import read_text
 from cir_datasets.construction.fisd.options import COMPLEX
 from cir_datasets.errors import ConstructionError, RecordError
-from cir_datasets.shapes.captions import NUMBERS, describe, difference, plural
 from cir_datasets.shapes.draws import Draws
+from cir_datasets.shapes.language import NUMBERS, describe, difference, plural
 from cir_datasets.shapes.layout import scenes_of
 from cir_datasets.shapes.world import MOST_OBJECTS, MOST_THINGS, Scene
 
@@ -85,7 +85,7 @@ class English:
             'it names 1 of at least 2 things'
             >>> english.lacks("negation", "a dog runs after a ball")
         """
-        from cir_datasets.statistics.tagging import count_classes
+        from cir_datasets.statistics.counts import count_classes
 
         words = caption.lower().split()
         if not _WORDS[0] <= len(words) <= _WORDS[1]:

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from cir_datasets.errors import RecordError
 from cir_datasets.shapes import Draws, describe
-from cir_datasets.shapes.merging import Reading
+from cir_datasets.shapes.language import Reading
 from cir_metrics.errors import CallError, UnknownNameError
 from submissions.errors import LanguageError
 from submissions.language.asking import paired_up

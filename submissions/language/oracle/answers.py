@@ -23,11 +23,10 @@ from cir_datasets.shapes import (
     scene,
     split,
 )
-from cir_datasets.shapes.captions import relative_caption
 from cir_datasets.shapes.edits import altered
-from cir_datasets.shapes.families import MEANING_KINDS, aspects
+from cir_datasets.shapes.language import is_rival, relative_caption
 from cir_datasets.shapes.layout import SCENE_TEXT, scene_of_text
-from cir_datasets.shapes.merging import is_rival
+from cir_datasets.shapes.queries import MEANING_KINDS, aspects
 from cir_datasets.shapes.world import Change
 from cir_metrics.errors import UnknownNameError
 from submissions.language.oracle.reading import apart, kind_of, merged, phrases, read_caption, said, scene_of

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from cir_datasets.shapes import Scene, read
 from cir_datasets.shapes import difference as describe_difference
-from cir_datasets.shapes.captions import ADJECTIVES, VIEWS, noun_phrase
+from cir_datasets.shapes.language import ADJECTIVES, VIEWS, Mention, Reading, noun_phrase
 from cir_datasets.shapes.layout import scenes_of
-from cir_datasets.shapes.merging import Mention, Reading
 from cir_datasets.shapes.world import Look
 
 

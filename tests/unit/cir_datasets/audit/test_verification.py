@@ -16,8 +16,7 @@ import pytest
 
 import cir_datasets
 from cir_datasets import registry
-from cir_datasets.audit.leaks import leaks, repeated
-from cir_datasets.audit.verification import Result, Verification, _owner, _sources, verify
+from cir_datasets.audit.verification import Result, Verification, _owner, _sources, leaks, repeated, verify
 from cir_datasets.errors import SourceError
 from cir_datasets.registry.schema import PaperDifference
 from cir_datasets.rows.benchmark import Benchmark

@@ -199,7 +199,7 @@ def test_a_query_of_the_evaluators_form_among_whole_ones_is_an_error(tmp_path: P
 
 
 def test_export_refuses_sessions_and_withheld_truth(tmp_path: Path) -> None:
-    from cir_datasets.export.zerosight_queries import evaluator_queries
+    from cir_datasets.export.ground_truth import evaluator_queries
 
     made.write_circo(tmp_path, "test")
     with pytest.raises(CallError, match="circo/test keeps its ground truth withheld"):

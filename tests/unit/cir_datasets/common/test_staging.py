@@ -6,7 +6,7 @@ import multiprocessing
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from cir_datasets.common.staging import staging_folder
+from cir_datasets.common.atomic import staging_folder
 from cir_metrics.errors import CallError
 
 PREFIX = ".making-"

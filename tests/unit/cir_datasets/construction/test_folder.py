@@ -16,7 +16,7 @@ import pytest
 from says import says
 
 import cir_datasets
-from cir_datasets.audit.listing import listed
+from cir_datasets.audit.describe import listed
 from cir_datasets.construction import folder_check
 from cir_datasets.construction.folder import write_benchmark
 from cir_datasets.construction.folder_check import check_folder

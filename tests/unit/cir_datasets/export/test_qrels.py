@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import submissions
 from cir_datasets import load
 from cir_datasets.errors import DatasetError
-from cir_datasets.export.qrels import trec_qrels
+from cir_datasets.export.ground_truth import trec_qrels
 from cir_datasets.registry import spec
 from cir_datasets.rows.benchmark import Benchmark
 from cir_metrics import evaluate_single_turn

@@ -406,8 +406,7 @@ def test_a_name_never_leaves_the_folder(name: str, home: Path) -> None:
 
 
 def test_a_broken_overlay_is_listed_as_such(home: Path) -> None:
-    from cir_datasets.audit.describe import described
-    from cir_datasets.audit.listing import listed
+    from cir_datasets.audit.describe import described, listed
 
     place(home)
     made.write(home / "overlays/cirr/val/bad.json", {**SHORT, "overlay": "bad", "queries": []})

@@ -14,8 +14,8 @@ import pytest
 import cir_datasets
 from cir_datasets.errors import DatasetError
 from cir_datasets.prepared import row_schema
+from cir_datasets.prepared.tables import write_places
 from cir_datasets.rows import StoredRows
-from cir_datasets.rows.places import write_places
 from submissions import make_rank_file, score
 
 GALLERY = ["a", "b", "é", "d"]
@@ -93,7 +93,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from cir_datasets.rows.places import write_places
+from cir_datasets.prepared.tables import write_places
 
 folder, rows, each = Path(sys.argv[1]), 200_000, 10
 ids = pa.array([f"frames/a_video_of_some_length/{number:06d}.jpg" for number in range(5_000)])

@@ -9,7 +9,7 @@ import pytest
 
 from cir_datasets.errors import RecordError
 from cir_datasets.shapes import Draws, Scene, Thing, describe, difference, merge, random_scene, read, split
-from cir_datasets.shapes.captions import PLACES, VIEWS, noun_phrase, relative_caption
+from cir_datasets.shapes.language import PLACES, VIEWS, noun_phrase, relative_caption
 from cir_datasets.shapes.world import BACKGROUNDS, COLOURS, SHAPES, SIZES, TEXTURES, Change, Look
 
 PLURALS = {

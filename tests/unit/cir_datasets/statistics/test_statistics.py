@@ -19,10 +19,9 @@ from typer.testing import CliRunner
 from cir_datasets import registry
 from cir_datasets.errors import DatasetError, install_lines
 from cir_datasets.rows.benchmark import Benchmark
-from cir_datasets.statistics import plots, tagging
-from cir_datasets.statistics.measuring import Statistics, counted_once, measure, total
+from cir_datasets.statistics import counts, plots
+from cir_datasets.statistics.counts import Statistics, counted_once, measure, stop_words, tokens, total, words
 from cir_datasets.statistics.tables import rows_table, tables
-from cir_datasets.statistics.words import stop_words, tokens, words
 from cir_metrics.errors import MissingExtraError
 from leaderboard.cli import build
 
@@ -195,14 +194,14 @@ def test_there_is_no_total_where_benchmarks_overlap() -> None:
 
 
 def test_parts_of_speech_are_counted_once_a_caption_and_weighted(monkeypatch: pytest.MonkeyPatch) -> None:
-    real, seen = tagging._tagger(), []
+    real, seen = counts._tagger(), []
 
     class Counting:
         def tag_sent(self, sentence: list[str]) -> Any:
             seen.append(sentence)
             return real.tag_sent(sentence)
 
-    monkeypatch.setattr(tagging, "_tagger", Counting)
+    monkeypatch.setattr(counts, "_tagger", Counting)
     found = measure(TWO)
     assert sorted(seen) == [["has", "a", "longer", "sleeve"], ["is", "longer", "and", "red"]]
     # Twice is (verb), longer (adjective), and (conjunction), red (adjective); once has, a, longer, sleeve.
@@ -222,16 +221,16 @@ def test_parts_of_speech_are_counted_once_a_caption_and_weighted(monkeypatch: py
     ],
 )
 def test_the_tagger_knows_plain_captions(caption: str, expected: list[str]) -> None:
-    tagged = tagging._tagger().tag_sent(tokens(words(caption)))
-    assert [tagging.classes().get(tag, "other") for _, _, tag in tagged][: len(expected)] == expected
+    tagged = counts._tagger().tag_sent(tokens(words(caption)))
+    assert [counts.classes().get(tag, "other") for _, _, tag in tagged][: len(expected)] == expected
 
 
 def test_every_listed_tag_is_one_of_the_models() -> None:
-    tagger = tagging._tagger()
+    tagger = counts._tagger()
     known = {tagger.int2tag[-number] for number in tagger.int2tag if number < 0}
     # PNX (reflexive pronouns) is of the C5 tagset and the model has folded it into others.
-    assert set(tagging.classes()) - known <= {"PNX"}
-    assert tagging.class_names() == (*dict.fromkeys(tagging.classes().values()), "other")
+    assert set(counts.classes()) - known <= {"PNX"}
+    assert counts.class_names() == (*dict.fromkeys(counts.classes().values()), "other")
 
 
 def test_stop_words_are_words() -> None:
@@ -244,7 +243,7 @@ def test_stop_words_are_words() -> None:
 
 def test_a_missing_extra_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     hint = re.escape(install_lines("statistics"))
-    tagging._tagger.cache_clear()
+    counts._tagger.cache_clear()
     monkeypatch.setitem(sys.modules, "HanTa.HanoverTagger", None)
     with pytest.raises(MissingExtraError, match=hint):
         measure(TWO)

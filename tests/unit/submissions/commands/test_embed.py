@@ -41,7 +41,7 @@ def images(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small picture for every image of shapes/val, in the layout of its card."""
     from datasets_pictures import write_picture
 
-    from cir_datasets.prepared.manifest import image_manifest
+    from cir_datasets.prepared import image_manifest
 
     root = tmp_path_factory.mktemp("shapes")
     for row in image_manifest("shapes/val")[:IMAGES]:

@@ -13,7 +13,7 @@ from language_server import Fault, LanguageServer
 from PIL import Image
 
 from cir_datasets.shapes import changes, describe, scene
-from cir_datasets.shapes.captions import relative_caption
+from cir_datasets.shapes.language import relative_caption
 from submissions.errors import LanguageError
 from submissions.language import Picture, load_language
 from submissions.language.answers import WrongFormError

@@ -14,8 +14,8 @@ import cir_datasets
 from cir_datasets import shapes
 from cir_datasets.construction.fisd.generators import ShapesGenerator
 from cir_datasets.shapes import Draws, describe, random_scene, read, scene, split
-from cir_datasets.shapes.families import aspects
-from cir_datasets.shapes.merging import is_rival
+from cir_datasets.shapes.language import is_rival
+from cir_datasets.shapes.queries import aspects
 from cir_metrics.errors import CallError, UnknownNameError
 from submissions.errors import LanguageError
 from submissions.language import load_language

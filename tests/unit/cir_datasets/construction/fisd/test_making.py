@@ -26,9 +26,9 @@ from cir_datasets.construction.workspace import BENCHMARK
 from cir_datasets.errors import ConstructionError
 from cir_datasets.registry.folder_card import PICTURES
 from cir_datasets.shapes import Draws, Scene, changes, describe, merge, random_scene
-from cir_datasets.shapes.families import aspects
+from cir_datasets.shapes.language import is_rival
 from cir_datasets.shapes.layout import SCENE_TEXT, scene_of_text, scene_text, scenes_of
-from cir_datasets.shapes.merging import is_rival
+from cir_datasets.shapes.queries import aspects
 from cir_metrics.errors import CallError
 
 

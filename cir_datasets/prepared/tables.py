@@ -1,7 +1,10 @@
-"""Making a prepared folder: rows are read, checked, hashed and written in one pass, a batch at a time.
+"""The tables of a prepared folder: rows are read, checked, hashed and written in one pass, a batch at a time.
 
 What stays in memory is a batch of rows, the ids of the rows and the ids of the gallery: a million queries
 need less than 500 MiB (`perf/prepare.py --queries 1000000` shows it).
+
+Where the ground truth stands in the gallery is noted, too. Scoring compares ids, and a million of them as
+texts take longer to read than all metrics to compute; as places in the manifest they are small numbers.
 """
 
 from __future__ import annotations
@@ -11,23 +14,74 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from cir_datasets.common.atomic import staging_folder
 from cir_datasets.common.paths import cache_home
 from cir_datasets.common.progress import step_progress
-from cir_datasets.common.staging import staging_folder
 from cir_datasets.errors import FIX, DatasetError, RecordError
 from cir_datasets.rows import StoredRows
 from cir_datasets.rows.benchmark import GALLERY, Benchmark
 from cir_datasets.rows.checks import Tally, check_counts, checked_images, checked_rows
 from cir_datasets.rows.hashing import DataHasher, gallery_hash
-from cir_datasets.rows.places import write_places
 from cir_datasets.rows.records import Row, image_schema
 
 if TYPE_CHECKING:
-    from cir_datasets.builders.base import BenchmarkBuilder
+    from cir_datasets.builders import BenchmarkBuilder
     from cir_datasets.sources import SourceFile
+
+PLACES_FILE = "places.parquet"
+_BATCH_ROWS = 2**15
+_ID_COLUMNS = ("target_image_id", "positive_image_ids", "negative_image_ids", "ground_truth_ids")
+
+
+def write_places(folder: Path) -> None:
+    """Write `places.parquet` beside a prepared benchmark's rows and manifest.
+
+    A column with an id that the manifest does not name is left out: its readers take the ids.
+
+    Args:
+        folder: holds `rows.parquet` and `images.parquet`.
+    """
+    gallery = pq.read_table(folder / "images.parquet", columns=["image_id"]).column(0).combine_chunks()
+    rows = pq.ParquetFile(folder / "rows.parquet")
+    columns: dict[str, pa.ChunkedArray] = {"row": pa.chunked_array([pa.array(range(rows.metadata.num_rows))])}
+    for name in _ID_COLUMNS:
+        if name in rows.schema_arrow.names:
+            found = _column(rows, name, gallery)
+            if found:
+                columns[name] = pa.chunked_array(found)
+    table = pa.table(columns)
+    pq.write_table(table, folder / PLACES_FILE, row_group_size=max(1, len(table)))
+
+
+def _column(rows: pq.ParquetFile, name: str, gallery: pa.Array) -> list[pa.Array]:
+    """Places of a column, the ids of a batch in memory at a time; empty where one is not in the gallery."""
+    found = []
+    for batch in rows.iter_batches(_BATCH_ROWS, columns=[name]):
+        places = _places(batch.column(0), gallery)
+        if places is None:
+            return []
+        found.append(places)
+    return found
+
+
+def _places(chunk: pa.Array, gallery: pa.Array) -> pa.Array | None:
+    """Places of ids or of lists of ids; None where one is not in the gallery."""
+    listed = pa.types.is_list(chunk.type)
+    ids = chunk.flatten() if listed else chunk
+    places = pc.index_in(ids, value_set=gallery)
+    if places.null_count != ids.null_count:
+        return None
+    if not listed:
+        return places
+    lengths = pc.list_value_length(chunk).fill_null(0)
+    ends = pa.array(np.concatenate([[0], np.cumsum(lengths.to_numpy())]), pa.int32())
+    return pa.ListArray.from_arrays(ends, places, mask=chunk.is_null() if chunk.null_count else None)
+
 
 BATCH_ROWS = 4096
 _PREFIX = ".making-"

@@ -1,14 +1,11 @@
-"""A benchmark's ground truth as TREC relevance judgements (qrels), for trec_eval and what reads its files.
-
-Positives have grade 1, hard negatives grade 0: what is not listed is not relevant either, so that the zeros
-move no measure of trec_eval but those that look at judged images alone (bpref, infAP). The queries have the
-ids that `cir convert --to trec` writes.
-"""
+"""A benchmark's ground truth as other programs take it: qrels of TREC, queries of ZeroSight's evaluator."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
+
+import orjson
 
 from cir_datasets.errors import DatasetError
 from cir_metrics.errors import CallError
@@ -78,3 +75,39 @@ def _add(lines: list[str], qid: str, images: Iterable[str], grade: int) -> None:
                 "Fix: use `cir score`, which reads the benchmark itself."
             )
         lines.append(f"{line}\n")
+
+
+def evaluator_queries(benchmark: Benchmark) -> bytes:
+    """The JSON list `[{"id", "groundtruths", "negativeInstances"}, ...]` that the evaluator reads.
+
+    Any single-turn benchmark whose ground truth is public can be written; the results that go with it are
+    written by `cir convert --to zerosight`.
+
+    Args:
+        benchmark: queries with positives and hard negatives.
+
+    Raises:
+        CallError: the benchmark has sessions, or its ground truth is withheld.
+
+    Example:
+        >>> from cir_datasets import load
+        >>> orjson.loads(evaluator_queries(load("shapes/val")))[0]["groundtruths"] != []
+        True
+    """
+    if benchmark.multi_turn or benchmark.ground_truth_withheld:
+        what = "asks for sessions" if benchmark.multi_turn else "keeps its ground truth withheld"
+        raise CallError(
+            f"{benchmark.id} {what}; the evaluator's file holds single queries with their positives. "
+            "Fix: name a single-turn benchmark with public ground truth, such as zerosight/test."
+        )
+    return orjson.dumps(
+        [
+            {"id": query, "groundtruths": positives, "negativeInstances": negatives}
+            for query, positives, negatives in zip(
+                benchmark.query_ids,
+                benchmark.positives,
+                benchmark.column("negative_image_ids"),
+                strict=True,
+            )
+        ]
+    )

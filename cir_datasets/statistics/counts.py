@@ -1,19 +1,133 @@
-"""The numbers of one benchmark, counted from its rows."""
+"""The numbers of one benchmark, counted from its rows: words, and parts of speech.
+
+Parts of speech are HanTa's, whose English model is in its wheel (no download), as coarse classes.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import functools
+import importlib
+import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cir_datasets.common.progress import step_progress
+from cir_datasets.errors import missing_extra
 from cir_datasets.rows.benchmark import GALLERY, SUBSET, Benchmark
-from cir_datasets.statistics.words import stop_words, words
 from cir_metrics.errors import CallError
 
 if TYPE_CHECKING:
     from cir_datasets.rows.records import Row
+
+_WORD = re.compile(r"[^\W_]+(?:['’\-][^\W_]+)*")
+_CONTRACTED = re.compile(r"(?<=[a-z])(n't|'(?:s|re|ve|ll|d|m))$")
+
+
+def words(caption: str) -> list[str]:
+    """The words of a caption, in small letters; punctuation is none, `t-shirt` and `isn't` are one each.
+
+    Example:
+        >>> words("Is a T-shirt, and isn't blue.")
+        ['is', 'a', 't-shirt', 'and', "isn't", 'blue']
+    """
+    return [found.replace("’", "'") for found in _WORD.findall(caption.lower())]
+
+
+def tokens(caption_words: list[str]) -> list[str]:
+    """Words as a tagger wants them: contractions in two.
+
+    Example:
+        >>> tokens(["isn't", "the", "dog's", "it"])
+        ['is', "n't", 'the', 'dog', "'s", 'it']
+    """
+    found = []
+    for word in caption_words:
+        match = _CONTRACTED.search(word)
+        found += [word[: match.start()], match.group()] if match else [word]
+    return found
+
+
+@functools.cache
+def stop_words() -> frozenset[str]:
+    """Words that are left out of the most frequent terms (`stop_words.yaml`).
+
+    Example:
+        >>> "the" in stop_words(), "longer" in stop_words()
+        (True, False)
+    """
+    from cir_datasets.common.yaml import package_yaml
+
+    groups = package_yaml("cir_datasets", "statistics/stop_words.yaml").values()
+    return frozenset(word for group in groups for word in group)
+
+
+OTHER = "other"
+
+
+@functools.cache
+def classes() -> dict[str, str]:
+    """The coarse class of each tag of the model (`tagset.yaml`).
+
+    Example:
+        >>> classes()["NN1"], classes()["AJC"]
+        ('noun', 'adjective')
+    """
+    from cir_datasets.common.yaml import package_yaml
+
+    tagset = package_yaml("cir_datasets", "statistics/tagset.yaml")
+    return {tag: name for name, tags in tagset.items() for tag in tags}
+
+
+def class_names() -> tuple[str, ...]:
+    """The coarse classes, `other` last.
+
+    Example:
+        >>> class_names()[:4], class_names()[-1]
+        (('noun', 'verb', 'adjective', 'adverb'), 'other')
+    """
+    return (*dict.fromkeys(classes().values()), OTHER)
+
+
+def count_classes(captions: Mapping[str, int], label: str) -> Counter[str]:
+    """How many words of each class captions hold; a caption is tagged once, however often it occurs.
+
+    Args:
+        captions: by caption how often it occurs.
+        label: what is tagged, for the progress bar.
+
+    Raises:
+        MissingExtraError: HanTa is not installed.
+
+    Example:
+        >>> counts = count_classes({"replace the blue shirt with a black shirt": 2}, "one caption")
+        >>> counts["noun"], counts["adjective"], counts["verb"]
+        (4, 4, 2)
+    """
+    tagger, known = _tagger(), classes()
+    found: Counter[str] = Counter()
+    with step_progress(f"tagging {label}", len(captions)) as advance:
+        for caption, times in captions.items():
+            # Each word comes back as (word, lemma, tag).
+            for _, _, tag in tagger.tag_sent(tokens(words(caption))):
+                found[known.get(tag, OTHER)] += times
+            advance(1)
+    return found
+
+
+@functools.cache
+def _tagger() -> Any:
+    try:
+        module = importlib.import_module("HanTa.HanoverTagger")  # has no type hints
+    except ImportError as error:
+        raise missing_extra(
+            "the tagging of parts of speech", "HanTa", "statistics", "leave them out with --no-tags"
+        ) from error
+    # By its whole path: a bare name would be looked for in the working directory first.
+    return module.HanoverTagger(str(Path(str(module.__file__)).parent / "morphmodel_en.pgz"))
 
 
 @dataclass(frozen=True)
@@ -216,8 +330,6 @@ def measure_rows(
     filled = {caption: times for caption, times in captions.items() if words(caption)}
     classes = None
     if tags:
-        from cir_datasets.statistics.tagging import count_classes
-
         classes = count_classes(filled, name)
     negatives = sum(len(row.get("negative_image_ids") or ()) for row in rows)
     subsets = {tuple(sorted(row[SUBSET])) for row in rows if row.get(SUBSET)}

@@ -1,0 +1,206 @@
+"""`cir datasets prepare`, `verify` and `stats`: of one benchmark, or of all that a name stands for."""
+
+from __future__ import annotations
+
+import dataclasses
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cir_datasets.commands import Benchmarks, DataDir, JsonBenchmarks, NoChecks, mode_of
+from cir_datasets.common.terminal import echo
+
+if TYPE_CHECKING:
+    from cir_datasets.audit.verification import Result
+
+
+def prepare_benchmarks(
+    benchmarks: Benchmarks,
+    data_dir: DataDir = None,
+    no_checks: NoChecks = False,
+    no_hub_cache: Annotated[
+        bool, typer.Option("--no-hub-cache", help="Do not fill the Hugging Face cache for load_dataset.")
+    ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Prepare again, and fetch files that the card does not pin again.")
+    ] = False,
+    as_json: JsonBenchmarks = False,
+) -> None:
+    """Read, check and write benchmarks once, so that they load at once, and without a network.
+
+    The Hugging Face cache is filled too: load_dataset("cirr", "val") then works without importing
+    cir_datasets (set HF_HUB_OFFLINE=1 where the Hub cannot be reached).
+
+    \b
+    Example:
+        cir datasets prepare shapes
+        cir datasets prepare cirr/val --data-dir ~/data/cirr
+    """
+    from cir_datasets.huggingface.prepare_all import prepare_all
+
+    mode = mode_of(no_checks)
+    done = []
+    try:
+        for outcome in prepare_all(
+            benchmarks, data_dir, mode, force=force, hub_cache=not no_hub_cache, say=_say
+        ):
+            done.append(outcome.to_dict())
+            if not as_json:
+                echo(outcome.text())
+    finally:
+        if as_json:
+            import json
+
+            echo(json.dumps(done, indent=2))
+
+
+def _say(words: str) -> None:
+    echo(words, err=True)
+
+
+_DEFINITIONS = "submissions.making.definitions"
+"""Where encoders are; looked up by name when one is asked for, as `cir` looks up its commands."""
+
+
+def verify_benchmarks(
+    benchmarks: Benchmarks,
+    data_dir: DataDir = None,
+    encoder: Annotated[
+        str | None,
+        typer.Option(
+            "--encoder",
+            "-e",
+            help="Encoder: also replay sessions by it, are they epsilon-consistent and tau-diverse?",
+        ),
+    ] = None,
+    diversity_encoder: Annotated[
+        str | None,
+        typer.Option(
+            "--diversity-encoder",
+            help="Encoder that compares captions; default: as for cir make circled.",
+        ),
+    ] = None,
+    images: Annotated[
+        Path | None,
+        typer.Option("--images", help="Folder of the images, for --encoder; default: below CIR_IMAGES."),
+    ] = None,
+    as_json: JsonBenchmarks = False,
+) -> None:
+    """Check hashes, counts, ids and galleries anew; report known differences from the papers, and leaks.
+
+    The exit code is 1 where there is a fault. Known differences from the papers, images that splits share and
+    repeated queries are notes.
+
+    With --encoder, sessions are replayed as CIRCLED defines it (docs/make_circled.md).
+
+    \b
+    Example:
+        cir datasets verify cirr/val
+        cir datasets verify fashioniq --json
+    """
+    from cir_datasets.audit.verification import Result, faults, verify
+    from cir_datasets.common.progress import step_progress
+    from cir_datasets.errors import SourceError
+    from cir_datasets.huggingface.prepare_all import ids_of
+
+    wanted = ids_of(*benchmarks)
+    found, printed, absent = [], list[Result](), 0
+    with step_progress("verifying", len(wanted)) as advance:
+        for benchmark_id in wanted:
+            try:
+                this = verify(benchmark_id, data_dir=data_dir)
+                if encoder is not None:
+                    result = _definitions(benchmark_id, data_dir, encoder, diversity_encoder, images)
+                    this = dataclasses.replace(this, results=(*this.results, result))
+                found.append(this)
+            except SourceError as error:
+                if len(wanted) == 1:
+                    raise
+                absent += 1
+                echo(f"cir: {error}", err=True)
+            else:
+                if not as_json:
+                    echo(found[-1].text(printed))
+                    printed += found[-1].of_the_dataset
+            advance(1)
+    if as_json:
+        import json
+
+        echo(json.dumps([one.to_dict() for one in found], indent=2, ensure_ascii=False))
+    if faults(found):
+        raise typer.Exit(1)
+    if absent:
+        echo(f"cir: {absent} of {len(wanted)} benchmarks are not available, see above.", err=True)
+        raise typer.Exit(2)
+
+
+def _definitions(
+    benchmark_id: str,
+    data_dir: Path | None,
+    encoder: str,
+    diversity: str | None,
+    images: Path | None,
+) -> Result:
+    """Whether the sessions of a benchmark obey CIRCLED's definitions by an encoder."""
+    from cir_datasets.prepared import load
+
+    loaded = load(benchmark_id, data_dir=data_dir)
+    found: Result = import_module(_DEFINITIONS).definitions_result(loaded, encoder, diversity, images)
+    return found
+
+
+def show_statistics(
+    benchmarks: Benchmarks,
+    data_dir: DataDir = None,
+    top: Annotated[int, typer.Option(min=0, max=1000, help="Number of most frequent terms to show.")] = 20,
+    plots: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Also draw turns, caption lengths and frequent terms (PNG) to DIR."),
+    ] = None,
+    no_tags: Annotated[
+        bool,
+        typer.Option("--no-tags", help="Leave out parts of speech (half a minute a million words)."),
+    ] = False,
+    no_checks: NoChecks = False,
+    as_json: JsonBenchmarks = False,
+) -> None:
+    """Count rows, turns, galleries and captions: lengths, type-token ratio, parts of speech, frequent terms.
+
+    Several benchmarks make one table with a row each and a total, which counts no query twice. CAPTIONS
+    counts every caption of a query or turn that has a word, EMPTY those without one. Parts of speech are
+    shares of all words, tagged by HanTa's English model. docs/your_benchmark.md explains every column.
+    Parts of speech and plots need the extra statistics; without it the command says how to install it.
+
+    \b
+    Example:
+        cir datasets stats shapes/val
+        cir datasets stats circled --plots plots
+    """
+    from cir_datasets.common.progress import step_progress
+    from cir_datasets.huggingface.prepare_all import ids_of
+    from cir_datasets.prepared import load
+    from cir_datasets.statistics.counts import measure
+
+    wanted = ids_of(*benchmarks)
+    mode = mode_of(no_checks)
+    parts = []
+    with step_progress("counting", len(wanted)) as advance:
+        for benchmark_id in wanted:
+            benchmark = load(benchmark_id, data_dir=data_dir, verification_mode=mode)
+            parts.append(measure(benchmark, tags=not no_tags))
+            advance(1)
+    if as_json:
+        import json
+
+        echo(json.dumps([part.to_dict(top) for part in parts], indent=2, ensure_ascii=False))
+    else:
+        from cir_datasets.statistics.tables import tables
+
+        echo(tables(parts, top))
+    if plots is not None:
+        from cir_datasets.statistics.plots import write_plots
+
+        for path in write_plots(parts, plots, top):
+            echo(str(path), err=True)

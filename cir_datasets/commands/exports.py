@@ -1,0 +1,94 @@
+"""`cir datasets export`, `qrels` and `template`: files for other programs, and a folder to fill."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cir_datasets.commands import DataDir, NoChecks, Out, mode_of, write_out
+from cir_datasets.common.terminal import echo
+
+
+def export_queries(
+    benchmark: Annotated[
+        str,
+        typer.Argument(
+            metavar="ID", help="A single-turn benchmark with public ground truth, such as zerosight/test."
+        ),
+    ],
+    out: Out,
+    data_dir: DataDir = None,
+    no_checks: NoChecks = False,
+) -> None:
+    """Write a benchmark's ground truth as the queries file of ZeroSight's released evaluator.
+
+    With the results that `cir convert --to zerosight` writes, the evaluator computes its mAP and its own
+    variant of PNR-mAP. The file's name is printed.
+
+    \b
+    Example:
+        cir datasets export zerosight/test --out queries.json
+    """
+    from cir_datasets import load
+    from cir_datasets.export.ground_truth import evaluator_queries
+
+    mode = mode_of(no_checks)
+    content = evaluator_queries(load(benchmark, data_dir=data_dir, verification_mode=mode))
+    write_out(out, content)
+
+
+def write_qrels(
+    benchmark: Annotated[
+        str, typer.Argument(metavar="ID", help="A benchmark with public ground truth, such as cirr/val.")
+    ],
+    out: Out,
+    subset: Annotated[
+        bool, typer.Option("--subset", help="Judge the rankings of CIRR's subsets, qids QUERY#subset.")
+    ] = False,
+    data_dir: DataDir = None,
+    no_checks: NoChecks = False,
+) -> None:
+    """Write a benchmark's ground truth as TREC qrels: positives 1, hard negatives 0.
+
+    With the run that cir convert --to trec writes, trec_eval computes its own measures. Its success@K is
+    Recall@K here where a query has one positive; with several, success counts any of them and Recall@K the
+    target alone. The file's name is printed.
+
+    \b
+    Example:
+        cir datasets qrels shapes/val --out shapes.qrels
+    """
+    from cir_datasets import load
+    from cir_datasets.export.ground_truth import trec_qrels
+
+    mode = mode_of(no_checks)
+    content = trec_qrels(load(benchmark, data_dir=data_dir, verification_mode=mode), subset=subset)
+    write_out(out, content)
+
+
+def template_folder(
+    name: Annotated[
+        str, typer.Argument(help="A benchmark whose data is pending publication: fisd, zerosight.")
+    ],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder to write; nothing is overwritten.")],
+    config: Annotated[
+        list[str] | None,
+        typer.Option("--config", help="A configuration (of fisd: an aspect); again for more. Default: all."),
+    ] = None,
+) -> None:
+    """Write a small invented example of the folder that a benchmark is read from.
+
+    It loads with --no-checks, since its counts are not the benchmark's. README.txt in it says what each file
+    must hold. The names of the files are printed, one a line.
+
+    \b
+    Example:
+        cir datasets template fisd FISD
+        cir datasets prepare fisd --data-dir FISD --no-checks
+    """
+    from cir_datasets.export.template import write_template
+
+    for path in write_template(name, folder, config or ()):
+        echo(str(path))
