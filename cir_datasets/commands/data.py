@@ -93,7 +93,7 @@ def verify_benchmarks(
     The exit code is 1 where there is a fault. Known differences from the papers, images that splits share and
     repeated queries are notes.
 
-    With --encoder, sessions are replayed as CIRCLED defines it (docs/make_circled.md).
+    With --encoder, sessions are replayed as CIRCLED defines it (docs/make.md).
 
     \b
     Example:
