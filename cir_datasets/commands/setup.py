@@ -50,7 +50,7 @@ def setup_command(
     from cir_datasets.errors import DatasetError
     from cir_datasets.huggingface.prepare_all import ids_of, prepare_all
 
-    wanted = ids_of(*(benchmarks or ()))
+    wanted = list(ids_of(*(benchmarks or ())))
     given = data_dir if wanted else None  # else it is CIR_DATA_HOME of this call already
     wanted = wanted or benchmarks_here()
     echo(f"Preparing {', '.join(wanted)}; then the metrics ...", err=True)
