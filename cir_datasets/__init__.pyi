@@ -15,10 +15,10 @@ from .images.coverage import image_coverage as image_coverage
 from .images.coverage import image_paths as image_paths
 from .images.hashes import hash_images as hash_images
 from .images.hashes import hashed_manifest as hashed_manifest
+from .prepared import add_overlay as add_overlay
 from .prepared import image_manifest as image_manifest
 from .prepared import load as load
 from .prepared import prepare as prepare
-from .prepared.overlays import add_overlay as add_overlay
 from .publishing.publication import Publication as Publication
 from .publishing.publish import publish as publish
 from .registry import BenchmarkSpec as BenchmarkSpec

@@ -65,7 +65,7 @@ def add_overlay_file(
         cir datasets overlay add shortcut_free.json
         cir score run.json --benchmark cirr/val+shortcut_free
     """
-    from cir_datasets.prepared.overlays import add_overlay
+    from cir_datasets.prepared import add_overlay
 
     overlay = add_overlay(file, benchmark=benchmark, name=name, replace=replace)
     if as_json:
