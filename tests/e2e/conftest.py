@@ -14,6 +14,10 @@ import postgres_server
 import pytest
 import site_world
 
+from leaderboard.identity import Tokens
+from leaderboard.settings import Settings
+from leaderboard.store import Store
+
 _SECONDS = 300_000
 """Milliseconds for which a page is waited for: more than a busy machine takes, and no test waits in vain."""
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -33,6 +37,32 @@ def server(new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFac
     """A leaderboard served by this process, in which nothing stands yet."""
     folder = tmp_path_factory.mktemp("served")
     with world.serving_here(folder / "home", **world.alone(folder, new_database())) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def settings(new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    """Of `server_with_accounts`."""
+    home = tmp_path_factory.mktemp("accounts") / "home"
+    home.mkdir()
+    return Settings(home, database=new_database())
+
+
+@pytest.fixture(scope="module")
+def owners(settings: Settings) -> dict[str, dict[str, str]]:
+    """By name the headers of who has a token there: Ada, of a lab, Bob, Cy, and an organiser."""
+    with contextlib.closing(Store(settings.database_url)) as store:
+        tokens = Tokens(store)
+        secrets = {name: tokens.create(name) for name in ("ada", "bob", "cy")}
+        secrets["org"] = tokens.create("org", "organiser")
+        tokens.join("lab", "ada")
+    return {name: {"Authorization": f"Bearer {secret}"} for name, secret in secrets.items()}
+
+
+@pytest.fixture(scope="module")
+def server_with_accounts(settings: Settings, owners: dict[str, dict[str, str]]) -> Iterator[Any]:
+    alone = {"CIR_LEADERBOARD_DATABASE": settings.database, "CIR_DATA_HOME": ""}
+    with world.serving_here(settings.home, CIR_LEADERBOARD_ACCOUNTS="tokens", **alone) as running:
         yield running
 
 

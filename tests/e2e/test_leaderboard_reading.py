@@ -7,7 +7,6 @@ import gzip
 import hashlib
 import json
 import re
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -96,25 +95,6 @@ def test_a_folder_is_brought_up_to_date(server: Any, client: Client, tmp_path: P
     ]
 
 
-@pytest.mark.slow
-def test_pages_cover_what_was_there_once_while_entries_come(server: Any, client: Client) -> None:
-    before = [row["submission"] for row in client.entries(BOARD)]
-
-    def upload() -> None:
-        for seed in range(30, 33):
-            server.submitted(world.as_bytes(world.rank_file(seed, f"Later {seed}")))
-
-    uploading = threading.Thread(target=upload)
-    uploading.start()
-    while uploading.is_alive():
-        seen = [row["submission"] for row in client.entries(BOARD, limit=1)]
-        assert len(seen) == len(set(seen))
-        assert seen[: len(before)] == before
-    uploading.join()
-    assert len(list(client.entries(BOARD))) == len(before) + 3
-    server.rows()
-
-
 @pytest.mark.parametrize(
     ("table", "row"),
     [
@@ -156,9 +136,3 @@ def test_the_page_explains_every_column(server: Any) -> None:
     head = server.get(f"/api/v1/boards/{BOARD}?format=csv").text.splitlines()[0].split(",")
     metrics = server.get(f"/api/v1/boards/{BOARD}").json()["rows"][0]["metrics"]
     assert [name for name in head if name not in metrics and f"`{name}`" not in PAGE] == []
-
-
-def test_what_is_read_twice_is_sent_once(server: Any) -> None:
-    first = server.get(f"/api/v1/boards/{BOARD}")
-    again = server.get(f"/api/v1/boards/{BOARD}", headers={"If-None-Match": first.headers["etag"]})
-    assert (again.status_code, again.content) == (304, b"")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +11,9 @@ import leaderboard_world as world
 import plain_http
 import pytest
 
-from leaderboard.identity import Tokens
 from leaderboard.server.callers import EDIT_KEY
-from leaderboard.settings import Settings
-from leaderboard.store import Store
 
+Owners = dict[str, dict[str, str]]
 NAME, SUBMITTER, NOTES = "Nobody's business", "Quiet Ada", "not for others"
 FILE_NAME = "quiet.json"
 
@@ -25,36 +22,14 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def settings(new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory) -> Settings:
-    home = tmp_path_factory.mktemp("strangers") / "home"
-    home.mkdir()
-    return Settings(home, database=new_database())
-
-
-@pytest.fixture(scope="module")
-def tokens(settings: Settings) -> dict[str, str]:
-    store = Store(settings.database_url)
-    made = {name: Tokens(store).create(name) for name in ("ada", "bob")}
-    made["org"] = Tokens(store).create("org", "organiser")
-    store.close()
-    return made
-
-
-@pytest.fixture(scope="module")
-def server(settings: Settings, tokens: dict[str, str]) -> Iterator[Any]:
-    alone = {"CIR_LEADERBOARD_DATABASE": settings.database, "CIR_DATA_HOME": ""}
-    with world.serving_here(settings.home, CIR_LEADERBOARD_ACCOUNTS="tokens", **alone) as running:
-        yield running
-
-
-def bearer(token: str) -> dict[str, str]:
-    return {"Authorization": f"Bearer {token}"}
+def server(server_with_accounts: Any) -> Any:
+    return server_with_accounts
 
 
 @pytest.fixture(scope="module", params=["private", "withdrawn", "hidden"])
-def hidden(request: pytest.FixtureRequest, server: Any, tokens: Any) -> dict[str, Any]:
+def hidden(request: pytest.FixtureRequest, server: Any, owners: Owners) -> dict[str, Any]:
     """A submission of Ada's that nobody else may see."""
-    ada = bearer(tokens["ada"])
+    ada = owners["ada"]
     seed = ["private", "withdrawn", "hidden"].index(request.param)
     document = world.rank_file(seed, NAME, notes=NOTES)
     query = {"board": world.BOARD, "submitter": SUBMITTER, "file_name": FILE_NAME}
@@ -63,7 +38,7 @@ def hidden(request: pytest.FixtureRequest, server: Any, tokens: Any) -> dict[str
     while not (found := server.get(f"/api/submissions/{sent.json()['id']}", headers=ada).json())["finished"]:
         time.sleep(0.1)
     ways = {"private": "correct", "withdrawn": "withdraw", "hidden": "hide"}
-    organiser = bearer(tokens["org"])
+    organiser = owners["org"]
     reason = {"reason": NOTES} if request.param == "hidden" else {}
     way = f"{address}/{found['id']}/{ways[request.param]}"
     found = plain_http.post(way, json=reason, headers=organiser, timeout=300).json()
@@ -77,11 +52,11 @@ def said_in(content: bytes, hidden: dict[str, Any]) -> list[str]:
     return [word for word in words if word.encode() in content or json.dumps(word).encode() in content]
 
 
-def test_no_route_tells_of_what_is_not_public(server: Any, hidden: dict[str, Any], tokens: Any) -> None:
+def test_no_route_tells_of_what_is_not_public(server: Any, hidden: dict[str, Any], owners: Owners) -> None:
     """Every route of the OpenAPI document, and its first form without /v1, with every action."""
     document = server.get("/api/openapi.json").json()
     reads, writes = 0, 0
-    strangers: tuple[dict[str, str], ...] = ({}, bearer(tokens["bob"]), {EDIT_KEY: "x" * 40})
+    strangers: tuple[dict[str, str], ...] = ({}, owners["bob"], {EDIT_KEY: "x" * 40})
     for path, operations in document["paths"].items():
         filled = path.replace("{submission_id}", hidden["id"]).replace("{board_id}", "shapes/val")
         about_it = "{submission_id}" in path

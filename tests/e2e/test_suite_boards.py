@@ -70,16 +70,6 @@ def test_cir_submit_takes_a_bundle_to_the_suites_board(
     assert row["signature"] == scored["signatures"]["recall@10"]["text"]
 
 
-def test_methods_on_a_suites_board_are_tested_against_each_other(server: Any) -> None:
-    best = suite_world.bundle("Best", (1.0, 1.0, 1.0))
-    assert server.submitted(json.dumps(best).encode(), board=None)["state"] == "published"
-    poor = suite_world.bundle("Poor", (0.0, 0.05, 0.0))
-    assert server.submitted(json.dumps(poor).encode(), board=None)["state"] == "published"
-    (first,), (last,) = named(server, "Best"), named(server, "Poor")
-    assert (first["rank"], first["group"]) == (1, 1)
-    assert last["group"] > first["group"]
-
-
 @pytest.mark.parametrize("how", suite_world.REFUSALS)
 def test_a_broken_bundle_explains_itself_and_its_correction_is_taken(
     server: Any, given: dict[str, str], tmp_path: Path, how: str

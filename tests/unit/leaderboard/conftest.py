@@ -54,7 +54,7 @@ def server(tmp_path: Path) -> Iterator[Server]:
 
 
 @pytest.fixture(scope="module")
-def shared_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A leaderboard of a module: its tests read, or add what the others do not count."""
     with closing(Server.open(Settings(tmp_path_factory.mktemp("home")))) as opened:
         yield opened

@@ -28,13 +28,6 @@ from submissions.scoring.score_report import SKIPPED_IMAGES
 from submissions.transcripts.settings import RoundSettings
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    opened = Server.open(Settings(tmp_path_factory.mktemp("home")))
-    yield opened
-    opened.close()
-
-
 def handed_in(server: Server, content: bytes, board: str = BOARD) -> Submission:
     submission, _ = server.intake.take(board, [content], Cover(file_name="talk.jsonl"))
     return server.worker.process(submission)
@@ -53,30 +46,30 @@ def test_the_beginning_of_a_transcript_names_its_board() -> None:
         board_of_head(b'{"format": "cir-transcript", "benchmark": "circo/test"}')
 
 
-def test_a_form_that_contradicts_a_transcript_on_the_reference_is_refused_with_both(server: Server) -> None:
+def test_a_form_that_contradicts_a_transcript_on_the_reference_is_refused_with_both(host: Server) -> None:
     made = shapes_dialogue(sessions=2)
     made = made.model_copy(update={"method": made.method.model_copy(update={"reference": "kept"})})
     cover = Cover(file_name="talk.jsonl", method={"reference": "removed"})
-    submission, _ = server.intake.take(BOARD, [as_lines(made)], cover)
-    judged = server.worker.process(submission)
+    submission, _ = host.intake.take(BOARD, [as_lines(made)], cover)
+    judged = host.worker.process(submission)
     assert judged.state == "rejected"
     (both,) = (one for one in judged.findings if "the form" in one["message"])
     assert both["code"] == "reference-contradiction"
     says(both["message"] + both["fix"], 'is "kept"', 'says "removed"', "leave one of them out")
 
 
-def test_transcripts_are_scored_ranked_and_kept(server: Server) -> None:
+def test_transcripts_are_scored_ranked_and_kept(host: Server) -> None:
     better, worse = (
-        handed_in(server, as_lines(shapes_dialogue(seed=seed, hits=hits, name=name)))
+        handed_in(host, as_lines(shapes_dialogue(seed=seed, hits=hits, name=name)))
         for seed, hits, name in ((1, 0.6, "Better"), (2, 0.05, "Worse"))
     )
     assert (better.state, worse.state) == ("published", "published")
-    rows = server.tables.refresh(boards.board(BOARD)).view["rows"]
+    rows = host.tables.refresh(boards.board(BOARD)).view["rows"]
     assert [row["method"]["name"] for row in rows] == ["Better", "Worse"]
     assert [row["rank"] for row in rows] == [1, 2]
     assert rows[0]["main"] == rows[0]["metrics"]["hits@10@turn5"] > rows[1]["main"]
     assert "dialogue:rounds:5 k:10" in rows[0]["signature"]
-    results = list(rescore(server, boards.board(BOARD)))
+    results = list(rescore(host, boards.board(BOARD)))
     assert [result.changed(boards.board(BOARD)) for result in results] == [False, False]
 
 
@@ -122,20 +115,20 @@ def test_an_entry_of_an_earlier_metric_has_its_rank_again_when_it_is_scored_agai
     assert ranks(two) == {"First": 1, "Strange": 2, "Second": 3}
 
 
-def test_what_the_form_says_of_the_method_counts_as_if_the_transcript_said_it(server: Server) -> None:
+def test_what_the_form_says_of_the_method_counts_as_if_the_transcript_said_it(host: Server) -> None:
     content = as_lines(shapes_dialogue(seed=11, name="Skipping"))
     cover = Cover(file_name="talk.jsonl", method={"skipped_images": 2, "notes": "by hand"})
-    submission, _ = server.intake.take(BOARD, [content], cover)
-    done = server.worker.process(submission)
+    submission, _ = host.intake.take(BOARD, [content], cover)
+    done = host.worker.process(submission)
     assert (done.method or {})["skipped_images"] == 2
     signature = (done.scores or {})["signatures"][boards.board(BOARD).primary]
     assert signature["checks_skipped"] == [SKIPPED_IMAGES]
 
 
-def test_the_same_dialogue_again_is_no_entry_of_its_own(server: Server) -> None:
+def test_the_same_dialogue_again_is_no_entry_of_its_own(host: Server) -> None:
     transcript = shapes_dialogue(seed=7, name="Once")
-    first = handed_in(server, as_lines(transcript))
-    again = handed_in(server, as_lines(transcript.model_copy(update={"prompts": {"feedback": "2"}})))
+    first = handed_in(host, as_lines(transcript))
+    again = handed_in(host, as_lines(transcript.model_copy(update={"prompts": {"feedback": "2"}})))
     assert first.state == "published"
     assert submission_view(again)["same_as"] == first.id
 
@@ -150,38 +143,38 @@ def test_the_same_dialogue_again_is_no_entry_of_its_own(server: Server) -> None:
         ({"sessions": 5}, "the number of sessions is 5"),
     ],
 )
-def test_other_dialogues_than_the_boards_are_refused(server: Server, changed: Any, words: str) -> None:
-    submission = handed_in(server, as_lines(shapes_dialogue(**changed)))
+def test_other_dialogues_than_the_boards_are_refused(host: Server, changed: Any, words: str) -> None:
+    submission = handed_in(host, as_lines(shapes_dialogue(**changed)))
     assert submission.state == "rejected"
     assert codes(submission) == ["wrong-settings"]
     assert words in submission_view(submission)["findings"][0]["message"]
 
 
-def test_contradictions_are_refused_with_their_code_and_line(server: Server) -> None:
+def test_contradictions_are_refused_with_their_code_and_line(host: Server) -> None:
     transcript = shapes_dialogue()
     place = next(n for n, each in enumerate(transcript.rounds) if each.rank > 50)
     rounds = list(transcript.rounds)
     rounds[place] = rounds[place].model_copy(update={"rank": 50})
-    submission = handed_in(server, as_lines(transcript.model_copy(update={"rounds": rounds})))
+    submission = handed_in(host, as_lines(transcript.model_copy(update={"rounds": rounds})))
     assert submission.state == "rejected"
     assert codes(submission) == ["wrong-rank"]
     message = submission_view(submission)["findings"][0]["message"]
     assert message == f"line {place + 2}: rank 50; none of the list's 50 images is a positive."
 
 
-def test_rank_files_and_transcripts_do_not_stand_on_each_others_boards(server: Server) -> None:
+def test_rank_files_and_transcripts_do_not_stand_on_each_others_boards(host: Server) -> None:
     transcript = as_lines(shapes_dialogue(sessions=2))
     sent = {"shapes/val": transcript, BOARD: as_bytes(rank_file(1))}
     for (board, content), right in zip(sent.items(), reversed(sent), strict=True):
-        submission = handed_in(server, content, board)
+        submission = handed_in(host, content, board)
         view = submission_view(submission)
         assert (codes(submission), view["board_offered"]) == (["wrong-kind"], right)
         says(view["findings_text"], "not a ", f"send it to the board {right}:")
 
 
-def test_a_transcript_of_another_benchmark_is_offered_its_board_of_dialogues(server: Server) -> None:
+def test_a_transcript_of_another_benchmark_is_offered_its_board_of_dialogues(host: Server) -> None:
     transcript = shapes_dialogue(sessions=2).model_copy(update={"benchmark": "cirr/val"})
-    submission = handed_in(server, as_lines(transcript))
+    submission = handed_in(host, as_lines(transcript))
     assert codes(submission) == ["wrong-benchmark"]
     assert submission_view(submission)["board_offered"] == "cirr/dialogue_val"
 
@@ -191,23 +184,23 @@ def test_a_transcript_of_another_benchmark_is_offered_its_board_of_dialogues(ser
     [("shapes/val", "rank file"), (BOARD, "transcript"), (None, "rank file or the transcript")],
 )
 def test_an_empty_file_is_to_be_written_again_as_what_its_board_takes(
-    server: Server, board: str | None, kind: str
+    host: Server, board: str | None, kind: str
 ) -> None:
     with pytest.raises(UploadRefusedError) as refused:
-        server.intake.take(board, [], Cover())
+        host.intake.take(board, [], Cover())
     assert refused.value.to_dict()["fix"] == f"write the {kind} again, then send it"
 
 
-def test_texts_of_strangers_come_out_escaped(server: Server) -> None:
+def test_texts_of_strangers_come_out_escaped(host: Server) -> None:
     evil = '<script>alert("x")</script>'
     transcript = shapes_dialogue(seed=9, words=evil, name="Named")
     rounds = list(transcript.rounds)
     rounds[0] = rounds[0].model_copy(update={"end": evil, "target": evil})
-    submission = handed_in(server, as_lines(transcript.model_copy(update={"rounds": rounds})))
+    submission = handed_in(host, as_lines(transcript.model_copy(update={"rounds": rounds})))
     assert submission.state == "rejected"
     view = submission_view(submission)
     assert "wrong-target" in [finding["code"] for finding in view["findings"]]
-    page = submission_html(server, submission, "owner")
+    page = submission_html(host, submission, "owner")
     assert "alert" in page
     assert "<script>alert" not in page
 

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 import read_pages
+from board_files import server_with_board
 
 from cir_metrics.errors import CallError
 from leaderboard import boards, settings
 from leaderboard.errors import UploadRefusedError
 from leaderboard.intake import Cover, Intake, checked_method, chunks_of
 from leaderboard.intake.quotas import Allowance, Quotas
-from leaderboard.server import Server
 from leaderboard.settings import Settings
 from leaderboard.store import Happened, Store
 from leaderboard.store.files import FolderFiles
@@ -71,12 +71,6 @@ def test_the_limit_is_exact(intake: Intake, chosen: Settings, store: Store) -> N
 
 def test_a_board_takes_less_than_its_server(tmp_path: Path) -> None:
     """One number in the refusal, in the API and on the page, counted while the file comes in."""
-    boards_of_home = tmp_path / "boards"
-    boards_of_home.mkdir()
-    written = (Path(boards.__file__).parent / "shapes_val.yaml").read_text()
-    small = f"{written.replace('id: shapes/val', 'id: shapes/small')}\nmax_mb: 1\n"
-    (boards_of_home / "small.yaml").write_text(small)
-    server = Server.open(Settings(tmp_path))
     read = 0
 
     def endless() -> Iterator[bytes]:
@@ -85,7 +79,7 @@ def test_a_board_takes_less_than_its_server(tmp_path: Path) -> None:
             read += 2**18
             yield bytes(2**18)
 
-    try:
+    with server_with_board(tmp_path, "shapes/small", max_mb=1) as server:
         with pytest.raises(UploadRefusedError) as refused:
             server.intake.take("shapes/small", endless(), Cover())
         assert refused.value.message == (
@@ -96,9 +90,6 @@ def test_a_board_takes_less_than_its_server(tmp_path: Path) -> None:
         assert server.tables.of(board).view["max_upload_bytes"] == 2**20
         assert server.tables.of(others).view["max_upload_bytes"] == server.settings.max_upload_bytes
         assert "rank file, up to 1 MB" in read_pages.html_of(server, "b/shapes/small", tab="about")
-    finally:
-        server.close()
-        boards.use(None)
 
 
 @pytest.mark.parametrize(

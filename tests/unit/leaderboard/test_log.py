@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from leaderboard.intake import Cover
 from leaderboard.server import Server
-from leaderboard.settings import Settings
 
 MANY = 50_000
 HEAD = {"format": "cir-rank-file", "format_version": 1, "benchmark": "shapes/val", "benchmark_version": 2}
@@ -26,14 +24,10 @@ HEAD = {"format": "cir-rank-file", "format_version": 1, "benchmark": "shapes/val
     ],
     ids=["method", "queries", "long names", "runs"],
 )
-def test_a_hostile_file_leaves_little_in_the_log(document: dict[str, Any], tmp_path: Path) -> None:
-    server = Server.open(Settings(tmp_path / "home"))
-    try:
-        content = json.dumps(document).encode()
-        taken, _ = server.intake.take("shapes/val", [content], Cover("run.json"))
-        done = server.worker.process(taken)
-    finally:
-        server.close()
+def test_a_hostile_file_leaves_little_in_the_log(document: dict[str, Any], server: Server) -> None:
+    content = json.dumps(document).encode()
+    taken, _ = server.intake.take("shapes/val", [content], Cover("run.json"))
+    done = server.worker.process(taken)
     assert done.state == "rejected"
     assert done.findings
     assert sum(len(json.dumps(event.payload)) for event in done.events) < 10_000

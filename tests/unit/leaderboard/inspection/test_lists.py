@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,6 @@ from leaderboard.inspection.hits import LAST
 from leaderboard.inspection.lists import KeptLists, Lists
 from leaderboard.server import Server
 from leaderboard.server.rescoring import rescore, switch
-from leaderboard.settings import Settings
 from leaderboard.store.schema import values
 from submissions.validation import read
 
@@ -94,9 +92,8 @@ def test_lists_of_a_dialogue_come_with_what_was_said(demo: Server, entries: Entr
     ids=["empty", "cut", "other starts", "of an earlier version"],
 )
 def test_lists_that_cannot_be_read_are_none_until_the_file_is_scored_again(
-    tmp_path: Path, damage: Callable[[bytes], bytes]
+    server: Server, damage: Callable[[bytes], bytes]
 ) -> None:
-    server = Server.open(Settings(tmp_path / "home"))
     one = handed_in(server, FILES["random"].read_bytes(), "run.json")
     whole = server.lists.of(one)
     assert whole is not None
@@ -111,7 +108,6 @@ def test_lists_that_cannot_be_read_are_none_until_the_file_is_scored_again(
     assert [again.member().of(name) for name in again.member().names] == [
         whole.member().of(name) for name in whole.member().names
     ]
-    server.close()
 
 
 def test_lists_of_other_data_are_not_shown(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import itertools
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,6 @@ from leaderboard.inspection.lists import KeptLists, MemberLists
 from leaderboard.inspection.protocol import ProtocolFinding, protocol_findings
 from leaderboard.queue.beginnings import _known_codes, _subset_codes, _subset_facts
 from leaderboard.server import Server
-from leaderboard.settings import Settings
 from leaderboard.standings import Reference
 from leaderboard.store.submission import Submission
 from submissions.validation import read
@@ -142,7 +140,7 @@ def test_a_round_that_a_silent_user_ends_ranks_nothing(demo: Server) -> None:
     assert (counts_of(demo, entry)["lists"], reference.lists, reference.held) == (len(rounds), 300, 0)
 
 
-def test_an_image_that_is_not_listed_stands_behind_those_that_are(tmp_path: Path) -> None:
+def test_an_image_that_is_not_listed_stands_behind_those_that_are(server: Server) -> None:
     """Files of 80 images a list, of which a subset ranking puts first what the list does not hold."""
     content = orjson.loads(gzip.decompress(FILES["sum"].read_bytes()))
     benchmark = cir_datasets.load("shapes/val")
@@ -157,12 +155,10 @@ def test_an_image_that_is_not_listed_stands_behind_those_that_are(tmp_path: Path
         some += bool(held)
         contradicted += 0 < len(held) < len(members)
     assert 0 < contradicted < some
-    opened = Server.open(Settings(tmp_path))
     file = {**content, "rankings": rankings, "subset_rankings": subsets}
-    found = counts_of(opened, handed_in(opened, orjson.dumps(file), "turned.json"))
+    found = counts_of(server, handed_in(server, orjson.dumps(file), "turned.json"))
     assert (found["subsets_compared"], found["subsets_consistent"]) == (some, some - contradicted)
     assert (found["longest"], found["scored"]) == (80, 50)
-    opened.close()
 
 
 def test_findings_say_what_the_numbers_mean() -> None:

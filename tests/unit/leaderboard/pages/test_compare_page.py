@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from importlib import resources
 from pathlib import Path
 
 import pytest
+from board_files import server_with_board
 from full_boards import add_entry
 from inspected_entries import FILES, Entries, handed_in
 from read_pages import opened
@@ -19,7 +19,6 @@ from leaderboard.pages.addresses import page_at
 from leaderboard.pages.compare_page import signed
 from leaderboard.pages.site import Site
 from leaderboard.server import Server
-from leaderboard.settings import Settings
 from leaderboard.store.submission import Submission
 from submissions.comparison.difference import Difference, Pair
 from submissions.comparison.result import ComparedMethod, Comparison, shown_p
@@ -31,14 +30,8 @@ OTHER = FILES["sum"].with_name("text_only-shapes.shapes-val.json.gz")
 @pytest.fixture
 def few(tmp_path: Path) -> Iterator[Server]:
     """Boards with entries whose files nobody has."""
-    text = (resources.files("leaderboard") / "boards/shapes_val.yaml").read_text()
-    (tmp_path / "home/boards").mkdir(parents=True)
-    again = text.replace("id: shapes/val", "id: shapes/again")
-    (tmp_path / "home/boards/again.yaml").write_text(again)
-    server = Server.open(Settings(tmp_path / "home"))
-    yield server
-    server.close()
-    boards.use(None)
+    with server_with_board(tmp_path / "home", "shapes/again") as server:
+        yield server
 
 
 @pytest.fixture(scope="module")
@@ -117,13 +110,8 @@ def test_more_than_two_entries_are_a_table_of_pairs(
 
 @pytest.mark.slow
 def test_queries_that_flip_in_the_subset_are_counted_where_that_ranks(tmp_path: Path) -> None:
-    text = (resources.files("leaderboard") / "boards/shapes_val.yaml").read_text()
-    (tmp_path / "home/boards").mkdir(parents=True)
-    own = text.replace("id: shapes/val", "id: shapes/own")
-    own = own.replace("primary: recall@10", "primary: mean(recall@10, recall_subset@1)")
-    (tmp_path / "home/boards/own.yaml").write_text(own.replace("primary_label: R@10", "primary_label: Mean"))
-    server = Server.open(Settings(tmp_path / "home"))
-    try:
+    own = {"primary": "mean(recall@10, recall_subset@1)", "primary_label": "Mean"}
+    with server_with_board(tmp_path / "home", "shapes/own", **own) as server:
         sent = [
             handed_in(server, file.read_bytes(), file.name, "shapes/own") for file in (FILES["sum"], OTHER)
         ]
@@ -145,9 +133,6 @@ def test_queries_that_flip_in_the_subset_are_counted_where_that_ranks(tmp_path: 
         )
         assert there.data is not None
         assert there.data["position"] == f"1 of {rs1['wins']}"
-    finally:
-        server.close()
-        boards.use(None)
 
 
 @pytest.mark.slow

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
+from board_files import server_with_board
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from full_boards import BOARD, add_entry
@@ -76,29 +78,15 @@ def test_what_a_board_lacks_is_said_in_words(server: Server) -> None:
     assert "o data" in found["circled/cirr_val"][-1]
 
 
-def test_what_strangers_wrote_stays_text(server: Server) -> None:
+def test_what_strangers_wrote_stays_text(tmp_path: Path) -> None:
     """Of an entry's sender, and of a board's file."""
-    board = boards.board(BOARD).model_copy(
-        update={
-            "id": "own",
-            "title": f"T{EVIL}",
-            "short_title": f"S{EVIL}"[:30],
-            "group": f"G{EVIL}",
-            "primary_label": f"L{EVIL}",
-            "description": EVIL,
-        }
-    )
-    folder = server.settings.home / "boards"
-    folder.mkdir()
-    (folder / "own.yaml").write_text(board.model_dump_json(), encoding="utf-8")
-    add_entry(server.store, 1, name=f"N{EVIL}")
-    add_entry(server.store, 2, name=f"N{EVIL}", board="own")
-    boards.use(server.settings.home)
-    server.tables.refresh(boards.board(BOARD))
-    try:
+    words = {name: f"{mark}{EVIL}"[:30] for name, mark in (("short_title", "S"), ("group", "G"))}
+    words |= {"title": f"T{EVIL}", "primary_label": f"L{EVIL}", "description": EVIL}
+    with server_with_board(tmp_path / "home", "own", **words) as server:
+        add_entry(server.store, 1, name=f"N{EVIL}")
+        add_entry(server.store, 2, name=f"N{EVIL}", board="own")
+        server.tables.refresh(boards.board(BOARD))
         html = html_of(server, "")
-    finally:
-        boards.use(None)
     assert "<script>alert" not in html
     for mark in "TGLN":
         assert f"{mark}&#34;&gt;&lt;script&gt;alert(1)" in html

@@ -17,8 +17,8 @@ from leaderboard.pages.markdown import html_of
 from leaderboard.server import Server
 
 
-def test_all_metrics_are_listed_with_the_boards_that_they_rank(shared_server: Server) -> None:
-    page, html = opened(shared_server, "m")
+def test_all_metrics_are_listed_with_the_boards_that_they_rank(host: Server) -> None:
+    page, html = opened(host, "m")
     assert page.status == 200
     assert [name for name in METRICS if f'href="./m/{name}"' not in html] == []
     row = html[html.index('href="./m/map_at_k"') : html.index('href="./m/pnr_map"')]
@@ -27,10 +27,8 @@ def test_all_metrics_are_listed_with_the_boards_that_they_rank(shared_server: Se
 
 
 @pytest.mark.parametrize("name", METRICS)
-def test_a_metrics_page_has_formula_source_ties_traps_and_how_to_call_it(
-    shared_server: Server, name: str
-) -> None:
-    page, html = opened(shared_server, f"m/{name}")
+def test_a_metrics_page_has_formula_source_ties_traps_and_how_to_call_it(host: Server, name: str) -> None:
+    page, html = opened(host, f"m/{name}")
     entry = METRICS[name]
     assert (page.status, page.title) == (200, entry.title)
     for said in (entry.description, entry.source, f'evaluate.load("{name}")'):
@@ -53,8 +51,8 @@ def test_a_metrics_page_has_formula_source_ties_traps_and_how_to_call_it(
 
 
 @pytest.mark.parametrize("name", METRICS)
-def test_the_example_gives_the_numbers_that_the_page_prints(shared_server: Server, name: str) -> None:
-    _, html = opened(shared_server, f"m/{name}")
+def test_the_example_gives_the_numbers_that_the_page_prints(host: Server, name: str) -> None:
+    _, html = opened(host, f"m/{name}")
     example = html[html.index("<h2>Example</h2>") :]
     code = unescape(re.sub(r"<[^>]+>", "", example[example.index("<pre>") : example.index("</pre>")]))
     lines = [line for line in code.splitlines() if line.strip()]
@@ -65,13 +63,11 @@ def test_the_example_gives_the_numbers_that_the_page_prints(shared_server: Serve
     assert eval(source[-1], known) == printed
 
 
-def test_variants_and_what_released_code_does_otherwise_stand_there(shared_server: Server) -> None:
-    _, html = opened(shared_server, "m/pnr_map")
+def test_variants_and_what_released_code_does_otherwise_stand_there(host: Server) -> None:
+    _, html = opened(host, "m/pnr_map")
     assert "released code" in html
     assert "The equation and the released code differ" in html
-    assert "plain mean over turns under the name AUC" in re.sub(
-        r"\s+", " ", opened(shared_server, "m/hits_auc")[1]
-    )
+    assert "plain mean over turns under the name AUC" in re.sub(r"\s+", " ", opened(host, "m/hits_auc")[1])
 
 
 @pytest.mark.parametrize(
@@ -86,10 +82,8 @@ def test_variants_and_what_released_code_does_otherwise_stand_there(shared_serve
     ],
     ids=["printed name", "misspelt", "hostile"],
 )
-def test_an_unknown_metric_is_a_page_that_names_the_nearest(
-    shared_server: Server, path: str, said: str
-) -> None:
-    page, html = opened(shared_server, path)
+def test_an_unknown_metric_is_a_page_that_names_the_nearest(host: Server, path: str, said: str) -> None:
+    page, html = opened(host, path)
     assert page.status == 404
     assert said in re.sub("\n+", "\n", html)
     assert "<script>" not in html

@@ -8,11 +8,11 @@ import json
 import random
 import re
 from collections.abc import Iterator
-from importlib import resources
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 import pytest
+from board_files import server_with_board
 from datasets_publishers import write_circo
 from fastapi import FastAPI
 from fastapi.middleware import Middleware
@@ -123,14 +123,12 @@ def test_the_first_of_the_subset_decides_where_that_is_chosen(demo: Server, entr
 
 
 def test_all_positives_are_right_where_what_ranks_counts_them_all(tmp_path: Path) -> None:
-    text = (resources.files("leaderboard") / "boards/shapes_val.yaml").read_text()
-    (tmp_path / "home/boards").mkdir(parents=True)
-    own = text.replace("id: shapes/val", "id: shapes/map").replace("primary: recall@10", "primary: map@10")
-    own = own.replace("  - {metric: map@10, label: mAP@10}\n", "  - {metric: recall@10, label: R@10}\n")
-    own = own.replace("primary_label: R@10", "primary_label: mAP@10")
-    (tmp_path / "home/boards/own.yaml").write_text(own)
-    server = Server.open(Settings(tmp_path / "home"))
-    try:
+    own = {
+        "primary": "map@10",
+        "primary_label": "mAP@10",
+        "columns": [{"metric": "recall@10", "label": "R@10"}],
+    }
+    with server_with_board(tmp_path / "home", "shapes/map", **own) as server:
         entry = handed_in(server, FILES["sum"].read_bytes(), "sum.json.gz", "shapes/map")
         assert server.lists.of(entry) is not None
         server.tables.refresh(boards.board("shapes/map"))
@@ -142,9 +140,6 @@ def test_all_positives_are_right_where_what_ranks_counts_them_all(tmp_path: Path
         assert "A hit has a positive among its first 10; every positive counts as a target." in html
         assert page.data is not None
         assert {*page.data["right_answers"]} == {*rows[0]["positive_image_ids"]}
-    finally:
-        server.close()
-        boards.use(None)
 
 
 def test_aspects_filter_and_count(demo: Server, entries: Entries) -> None:
@@ -250,7 +245,7 @@ def test_a_dialogue_shows_what_was_said_in_each_round(demo: Server, entries: Ent
 
 
 def test_pictures_of_others_are_ids_and_a_suite_has_members(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from suite_world import write_home
 
@@ -258,7 +253,6 @@ def test_pictures_of_others_are_ids_and_a_suite_has_members(
     monkeypatch.setenv("CIR_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("CIR_VERIFICATION_MODE", "no_checks")
-    server = Server.open(Settings(tmp_path / "home"))
     page, html = query_page(server, "fashioniq/val", "shirt_val_00001")
     assert page.status == 404
     assert "are not prepared on this server" in html
@@ -273,7 +267,6 @@ def test_pictures_of_others_are_ids_and_a_suite_has_members(
     assert "the pictures are their publisher's." in entities.unescape(html)
     assert page.data is not None
     assert page.data["benchmark"] == "fashioniq/shirt_val"
-    server.close()
 
 
 def test_a_hosts_pictures_are_small_copies_where_it_names_their_folder(

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from metrics_twins import average_precision
 
 from leaderboard.pages.board.chance_level import dialogue_values
 from submissions.report.grouping import Chance
@@ -19,16 +20,6 @@ def random_ranker() -> Chance:
     positives = np.array(POSITIVES)
     none = np.zeros_like(positives)
     return Chance(IMAGES, IMAGES, positives, none, none, None)
-
-
-def average_precision(order: np.ndarray, positives: int, k: int) -> float:
-    """Of one order, in which the right pictures are those of the first numbers."""
-    found, total = 0, 0.0
-    for place, image in enumerate(order[:k].tolist(), start=1):
-        if image < positives:
-            found += 1
-            total += found / place
-    return total / min(positives, k)
 
 
 @pytest.mark.parametrize("after", ["stop", "continue"])
@@ -46,7 +37,7 @@ def test_it_is_what_dialogues_at_random_score(metric: str, after: str) -> None:
             hit, value = False, 0.0
             for _ in range(int(turn)):
                 order = random.permutation(IMAGES)
-                value = average_precision(order, positives, 5)
+                value = float(average_precision(order.tolist(), range(positives), 5))
                 hit |= bool((order[:5] < positives).any())
                 if hit and after == "stop":
                     break

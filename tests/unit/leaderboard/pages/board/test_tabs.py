@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,7 +14,6 @@ from read_pages import column, read, words
 from leaderboard import boards
 from leaderboard.pages.board import groups, tabs
 from leaderboard.server import Server
-from leaderboard.settings import Settings
 from leaderboard.store.submission import Submission
 from submissions import score
 from submissions.report import full_report
@@ -24,17 +22,10 @@ VAL, SESSIONS, TALK = "b/shapes/val", "b/shapes/multiturn_val", "b/shapes/dialog
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    opened = Server.open(Settings(tmp_path_factory.mktemp("home")))
-    yield opened
-    opened.close()
-
-
-@pytest.fixture(scope="module")
-def entries(server: Server) -> dict[str, Submission]:
-    found = all_entries(server)
+def entries(host: Server) -> dict[str, Submission]:
+    found = all_entries(host)
     for each in found.values():
-        assert server.lists.of(each) is not None
+        assert host.lists.of(each) is not None
     return found
 
 
@@ -46,8 +37,8 @@ def tables(page: Any) -> list[list[list[str]]]:
     ]
 
 
-def test_aspects_are_those_of_the_score(server: Server, entries: dict[str, Submission]) -> None:
-    page = read(server, VAL, tab="aspects")
+def test_aspects_are_those_of_the_score(host: Server, entries: dict[str, Submission]) -> None:
+    page = read(host, VAL, tab="aspects")
     ((head, *rows),) = tables(page)
     assert head == ["aspect", "queries", "Image + text, sum (shapes encoder)", "Random", "random order"]
     both = [full_report(score(FILES[name])).groupings["by_aspect"] for name in ("sum", "random")]
@@ -63,12 +54,12 @@ def test_aspects_are_those_of_the_score(server: Server, entries: dict[str, Submi
         *("Table", "Aspects", "Trend", "Queries", "About")
     ]
     assert words(page.select_one(".tabs [aria-current]")) == "Aspects"
-    other = tables(read(server, VAL, tab="aspects", metric="map@10"))
+    other = tables(read(host, VAL, tab="aspects", metric="map@10"))
     assert other[0][1][2] == f"{100 * (both[0].groups[0].values['map@10'] or 0):.2f}"
 
 
-def test_turns_are_those_of_the_score_with_intervals(server: Server, entries: dict[str, Submission]) -> None:
-    page = read(server, SESSIONS, tab="turns")
+def test_turns_are_those_of_the_score_with_intervals(host: Server, entries: dict[str, Submission]) -> None:
+    page = read(host, SESSIONS, tab="turns")
     hits, ranks, lengths = tables(page)
     groupings = full_report(score(FILES["tirg"])).groupings
     found = [f"{100 * (group.values['hits@10'] or 0):.2f}" for group in groupings["by_turn"].groups]
@@ -81,13 +72,13 @@ def test_turns_are_those_of_the_score_with_intervals(server: Server, entries: di
         [group.name, str(group.n)] for group in groupings["by_length"].groups
     ]
     assert page.select_one("svg.plot polygon") is not None
-    rounds = read(server, TALK, tab="turns")
+    rounds = read(host, TALK, tab="turns")
     assert [row[0] for row in tables(rounds)[0]] == ["round", "1", "2", "3", "4", "5"]
     assert len(tables(rounds)) == 1
 
 
-def test_the_address_chooses_the_entries(server: Server, entries: dict[str, Submission]) -> None:
-    page = read(server, VAL, tab="aspects", e=f"{entries['random'].id},nobody")
+def test_the_address_chooses_the_entries(host: Server, entries: dict[str, Submission]) -> None:
+    page = read(host, VAL, tab="aspects", e=f"{entries['random'].id},nobody")
     assert tables(page)[0][0] == ["aspect", "queries", "Random", "random order"]
     assert words(page.select_one(".notice")) == "nobody is not an entry of this board and is left out."
     boxes = {box["value"]: box.has_attr("checked") for box in page.select(".picked input[type=checkbox]")}
@@ -95,10 +86,10 @@ def test_the_address_chooses_the_entries(server: Server, entries: dict[str, Subm
 
 
 def test_numbers_that_are_not_there_yet_are_named(
-    server: Server, entries: dict[str, Submission], monkeypatch: pytest.MonkeyPatch
+    host: Server, entries: dict[str, Submission], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(type(server.numbers), "of", lambda self, submission: None)
-    page = read(server, VAL, tab="aspects")
+    monkeypatch.setattr(type(host.numbers), "of", lambda self, submission: None)
+    page = read(host, VAL, tab="aspects")
     said = words(page.select_one(".notice"))
     assert said.startswith("Image + text, sum (shapes encoder), Random: an earlier version scored it")
     assert tables(page) == []
@@ -106,15 +97,15 @@ def test_numbers_that_are_not_there_yet_are_named(
 
 
 def test_a_metric_that_is_not_reported_by_aspect_is_said(
-    server: Server, entries: dict[str, Submission]
+    host: Server, entries: dict[str, Submission]
 ) -> None:
-    said = words(read(server, VAL, tab="aspects", metric="nothing@1").select_one(".notice"))
+    said = words(read(host, VAL, tab="aspects", metric="nothing@1").select_one(".notice"))
     assert said.startswith("nothing@1 is not reported by aspect; R@10 is shown. There are: recall@10, ")
 
 
-def test_a_tab_that_a_board_has_not_shows_its_table(server: Server, entries: dict[str, Submission]) -> None:
+def test_a_tab_that_a_board_has_not_shows_its_table(host: Server, entries: dict[str, Submission]) -> None:
     for tab in ("turns", "nothing", ""):
-        page = read(server, VAL, tab=tab)
+        page = read(host, VAL, tab=tab)
         assert page.select_one(".standings") is not None
         notice = page.select_one(".notice")
         assert (notice is None) if not tab else f"no tab {tab} here; its table is shown" in words(notice)
@@ -141,8 +132,8 @@ def test_a_sealed_board_shows_no_numbers_by_query() -> None:
     assert list(tabs.tabs_of(sealed)) == ["", "trend", "about"]
 
 
-def test_the_trend_has_entries_and_published_rows_of_the_same_split(server: Server) -> None:
-    page = read(server, "b/fashioniq/val", tab="trend")
+def test_the_trend_has_entries_and_published_rows_of_the_same_split(host: Server) -> None:
+    page = read(host, "b/fashioniq/val", tab="trend")
     ((head, *rows),) = tables(page)
     assert head == ["year", "method", "Mean of Avg R@10 and Avg R@50", "source"]
     assert ["2024", "DQU-CIR", "71.77"] in [row[:3] for row in rows]
@@ -150,7 +141,7 @@ def test_the_trend_has_entries_and_published_rows_of_the_same_split(server: Serv
     by_method = {tuple(row[1:3]) for row in rows}
     assert by_method >= {("SPRC (retrained)", "62.135 m"), ("CaLa", "57.925 m"), ("CASE", "59.655 m")}
     told = {row[1:3] for row in map(tuple, rows)}
-    board = read(server, "b/fashioniq/val")
+    board = read(host, "b/fashioniq/val")
     main = [re.sub(r"\s*m$", " m", text) for text in column(board, "main")]
     shown = zip(column(board, "name"), main, strict=True)
     assert told >= set(shown), "as the board shows them"
@@ -160,26 +151,24 @@ def test_the_trend_has_entries_and_published_rows_of_the_same_split(server: Serv
     assert page.select_one(".picked") is None
 
 
-def test_the_trend_names_published_rows_of_another_split(server: Server) -> None:
-    page = read(server, "b/cirr/val", tab="trend")
+def test_the_trend_names_published_rows_of_another_split(host: Server) -> None:
+    page = read(host, "b/cirr/val", tab="trend")
     captions = [words(each) for each in page.select("main caption")]
     assert "Published results of the test split (cirr/test1), as reported" in captions
     assert page.select_one("svg.plot") is not None
 
 
-def test_an_empty_trend_says_why(server: Server) -> None:
-    page = read(server, "b/circled/cirr_val", tab="trend")
+def test_an_empty_trend_says_why(host: Server) -> None:
+    page = read(host, "b/circled/cirr_val", tab="trend")
     assert "there is nothing to draw" in words(page.select_one(".notice"))
     assert page.select_one("svg.plot") is None
 
 
-def test_entries_of_the_board_stand_at_their_day(tmp_path: Any) -> None:
-    opened = Server.open(Settings(tmp_path / "home"))
+def test_entries_of_the_board_stand_at_their_day(server: Server) -> None:
     evil = "<script>alert(1)</script>"
-    add_entry(opened.store, 1, 0.9, name=evil)
-    add_entry(opened.store, 2, 0.5, baseline=True)
-    ((head, *rows),) = tables(page := read(opened, VAL, tab="trend"))
-    opened.close()
+    add_entry(server.store, 1, 0.9, name=evil)
+    add_entry(server.store, 2, 0.5, baseline=True)
+    ((head, *rows),) = tables(page := read(server, VAL, tab="trend"))
     assert head == ["published", "method", "R@10"]
     assert [row[:2] for row in rows] == [[time.strftime("%Y-%m-%d", time.gmtime()), evil]]
     assert page.select("main script") == []
