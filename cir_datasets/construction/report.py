@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from cir_datasets.common.atomic import write_whole
 from cir_datasets.common.stages import StageState
-from cir_datasets.common.terminal import Table
+from cir_datasets.common.terminal import Cell, Table
 from cir_datasets.errors import ConstructionError
 from cir_datasets.pages import page_environment, part, table_values
 from cir_metrics.errors import CirError
@@ -126,6 +126,32 @@ def write_report(
     return target
 
 
+def table_of(
+    title: str, columns: Sequence[str], rows: Iterable[Iterable[Any]], notes: Sequence[str] = ()
+) -> Table:
+    """A table of plain values: of whole numbers thousands are parted, None is an empty cell.
+
+    Args:
+        title: its heading.
+        columns: their names.
+        rows: texts, whole numbers, None, or cells.
+        notes: sentences below.
+
+    Example:
+        >>> table_of("Counts", ("what", "number"), [("pairs", 1200)]).rows[0][1]
+        Cell(text='1,200', value=1200.0, mark='')
+    """
+    return Table(title, tuple(columns), tuple(tuple(map(_cell, row)) for row in rows), tuple(notes))
+
+
+def _cell(value: Any) -> Cell:
+    if isinstance(value, Cell):
+        return value
+    if isinstance(value, int):
+        return Cell(f"{value:,}", float(value))
+    return Cell("" if value is None else str(value))
+
+
 def stage_section(stages: Sequence[StageState]) -> Section:
     """What each stage has made, as a table."""
     return Section("Stages", (stage_table(stages),))
@@ -133,14 +159,12 @@ def stage_section(stages: Sequence[StageState]) -> Section:
 
 def stage_table(stages: Sequence[StageState]) -> Table:
     """A row a stage: what it does, its rows, those that failed."""
-    from cir_datasets.common.terminal import Cell
-
     rows = []
     for stage in stages:
         state = f"{stage.parts:,} parts" if stage.parts else stage.state
         counts = (f"{stage.rows:,}", f"{stage.failed:,}") if stage.finished else ("", "")
-        rows.append(tuple(map(Cell, (stage.name, stage.what, state, *counts, stage.file.name))))
-    return Table("Stages", ("stage", "what it does", "state", "rows", "failed", "file"), tuple(rows))
+        rows.append((stage.name, stage.what, state, *counts, stage.file.name))
+    return table_of("Stages", ("stage", "what it does", "state", "rows", "failed", "file"), rows)
 
 
 def _plain(section: Section, thumbnails: dict[str, str]) -> dict[str, Any]:

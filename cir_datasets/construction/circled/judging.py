@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from cir_datasets.common.terminal import Cell, Table
 from cir_datasets.construction.backends import Failed, Question, Words
+from cir_datasets.construction.report import table_of
 from cir_datasets.construction.review.agreement import krippendorff_alpha
 
 if TYPE_CHECKING:
@@ -90,17 +91,13 @@ def scores_table(rows: Sequence[Row]) -> Table:
         own = [row for row in rows if (row["source"], row["judge"]) == (source, judge)]
         good = [row for row in own if "failed" not in row]
         turns = statistics.fmean(row["turns"] for row in own)
-        cells = [Cell(source), Cell(judge), Cell(f"{len(good):,}", float(len(good)))]
-        cells += [
-            Cell(f"{len(own) - len(good):,}", float(len(own) - len(good))),
-            Cell(f"{turns:.2f}", round(turns, 6)),
-        ]
-        cells += [_mean([row[scale] for row in good]) for scale in SCALES]
-        shown.append(tuple(cells))
-    return Table(
+        mean = Cell(f"{turns:.2f}", round(turns, 6))
+        scales = (_mean([row[scale] for row in good]) for scale in SCALES)
+        shown.append((source, judge, len(good), len(own) - len(good), mean, *scales))
+    return table_of(
         "Sessions judged",
         ("source", "judge", "sessions", "failed", "average turns", *SCALES),
-        tuple(shown),
+        shown,
         ("Scales from 1 to 5, 5 is best; mean and standard deviation. A failed session is in no mean.",),
     )
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from cir_datasets.common.terminal import Cell, Table
 from cir_datasets.construction.circled.filters import FILTERS
-from cir_datasets.construction.report import Example, Section, Step
+from cir_datasets.construction.report import Example, Section, Step, table_of
 from cir_datasets.statistics.counts import Statistics, class_names, measure, measure_rows
 from cir_datasets.statistics.plots import statistics_figures
 
@@ -26,12 +26,8 @@ _PER_FILTER = 2
 def filter_table(made: MadeSessions, name: str) -> Table:
     """Sessions begun, removed by each filter, and left: the form of CIRCLED's Table 3."""
     found = made.counts
-    return Table(
-        "Sessions by filter",
-        ("subset", *found),
-        ((Cell(name), *(Cell(f"{count:,}", float(count)) for count in found.values())),),
-        tuple(f"{filter_}: {what}." for filter_, what in FILTERS.items() if found[filter_]),
-    )
+    notes = [f"{filter_}: {what}." for filter_, what in FILTERS.items() if found[filter_]]
+    return table_of("Sessions by filter", ("subset", *found), [(name, *found.values())], notes)
 
 
 def turns_table(made: MadeSessions, name: str, last: int) -> Table:
@@ -39,26 +35,11 @@ def turns_table(made: MadeSessions, name: str, last: int) -> Table:
     by_turns = Counter(len(row["turns"]) for row in made.sessions)
     total = len(made.sessions)
     average = sum(turns * count for turns, count in by_turns.items()) / total if total else 0.0
-    cells = [Cell(f"{by_turns[turns]:,}", float(by_turns[turns])) for turns in range(2, last + 1)]
-    return Table(
-        "Sessions by number of turns",
-        (
-            "subset",
-            "sessions",
-            "images",
-            "average turns",
-            *(f"{turns} turns" for turns in range(2, last + 1)),
-        ),
-        (
-            (
-                Cell(name),
-                Cell(f"{total:,}", float(total)),
-                Cell(f"{len(made.images):,}", float(len(made.images))),
-                Cell(f"{average:.2f}", round(average, 6)),
-                *cells,
-            ),
-        ),
-    )
+    numbers = range(2, last + 1)
+    columns = ("subset", "sessions", "images", "average turns", *(f"{turns} turns" for turns in numbers))
+    mean = Cell(f"{average:.2f}", round(average, 6))
+    row = (name, total, len(made.images), mean, *(by_turns[turns] for turns in numbers))
+    return table_of("Sessions by number of turns", columns, [row])
 
 
 def definitions_table(checked: Sequence[Row], epsilon: int, tau: float) -> Table:
@@ -72,18 +53,10 @@ def definitions_table(checked: Sequence[Row], epsilon: int, tau: float) -> Table
         ),
         (f"tau-diverse (tau {tau:g})", diverse, max((row["nearest"] for row in checked), default=0.0)),
     )
-    return Table(
+    return table_of(
         "Definitions",
         ("definition", "sessions that obey it", "of", "largest value"),
-        tuple(
-            (
-                Cell(name),
-                Cell(f"{count:,}", float(count)),
-                Cell(f"{len(checked):,}", float(len(checked))),
-                Cell(f"{worst:g}", float(worst)),
-            )
-            for name, count, worst in rows
-        ),
+        ((name, count, len(checked), Cell(f"{worst:g}", float(worst))) for name, count, worst in rows),
         ("Largest values: places that a target falls from turn to turn; similarity of two captions.",),
     )
 
@@ -101,11 +74,11 @@ def language_table(parts: Sequence[Statistics]) -> Table:
             for value, text in figures
         ]
         cells += [Cell(f"{100 * shares.get(name, 0):.1f}", round(shares.get(name, 0), 6)) for name in names]
-        rows.append((Cell(part.id), Cell(f"{part.caption_count:,}", float(part.caption_count)), *cells))
-    return Table(
+        rows.append((part.id, part.caption_count, *cells))
+    return table_of(
         "Captions",
         ("source", "captions", "words a caption", "type-token ratio", *(f"{name} %" for name in names)),
-        tuple(rows),
+        rows,
         ("The type-token ratio falls as a text grows: compare sources of like size.",),
     )
 

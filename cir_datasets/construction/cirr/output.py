@@ -13,12 +13,11 @@ import orjson
 from cir_datasets.common.atomic import write_whole
 from cir_datasets.common.plots import INK, empty_figure, quiet_axes
 from cir_datasets.common.stages import FAILED, Row
-from cir_datasets.common.terminal import Cell, Table
 from cir_datasets.construction.cirr import answers as handed_in
 from cir_datasets.construction.cirr.corpus import Corpus
 from cir_datasets.construction.cirr.pairs import paths_of, sessions_of
 from cir_datasets.construction.folder import BENCHMARK, write_benchmark
-from cir_datasets.construction.report import Example, Section, Step, write_report
+from cir_datasets.construction.report import Example, Section, Step, table_of, write_report
 from cir_datasets.construction.workspace import Workspace
 from cir_datasets.registry.folder_card import PICTURES
 from cir_datasets.registry.folders import CARD_FILE
@@ -199,24 +198,10 @@ def _sections(
     left_out = Counter(
         (stage, _kind(row[FAILED])) for stage, found in rows.items() for row in found if FAILED in row
     )
-    tables = [
-        Table(
-            "Counts",
-            ("what", "number"),
-            tuple((Cell(what), Cell(f"{number:,}", number)) for what, number in counts.items()),
-        )
-    ]
+    tables = [table_of("Counts", ("what", "number"), counts.items())]
     if left_out:
-        tables.append(
-            Table(
-                "Left out",
-                ("stage", "why", "rows"),
-                tuple(
-                    (Cell(stage), Cell(why), Cell(f"{number:,}", number))
-                    for (stage, why), number in sorted(left_out.items())
-                ),
-            )
-        )
+        rows_left = ((*which, number) for which, number in sorted(left_out.items()))
+        tables.append(table_of("Left out", ("stage", "why", "rows"), rows_left))
     found = [Section("From images to queries", tuple(tables))]
     used = [row for row in rows["overlaps"] if FAILED not in row]
     found.append(
@@ -264,19 +249,11 @@ def _example(subset: Row, pairs: Sequence[Row], captions: Mapping[str, str]) -> 
 
 def _people(answers: Sequence[Row]) -> Section:
     columns = ("annotator", "answers", "refused", "marked", "median_words", "median_seconds")
-    rows = [
-        tuple(
-            Cell(
-                str(one[name] or "without a name")
-                if name == "annotator"
-                else ""
-                if one[name] is None
-                else f"{one[name]}"
-            )
-            for name in columns
-        )
-        for one in handed_in.annotators_of(answers)
-    ]
+    rows = []
+    for one in handed_in.annotators_of(answers):
+        # As texts: a median may be a fraction.
+        figures = ("" if one[name] is None else str(one[name]) for name in columns[1:])
+        rows.append((one["annotator"] or "without a name", *figures))
     alike = handed_in.agreement(answers)
     note = f"Pairs that several annotators answered: {alike['pairs']}."
     if alike["decided_alike"] is not None:
@@ -284,7 +261,7 @@ def _people(answers: Sequence[Row]) -> Section:
     if alike["shared_words"] is not None:
         note += f" Their captions share {alike['shared_words']:.1%} of their words."
     heads = tuple(name.replace("_", " ") for name in columns)
-    return Section("Annotators", (Table("Annotators", heads, tuple(rows)),), notes=(note,))
+    return Section("Annotators", (table_of("Annotators", heads, rows),), notes=(note,))
 
 
 def _similarities(subsets: Sequence[Row]) -> Figure:

@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from cir_datasets.common.terminal import Cell, Table, counted
+from cir_datasets.common.terminal import Table, counted
 from cir_datasets.construction.fisd.making import MadeFisd
 from cir_datasets.construction.fisd.options import ASPECTS
 from cir_datasets.construction.fisd.triplets import ReviewedTriplet, gallery
 from cir_datasets.construction.folder import write_benchmark
-from cir_datasets.construction.report import Example, Section, Step, write_report
+from cir_datasets.construction.report import Example, Section, Step, table_of, write_report
 from cir_datasets.construction.workspace import BENCHMARK
 from cir_datasets.errors import ConstructionError
 from cir_datasets.registry.folder_card import PICTURES
@@ -144,17 +144,8 @@ def _sections(made: MadeFisd) -> list[Section]:
 
 def _sources(made: MadeFisd) -> Table:
     names = ("aspect", "files", "read", "repeats", "unsuitable", "taken", "left", "wanted")
-    rows = tuple(tuple(Cell(_shown(row[name])) for name in names) for row in made.counts)
-    return Table(
-        "Source captions",
-        names,
-        rows,
-        ("Those read are repeats, unsuitable, taken, or left because enough were there.",),
-    )
-
-
-def _shown(value: Any) -> str:
-    return f"{value:,}" if isinstance(value, int) else str(value)
+    note = "Those read are repeats, unsuitable, taken, or left because enough were there."
+    return table_of("Source captions", names, ([row[name] for name in names] for row in made.counts), (note,))
 
 
 def _unsuitable(made: MadeFisd) -> list[str]:
@@ -173,14 +164,10 @@ def _ends(triplets: Sequence[ReviewedTriplet]) -> Table:
         ends.setdefault(each.aspect, Counter())[end] += 1
     order = ("query", "edits", "negatives", "pictures", "review", "ambiguous", "spare")
     there = [end for end in order if end == "query" or any(end in found for found in ends.values())]
-    rows = [
-        (Cell(aspect), Cell(f"{ends[aspect].total():,}"), *(Cell(f"{ends[aspect][end]:,}") for end in there))
-        for aspect in ASPECTS
-        if aspect in ends
-    ]
-    total = sum(ends.values(), Counter[str]())
-    rows.append((Cell("all"), Cell(f"{total.total():,}"), *(Cell(f"{total[end]:,}") for end in there)))
-    return Table("Where triplets ended", ("aspect", "triplets", *there), tuple(rows))
+    every = {aspect: ends[aspect] for aspect in ASPECTS if aspect in ends}
+    every["all"] = sum(ends.values(), Counter[str]())
+    rows = ((name, found.total(), *(found[end] for end in there)) for name, found in every.items())
+    return table_of("Where triplets ended", ("aspect", "triplets", *there), rows)
 
 
 def _numbers(triplets: Sequence[ReviewedTriplet]) -> Section:
@@ -191,8 +178,7 @@ def _numbers(triplets: Sequence[ReviewedTriplet]) -> Section:
         words = sorted(len(each.relative_caption.split()) for each in kept if each.aspect == aspect)
         if words:
             mean = f"{sum(words) / len(words):.1f}"
-            middle = f"{words[len(words) // 2]}"
-            rows.append(tuple(map(Cell, (aspect, mean, middle, str(words[0]), str(words[-1])))))
+            rows.append((aspect, mean, words[len(words) // 2], words[0], words[-1]))
     said = Counter(each.decision.verdict or "undecided" for each in triplets if each.images)
     redrawn = sum(each.decision.attempt > 0 for each in triplets)
     corrected = sum(each.original is not None for each in triplets)
@@ -200,8 +186,8 @@ def _numbers(triplets: Sequence[ReviewedTriplet]) -> Section:
     return Section(
         "Words and review",
         (
-            Table("Words of relative captions", ("aspect", "mean", "middle", "fewest", "most"), tuple(rows)),
-            Table("Review", ("decision", "triplets"), tuple((Cell(a), Cell(f"{b:,}")) for a, b in counts)),
+            table_of("Words of relative captions", ("aspect", "mean", "middle", "fewest", "most"), rows),
+            table_of("Review", ("decision", "triplets"), counts),
         ),
     )
 
@@ -217,5 +203,5 @@ def _example(each: ReviewedTriplet) -> Example:
 
 
 def _reasons(dropped: Sequence[ReviewedTriplet]) -> Table:
-    rows = tuple((Cell(each.id), Cell(each.failed or ""), Cell(each.relative_caption)) for each in dropped)
-    return Table("Reasons", ("triplet", "why", "asked"), rows)
+    rows = ((each.id, each.failed, each.relative_caption) for each in dropped)
+    return table_of("Reasons", ("triplet", "why", "asked"), rows)

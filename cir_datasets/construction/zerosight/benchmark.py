@@ -11,9 +11,9 @@ import numpy as np
 
 from cir_datasets.builders.zerosight import CATEGORIES
 from cir_datasets.common.stages import FAILED, Row
-from cir_datasets.common.terminal import Cell, Table, counted
+from cir_datasets.common.terminal import counted
 from cir_datasets.construction.folder import write_benchmark
-from cir_datasets.construction.report import Example, Section, Step, write_report
+from cir_datasets.construction.report import Example, Section, Step, table_of, write_report
 from cir_datasets.construction.workspace import BENCHMARK, Workspace
 from cir_datasets.construction.zerosight.pipeline import ZeroSightRun
 from cir_datasets.errors import ConstructionError
@@ -131,12 +131,8 @@ def _queries(final: Sequence[Row], made: ZeroSightRun) -> Section:
     return Section(
         "Queries",
         (
-            Table("", ("what", "number"), tuple(tuple(map(Cell, row)) for row in numbers)),
-            Table(
-                "Categories",
-                ("category", "queries"),
-                tuple((Cell(each), Cell(f"{counts[each]:,}")) for each in CATEGORIES),
-            ),
+            table_of("", ("what", "number"), numbers),
+            table_of("Categories", ("category", "queries"), ((each, counts[each]) for each in CATEGORIES)),
         ),
     )
 
@@ -150,11 +146,8 @@ def _similarities(made: ZeroSightRun) -> Section:
         columns[name] = (first * second).sum(axis=1) if pairs else np.zeros(0)
     rows = [
         (
-            Cell(f"{share:.0%}"),
-            *(
-                Cell(f"{np.quantile(values, share):.3f}" if len(values) else "")
-                for values in columns.values()
-            ),
+            f"{share:.0%}",
+            *(f"{np.quantile(values, share):.3f}" if len(values) else "" for values in columns.values()),
         )
         for share in _QUANTILES
     ]
@@ -164,7 +157,7 @@ def _similarities(made: ZeroSightRun) -> Section:
     )
     return Section(
         "Similarities of frames of one video",
-        (Table("", ("quantile", *columns), tuple(rows)),),
+        (table_of("", ("quantile", *columns), rows),),
         plots=(("Similarities of frames of one video", _histogram(columns)),) if pairs else (),
         notes=(note,),
     )
@@ -204,8 +197,8 @@ def _dropped(made: ZeroSightRun) -> Section:
     rows = []
     for stage, every in made.rows.items():
         reasons = Counter(_kind(str(row[FAILED])) for row in every if row.get(FAILED)).most_common(_REASONS)
-        rows += [(Cell(stage), Cell(reason), Cell(f"{count:,}")) for reason, count in reasons]
-    return Section("What was left out", (Table("", ("stage", "why", "rows"), tuple(rows)),))
+        rows += [(stage, reason, count) for reason, count in reasons]
+    return Section("What was left out", (table_of("", ("stage", "why", "rows"), rows),))
 
 
 def _kind(reason: str) -> str:

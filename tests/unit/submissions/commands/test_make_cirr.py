@@ -144,9 +144,9 @@ def test_answers_become_a_benchmark_and_open_pairs_are_asked_again(
     first = answers_of(out, tmp_path / "one.json", page=1, caption=lambda at: long(at) if at else "short")
     said = call("make", "cirr-import", out, first, "--images", photos)
     assert "refused: 0001-one.json, answer 1: t1-" in said
-    assert "it is too short" in said
+    assert "caption is too short" in said
     answers = rows(out, "answers")
-    assert answers[0]["failed"].startswith("it is too short")
+    assert answers[0]["failed"].startswith("caption is too short")
     assert answers[0]["caption"] == "short"
     two = answers_of(out, tmp_path / "two.json", page=2, caption=lambda at: f"paint piece {at} blue")
     call("make", "cirr-import", out, two, "--images", photos)
