@@ -9,8 +9,6 @@ import itertools
 import os
 import re
 import sys
-import tempfile
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -51,8 +49,7 @@ def benchmark_table() -> str:
         "Written by `make docs` from the cards. After this page you can choose a benchmark, load it, and",
         "know what its users get wrong. `cir datasets show NAME` prints all of one, `cir datasets browse`",
         "shows its queries [with your pictures](images.md#looking-at-queries-and-rankings).\n",
-        "Pictures are shown of `shapes` alone, which the package draws; rows of the others are invented.",
-        "Each is loaded by its name after\n",
+        "Loading and scoring need no images. Each is loaded by its name after\n",
         "```python",
         *_imports(),
         "```",
@@ -68,20 +65,12 @@ def benchmark_table() -> str:
             f"- Paper: {paper.authors}: [{paper.title}]({paper.url}), {paper.appeared}",
             f"- Licence of the annotations: {card.license.annotations}",
             f"- Licence of the images: {card.license.images}",
-            f"- Images: {card.images}",
-            f"- Ids: {card.ids}",
+            f"- Images: {card.images.removesuffix(' Loading and scoring need no images.')}",
             *([f"- Status: {card.status.replace('_', ' ')}"] if card.status == "pending_publication" else []),
             "",
-            "| benchmark | split | queries | gallery | turns | reference | main metric |",
-            "|---|---|---:|---:|---|---|---|",
+            *_configurations(card),
         ]
-        for config_name, config in card.configs.items():
-            spec = registry.spec(f"{name}/{config_name}")
-            lines.append(
-                f"| `{spec.id}` | {_split(config)} | {_count(config.queries)} | {_gallery(spec)} "
-                f"| {spec.turns} | {config.reference} | `{spec.main_metric}` |"
-            )
-        lines += _figures(card) or _invented(card)
+        lines += _figures(card)
         if name in MADE:
             lines += ["", f"How it was made, with its files: [cir make {name}](make.md#{MADE[name]})."]
         lines += _differences(card)
@@ -97,6 +86,31 @@ def _imports() -> list[str]:
 
     *imports, _ = first_lines("NAME", "", "")
     return imports
+
+
+def _configurations(card: Any) -> list[str]:
+    """A row for each, with a column for what is not the same in all; that is said once, above them."""
+    from cir_datasets import registry
+
+    rows = []
+    for name, config in card.configs.items():
+        spec = registry.spec(f"{card.name}/{name}")
+        rows.append(
+            {
+                "benchmark": f"`{spec.id}`",
+                "split": _split(config),
+                "queries": _count(config.queries),
+                "gallery": _gallery(spec),
+                "turns": str(spec.turns),
+                "reference": config.reference,
+                "main metric": f"`{spec.main_metric}`",
+            }
+        )
+    same = [name for name in rows[0] if len(rows) > 1 and len({row[name] for row in rows}) == 1]
+    heads = [name for name in rows[0] if name not in same]
+    shared = [f"{name} {rows[0][name]}" for name in same]
+    table = _table(heads, [f"| {' | '.join(row[name] for name in heads)} |" for row in rows])
+    return [*([f"All have: {', '.join(shared)}.\n"] if shared else []), table]
 
 
 def _split(config: Any) -> str:
@@ -124,62 +138,6 @@ def _figures(card: Any) -> list[str]:
             f"![Pictures of {card.name}/{name}](images/{card.name}-{name}.png)",
         )
     ]
-
-
-def _invented(card: Any) -> list[str]:
-    """A query of the tests' made-up files, read as the publisher's are, and how to see real ones."""
-    import cir_datasets
-    from cir_datasets import registry
-
-    sys.path.insert(0, str(DOCS.parent / "tests" / "fixtures"))
-    import datasets_publishers as made_up
-
-    names = [f"{card.name}/{name}" for name in card.configs]
-    shown = next((name for name in names if registry.spec(name).config.split == "validation"), names[0])
-    before = os.environ.get("CIR_CACHE_HOME")
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["CIR_CACHE_HOME"] = f"{folder}/cache"
-        try:
-            if card.name == "circled":
-                made_up.write_source(Path(folder), shown.partition("/")[2])
-            data = made_up.write_for(Path(folder), shown)
-            with warnings.catch_warnings(action="ignore"):  # these files are no publisher's
-                row = cir_datasets.load(shown, data_dir=data.parent, verification_mode="no_checks").rows()[0]
-        finally:
-            if before is None:
-                del os.environ["CIR_CACHE_HOME"]
-            else:
-                os.environ["CIR_CACHE_HOME"] = before
-    lines = [f"{name:<16}{said}".rstrip() for name, said in _said(row)]
-    head = [
-        f"An invented row of `{shown}`. `cir datasets browse {shown}` writes a page with the real ones:\n"
-    ]
-    if card.status == "pending_publication":
-        head = [f"An invented row of `{shown}`, whose files are not published yet:\n"]
-    return ["", *head, "```text", *lines, "```"]
-
-
-def _said(row: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
-    """The parts of a query or session, named as the docs name them."""
-    turns = row.get("turns")
-    yield ("session" if turns else "query", row.get("session_id") or row["query_id"])
-    for turn in turns or [row]:
-        yield (f"turn {turn['turn']}" if turns else "reference", turn["reference_image_id"])
-        captions = turn.get("captions") or [turn["relative_caption"]]
-        yield ("caption" if len(captions) == 1 else "captions", ", ".join(f'"{each}"' for each in captions))
-    if turns:
-        yield "target", ", ".join(row["ground_truth_ids"])
-        return
-    if row["target_image_id"]:
-        yield "target", row["target_image_id"]
-    others = [image for image in row["positive_image_ids"] if image != row["target_image_id"]]
-    for name, images in (("positives", others), ("hard negatives", row["negative_image_ids"])):
-        if images:
-            yield name, ", ".join(images)
-    if row["subset_image_ids"]:
-        yield "subset", f"{len(row['subset_image_ids'])} images, the reference among them"
-    if row["aspects"]:
-        yield "aspects", ", ".join(row["aspects"])
 
 
 def _differences(card: Any) -> list[str]:
@@ -306,10 +264,10 @@ def shapes_encoder() -> str:
             + [(name, name.replace("`cirevl`", composed)) for name in turns[6:]],
         ),
     }
-    asked = (["method"], ["recall@1", "recall@5", "recall@10", "recall@50", "map@10"], "recall@10")
+    asked = (["method"], ["recall@1", "recall@10", "map@10"], "recall@10")
     turned = (
         ["method", "aggregation"],
-        ["hits@10@turn1", "hits@10@turn2", "hits@10@turn6", "final_recall@10", "hits_auc@10"],
+        ["hits@10@turn1", "final_recall@10", "hits_auc@10"],
         "hits_auc@10",
     )
     tables = {}
@@ -377,18 +335,14 @@ def _table(head: list[str], rows: list[str]) -> str:
 
 
 def finding_table() -> str:
-    """Every code that validation can give, errors before warnings; each finding prints its fix itself."""
+    """Every code that validation can give; what it means, with the fix, a finding says itself."""
     from submissions.rank_file.findings import codes
 
-    parts = []
+    lines = []
     for severity in ("error", "warning"):
-        rows = [
-            f"| `{name}` | {_cell(code.meaning)} |"
-            for name, code in codes().items()
-            if code.severity == severity
-        ]
-        parts.append(_table([severity, "meaning"], rows))
-    return "\n\n".join(parts)
+        names = [f"`{name}`" for name, code in codes().items() if code.severity == severity]
+        lines.append(f"- {severity.capitalize()}s: {', '.join(names)}.")
+    return "\n".join(lines)
 
 
 def api_page() -> str:
@@ -410,7 +364,7 @@ def api_page() -> str:
     ):
         module = import_module(room)
         about = (inspect.getdoc(module) or "").splitlines()[0]
-        lines += [f"## `{room}`\n", f"{about}\n", "| name | what it is |", "|---|---|"]
+        lines += [f"## `{room}`\n", f"{about}\n"]
         own = [name for name, thing in vars(module).items() if getattr(thing, "__module__", "") == room]
         listed = getattr(module, "__all__", [name for name in own if not name.startswith("_")])
         errors = []
@@ -419,9 +373,9 @@ def api_page() -> str:
             if inspect.isclass(thing) and issubclass(thing, Exception):
                 errors.append(f"`{name}`")
             elif callable(thing):
-                summary = _cell((inspect.getdoc(thing) or "").split("\n\n")[0])
+                summary = _line(re.split(r"(?<=\w)[.;:](?=\s|$)", inspect.getdoc(thing) or "")[0])
                 shown = name if inspect.isclass(thing) else f"{name}{_signature(thing)}"
-                lines.append(f"| `{shown}` | {summary} |")
+                lines.append(f"- `{shown}`: {summary}")
         lines += ["", f"Errors: {', '.join(errors)}."] if errors else []
         lines.append("")
     return "\n".join(lines)
@@ -443,8 +397,8 @@ def _signature(function: object) -> str:
     return f"({', '.join(parts)})"
 
 
-def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("{{", "{").replace("}}", "}").replace("|", "\\|")
+def _line(text: str) -> str:
+    return " ".join(text.split()).replace("{{", "{").replace("}}", "}")
 
 
 def _gallery(spec: Any) -> str:
@@ -460,14 +414,13 @@ def rank_files() -> str:
     """`docs/rank_files.md` with its words, its doors and its findings written anew between the markers."""
     from submissions.rank_file.texts import LISTED_FIELDS, words_of
 
-    rows = [
-        f"| `{field}` | `{word}` | {_cell(meaning)} |"
+    rows = [f"- `{word}`: {_line(meaning)}" for word, meaning in words_of("oracle").items()]
+    lists = [
+        f"`{field}` is one of {', '.join(f'`{word}`' for word in words_of(field))}."
         for field in LISTED_FIELDS
-        if field != "backbone"
-        for word, meaning in words_of(field).items()
+        if field != "oracle"
     ]
-    backbones = ", ".join(f"`{word}`" for word in words_of("backbone"))
-    words = f"{_table(['field', 'word', 'meaning'], rows)}\n\n`backbone` is one of {backbones}."
+    words = "\n".join(["`oracle` says what a method knows that no user's query holds:\n", *rows, "", *lists])
     return _filled(DOCS / "rank_files.md", {"words": words, "doors": _doors(), "findings": finding_table()})
 
 

@@ -21,7 +21,7 @@ from submissions.scoring.score_report import ScoreReport
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "training.md").read_text(encoding="utf-8")
-METRICS = ("recall@1", "recall@10", "recall@50", "recall_subset@1", "map@10")
+METRICS = ("recall@1", "recall@10", "map@10")
 MAIN = "recall@10"
 PIXELS, SUM = "`image_only_pixels`", "`image_text_sum`"
 BASELINES = {
