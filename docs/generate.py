@@ -257,12 +257,8 @@ def shapes_encoder() -> str:
     shown = {
         "queries": (names[:4], [(composed, other) for other in names[:3]]),
         "words-queries": (names[4:], [*((name, PIXELS) for name in names[4:]), ("`cirevl`", composed)]),
-        "sessions": (turns[:5], [(name, floor) for name in turns[:4]]),
-        "words-sessions": (
-            turns[5:],
-            [(name, floor) for name in turns[5:]]
-            + [(name, name.replace("`cirevl`", composed)) for name in turns[6:]],
-        ),
+        "sessions": (turns[:5], []),
+        "words-sessions": (turns[5:], []),
     }
     asked = (["method"], ["recall@1", "recall@10", "map@10"], "recall@10")
     turned = (
@@ -276,11 +272,13 @@ def shapes_encoder() -> str:
         ("shapes/multiturn_val", sessions, turned),
     ):
         reports = _entries(benchmark, files)
-        scores, tests = score_rows(reports, metrics), paired_rows(reports, main)
+        scores = score_rows(reports, metrics)
+        tests = paired_rows(reports, main) if benchmark == "shapes/val" else {}
         for table, (rows, pairs) in shown.items():
             if rows[0] in reports:
                 tables[table] = _table([*labels, *metrics], [scores[row] for row in rows])
-                tables[f"{table}-tests"] = _table(PAIRED, [tests[pair] for pair in pairs])
+                if pairs:
+                    tables[f"{table}-tests"] = _table(PAIRED, [tests[pair] for pair in pairs])
     return _filled(DOCS / "encoders.md", tables)
 
 

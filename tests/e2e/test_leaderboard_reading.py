@@ -125,7 +125,7 @@ def test_a_hostile_server_writes_nowhere_else(
 def test_the_page_lists_every_route(server: Any) -> None:
     """Its table is the OpenAPI document's; tests/e2e/test_tutorial.py runs its examples."""
     document = server.get("/api/openapi.json").json()
-    routes = re.findall(r"^\| `(GET|POST) (/[^`]+)`", PAGE, re.MULTILINE)
+    routes = re.findall(r"^- `(GET|POST) (/[^`]+)`", PAGE, re.MULTILINE)
     assert {path for _, path in routes} == set(document["paths"])
     assert all(method.lower() in document["paths"][path] for method, path in routes)
     moved = server.get("/api/", follow_redirects=False)
