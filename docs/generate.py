@@ -62,7 +62,7 @@ def benchmark_table() -> str:
             f"## {card.title}\n",
             *_first_lines(card),
             f"{card.summary}\n",
-            f"- Paper: {paper.authors}: [{paper.title}]({paper.url}), {paper.appeared}",
+            f"- Paper: {_short(paper.authors)}: [{paper.title}]({paper.url}), {paper.appeared}",
             f"- Licence of the annotations: {card.license.annotations}",
             f"- Licence of the images: {card.license.images}",
             f"- Images: {card.images.removesuffix(' Loading and scoring need no images.')}",
@@ -111,6 +111,12 @@ def _configurations(card: Any) -> list[str]:
     shared = [f"{name} {rows[0][name]}" for name in same]
     table = _table(heads, [f"| {' | '.join(row[name] for name in heads)} |" for row in rows])
     return [*([f"All have: {', '.join(shared)}.\n"] if shared else []), table]
+
+
+def _short(authors: str) -> str:
+    """The first author, and whether there are others."""
+    first, *others = authors.split(", ")
+    return f"{first} et al." if others else first
 
 
 def _split(config: Any) -> str:

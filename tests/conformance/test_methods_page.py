@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import subprocess
@@ -106,7 +107,11 @@ def trained(name: str, *more: str) -> ScoreReport:
     with tempfile.TemporaryDirectory() as folder:
         out = f"{folder}/head"
         command = [*shlex.split(shown[1]), "--out", out, "--threads", "1", "--device", "cpu", *more]
-        subprocess.run([sys.executable, "-m", "leaderboard.cli", *command], cwd=ROOT, check=True)
+        for text, file in re.findall(r"^\$ echo '(.+)' > (\w+\.yaml)$", PAGE, re.MULTILINE):
+            Path(folder, file).write_text(text, encoding="utf-8")
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        run = [sys.executable, "-m", "leaderboard.cli", *command]
+        subprocess.run(run, cwd=folder, env=environment, check=True)
         made = make_rank_file("shapes/val", name, checkpoint=out, device="cpu", workers=0)
     return submissions.score(made)
 

@@ -137,10 +137,8 @@ def test_gaps_of_the_published_rows_shrink_as_the_page_says() -> None:
     assert f"shrinks in all {len(rows)} rows, by {float(low):.2f} to {float(high):.2f} points" in TEXT
     assert low > Fraction("0.02")
     worst = rows[shares.index(max(shares))]
-    said = f"{float(200 * max(shares)):.0f} % for {worst['method']} on {worst['backbone']}"
-    assert said in re.sub(r"\s+", " ", TEXT)
-    most = (Fraction("5.16") - 1) / (26 - 1)
-    assert f"(5.16 - 1) / (26 - 1) = {float(100 * most):.1f} %" in TEXT
+    assert (worst["method"], worst["backbone"]) == ("SEARLE", "ViT-G/14")
+    assert 1 / 3 < 2 * max(shares) < 0.4, "they must hold twice the share by which the gap shrinks"
 
 
 def test_the_command_and_the_signatures_are_as_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

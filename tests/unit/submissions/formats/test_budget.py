@@ -37,14 +37,6 @@ def test_what_is_spent_adds_up() -> None:
         budget.spend("broken", where="line 7: ")
 
 
-def test_the_page_names_every_limit() -> None:
-    page = (ROOT / "docs" / "rank_files.md").read_text(encoding="utf-8")
-    for name, limit in LIMITS.items():
-        least = limit.least
-        said = f"{least // MIB} MiB" if "bytes" in limit.noun else f"{least:,}"
-        assert f"| {limit.noun.rstrip(',')} | {said} |" in page, name
-
-
 def large(document: Any) -> bytes:
     """JSON of more than a mebibyte, so that it is worth to be read fast."""
     return json.dumps(document, indent=1 if isinstance(document, list) else None).encode() + b" " * MIB
