@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cir_datasets.commands import Benchmarks, DataDir, JsonBenchmarks, NoChecks, mode_of
-from cir_datasets.common.terminal import echo
+from cir_datasets.common.terminal import echo, echo_json
 
 if TYPE_CHECKING:
     from cir_datasets.audit.verification import Result
@@ -51,9 +51,7 @@ def prepare_benchmarks(
                 echo(outcome.text())
     finally:
         if as_json:
-            import json
-
-            echo(json.dumps(done, indent=2))
+            echo_json(done)
 
 
 def _say(words: str) -> None:
@@ -126,9 +124,7 @@ def verify_benchmarks(
                     printed += found[-1].of_the_dataset
             advance(1)
     if as_json:
-        import json
-
-        echo(json.dumps([one.to_dict() for one in found], indent=2, ensure_ascii=False))
+        echo_json([one.to_dict() for one in found], ascii_only=False)
     if faults(found):
         raise typer.Exit(1)
     if absent:
@@ -192,15 +188,13 @@ def show_statistics(
             parts.append(measure(benchmark, tags=not no_tags))
             advance(1)
     if as_json:
-        import json
-
-        echo(json.dumps([part.to_dict(top) for part in parts], indent=2, ensure_ascii=False))
+        echo_json([part.to_dict(top) for part in parts], ascii_only=False)
     else:
-        from cir_datasets.statistics.tables import tables
+        from cir_datasets.statistics.report import tables
 
         echo(tables(parts, top))
     if plots is not None:
-        from cir_datasets.statistics.plots import write_plots
+        from cir_datasets.statistics.report import write_plots
 
         for path in write_plots(parts, plots, top):
             echo(str(path), err=True)

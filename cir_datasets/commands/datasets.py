@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import typer
 
-from cir_datasets.commands.browse import browse_benchmark
 from cir_datasets.commands.data import prepare_benchmarks, show_statistics, verify_benchmarks
-from cir_datasets.commands.exports import export_queries, template_folder, write_qrels
+from cir_datasets.commands.exports import export_queries, publish_benchmarks, template_folder, write_qrels
 from cir_datasets.commands.images import cover_images, hash_benchmark_images
-from cir_datasets.commands.listing import list_benchmarks, show_benchmark
+from cir_datasets.commands.listing import browse_benchmark, list_benchmarks, show_benchmark
 from cir_datasets.commands.overlays import overlay_commands
-from cir_datasets.commands.publishing import publish_benchmarks
 from cir_datasets.commands.user_folder import check_benchmark, new_benchmark
 
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from cir_datasets.common.atomic import write_whole
-from cir_datasets.common.terminal import echo, fitted
+from cir_datasets.common.terminal import echo, echo_json, fitted
 from cir_metrics.catalogue import METRICS
 from cir_metrics.hook import module_folder
 
@@ -36,9 +36,7 @@ def list_metrics(
     from dataclasses import asdict
 
     if as_json:
-        import json
-
-        echo(json.dumps([asdict(entry) for entry in METRICS.values()], indent=2))
+        echo_json([asdict(entry) for entry in METRICS.values()])
         return
     rows = [("NAME", "PRINTED", "VERSION", "VARIANTS", "PROTOCOL", "SOURCE")]
     for entry in METRICS.values():
@@ -64,9 +62,7 @@ def install_metrics(
 
     installed = install()
     if as_json:
-        import json
-
-        echo(json.dumps({name: str(path) for name, path in installed.items()}, indent=2))
+        echo_json({name: str(path) for name, path in installed.items()})
         return
     for name, path in installed.items():
         echo(f"{name}  {path}")

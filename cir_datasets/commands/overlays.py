@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from cir_datasets.commands import DataDirAnywhere, Json, NoChecksAnywhere, benchmark_values
-from cir_datasets.common.terminal import counted, echo, fitted
+from cir_datasets.common.terminal import counted, echo, echo_json, fitted
 
 
 def overlay_commands() -> typer.Typer:
@@ -90,9 +90,7 @@ def list_overlays(as_json: Json = False) -> None:
 
     rows = [_described(overlay, path) for overlay, path in overlay_paths().items()]
     if as_json:
-        import json
-
-        echo(json.dumps(rows, indent=2))
+        echo_json(rows)
     elif rows:
         heads = ("name", "benchmark", "kind", "queries", "file")
         cells = [

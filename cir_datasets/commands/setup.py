@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from cir_datasets.commands import DataDirAnywhere, NoChecks, benchmark_values, mode_of
-from cir_datasets.common.terminal import echo
+from cir_datasets.common.terminal import echo, echo_json
 
 _SECONDS = 3.0
 """How long the Hub may take to answer."""
@@ -66,14 +66,12 @@ def setup_command(
     ready = [outcome.prepared.spec.id for outcome in done]
     failed = [benchmark for benchmark in wanted if benchmark not in ready]
     if as_json:
-        import json
-
         found = {
             "benchmarks": [outcome.to_dict() for outcome in done],
             "failed": failed,
             "metrics": {name: str(path) for name, path in metrics.items()},
         }
-        echo(json.dumps(found, indent=2))
+        echo_json(found)
     else:
         echo(f"metrics: {', '.join(metrics)}")
     _say(_summary(ready, sum(outcome.there_before for outcome in done), failed, metrics))

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from cir_datasets.commands import Json
-from cir_datasets.common.terminal import echo
+from cir_datasets.common.terminal import echo, echo_json
 
 
 def new_benchmark(
@@ -57,9 +57,7 @@ def check_benchmark(
 
     found = check_folder(folder, pictures=not no_pictures)
     if as_json:
-        import json
-
-        echo(json.dumps(found.to_dict(), indent=2))
+        echo_json(found.to_dict())
     else:
         echo(found.text())
     if not found.ok:

@@ -15,6 +15,7 @@ import re
 import sys
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from cir_metrics.errors import CallError, UnknownNameError, did_you_mean, without_passwords
 
@@ -59,6 +60,18 @@ def echo(message: object = "", *, err: bool = False, red: bool = False) -> None:
     text = visible(str(message))
     text = without_passwords(text) if err else text
     typer.echo(typer.style(text, fg=typer.colors.RED) if red else text, err=err)
+
+
+def echo_json(value: Any, *, ascii_only: bool = True) -> None:
+    """Print a value as JSON that people can read.
+
+    Args:
+        value: what JSON knows.
+        ascii_only: whether other characters are escaped.
+    """
+    import json
+
+    echo(json.dumps(value, indent=2, ensure_ascii=ascii_only))
 
 
 def counted(number: int, one: str, many: str = "") -> str:

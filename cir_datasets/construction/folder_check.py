@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cir_datasets.builders.user_folder import listed_image
-from cir_datasets.common.parallel import done_in_parallel
+from cir_datasets.common.progress import done_in_parallel
 from cir_datasets.common.row_files import ENDINGS, NOT_UTF8, Tallied, read_row_file, text_lines, unit
 from cir_datasets.common.terminal import counted, counted_rows
 from cir_datasets.errors import CardError, RecordError, SourceError

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from cir_datasets import registry
-from cir_datasets.common.parallel import done_in_parallel
-from cir_datasets.common.progress import step_progress
+from cir_datasets.common.progress import done_in_parallel, step_progress
 from cir_datasets.errors import MissingImagesError, MissingImagesWarning, SourceError
 from cir_datasets.images.locate import (
     EXAMPLES,

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cir_datasets.common.parallel import done_in_parallel
 from cir_datasets.common.paths import PictureFormat
-from cir_datasets.common.progress import step_progress
+from cir_datasets.common.progress import done_in_parallel, step_progress
 from cir_datasets.images.locate import EXAMPLES, Located, Roots, image_card, locate, manifest_paths
 from cir_datasets.images.picture import read_picture
 from cir_datasets.prepared import Prepared, ensure

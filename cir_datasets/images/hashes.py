@@ -24,9 +24,8 @@ import pyarrow.parquet as pq
 from cir_datasets import registry
 from cir_datasets.common.atomic import whole_file
 from cir_datasets.common.key_values import KeyValues
-from cir_datasets.common.parallel import done_in_parallel
 from cir_datasets.common.paths import PictureFormat, cache_home
-from cir_datasets.common.progress import step_progress
+from cir_datasets.common.progress import done_in_parallel, step_progress
 from cir_datasets.common.terminal import counted
 from cir_datasets.errors import HashingError, SourceError
 from cir_datasets.images.locate import EXAMPLES, Located, Roots, image_card, locate, manifest_paths

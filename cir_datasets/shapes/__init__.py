@@ -8,12 +8,12 @@ the same on every machine. What the benchmark asks and how it was made stands in
 
 from __future__ import annotations
 
-from cir_datasets.shapes.clips import clip
 from cir_datasets.shapes.draws import Draws
 from cir_datasets.shapes.edits import random_scene
 from cir_datasets.shapes.gallery import (
     SPLITS,
     Split,
+    clip,
     load_pixels,
     manifest,
     picture,

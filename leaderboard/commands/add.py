@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cir_datasets.commands import DataDirAnywhere, NoChecksAnywhere
-from cir_datasets.common.terminal import echo
+from cir_datasets.common.terminal import echo, echo_json
 from cir_metrics.errors import CallError, CirError
 from leaderboard.commands import opened_server
 from leaderboard.commands.submit import benchmark_of
@@ -47,7 +46,7 @@ def add(
         put = _added if len(files) == 1 else _tried
         outcomes = [put(server, path, board, baseline, quiet=as_json) for path in files]
     if as_json:
-        echo(json.dumps(outcomes, indent=2))
+        echo_json(outcomes)
     refused = [path for path, one in zip(files, outcomes, strict=True) if one["state"] != "published"]
     if refused:
         raise CirError(

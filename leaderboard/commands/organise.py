@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import closing
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from cir_datasets.commands import DataDirAnywhere, NoChecksAnywhere
-from cir_datasets.common.terminal import echo, fitted
+from cir_datasets.common.terminal import echo, echo_json, fitted
 from cir_metrics.errors import CallError
 from leaderboard.commands import opened_server
 from leaderboard.commands.show import shown_value
@@ -51,7 +50,7 @@ def rescore(
         changed = rescoring.switch(server, found, results) if switch else 0
     rows = [_rescored(found, result) for result in results]
     if as_json:
-        echo(json.dumps(rows, indent=2))
+        echo_json(rows)
         return
     if not rows:
         echo(f"No submission to {found.id} has a score.", err=True)

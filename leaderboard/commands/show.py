@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cir_datasets.common.terminal import echo, fitted
+from cir_datasets.common.terminal import echo, echo_json, fitted
 from leaderboard.commands import opened_server
 from leaderboard.options import Home
 
@@ -39,7 +38,7 @@ def show(
         tables = [(board, server.tables.refresh(board).view, server.entries(board)) for board in wanted]
     shown = [found for found in tables if board_ids or found[1]["entries"]]
     if as_json:
-        echo(json.dumps([view for _, view, _ in shown], indent=2))
+        echo_json([view for _, view, _ in shown])
         return
     if not shown:
         echo("No board has an entry yet. Put one there: cir leaderboard add run.json", err=True)
@@ -73,7 +72,7 @@ def submissions(
         sent = server.store.of_board(found.id)
     if as_json:
         views = [{**submission_view(one, organiser=True), "owner": one.owner} for one in sent]
-        echo(json.dumps(views, indent=2))
+        echo_json(views)
         return
     lines = [["submission", "received", "owner", "method", "state", found.primary_label]]
     for one in sent:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from cir_datasets.commands import LoadsBenchmarks, argument, command, option
-from cir_datasets.common.terminal import echo, visible
+from cir_datasets.common.terminal import echo, echo_json, visible
 from cir_metrics.errors import CallError, CirError
 
 if TYPE_CHECKING:
@@ -291,7 +291,7 @@ def _show(client: Client, outcome: Outcome, as_json: bool, publish: bool | None)
     is_private = outcome["state"] == "private"
     page = client.entry_page(outcome) if is_private else client.page(outcome)
     if as_json:
-        echo(json.dumps({**outcome, "url": page}, indent=2))
+        echo_json({**outcome, "url": page})
     if outcome["state"] == "failed":
         raise RemoteError(f"{client.url}: submission {outcome['id']}: {outcome['message']}")
     if outcome["state"] == "rejected":

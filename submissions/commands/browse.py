@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cir_datasets.commands import Images, LoadsBenchmarks, argument, command, option
-from cir_datasets.commands.browse import PageOut, PagePictures
+from cir_datasets.commands.listing import PageOut, PagePictures
 from cir_datasets.common.terminal import echo
 from submissions.commands import Benchmark
 

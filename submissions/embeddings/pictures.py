@@ -92,7 +92,7 @@ class FilePictures:
 
         Of a file of 12 KiB or less that is all. Where it lies and when it was written change nothing.
         """
-        from cir_datasets.common.parallel import done_in_parallel
+        from cir_datasets.common.progress import done_in_parallel
 
         jobs = ((place, path) for place, path in enumerate(self.paths) if path is not None)
         # Threads beyond the processors: over a network each file takes a few ms of waiting.
@@ -109,8 +109,7 @@ class FilePictures:
         The header of every file is read, and its end; a file that seems cut off is decoded to be sure. Of
         PNG the checksums of all parts are computed.
         """
-        from cir_datasets.common.parallel import done_in_parallel
-        from cir_datasets.common.progress import step_progress
+        from cir_datasets.common.progress import done_in_parallel, step_progress
 
         bad = {image for image, path in zip(self.ids, self.paths, strict=True) if path is None}
         jobs = ((image, path) for image, path in zip(self.ids, self.paths, strict=True) if path is not None)

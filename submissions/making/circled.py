@@ -134,8 +134,7 @@ def fingerprints(pictures: Sequence[Pictures], ids: Sequence[str]) -> list[str]:
 
     An image without a picture is like no other; the encoder names it later.
     """
-    from cir_datasets.common.parallel import done_in_parallel
-    from cir_datasets.common.progress import step_progress
+    from cir_datasets.common.progress import done_in_parallel, step_progress
 
     place = {image: (each, number) for each in reversed(pictures) for number, image in enumerate(each.ids)}
     found: dict[str, str] = {}

@@ -10,7 +10,7 @@ from cir_datasets.common.terminal import Cell, Table
 from cir_datasets.construction.circled.filters import FILTERS
 from cir_datasets.construction.report import Example, Section, Step, table_of
 from cir_datasets.statistics.counts import Statistics, class_names, measure, measure_rows
-from cir_datasets.statistics.plots import statistics_figures
+from cir_datasets.statistics.report import statistics_figures
 
 if TYPE_CHECKING:
     from cir_datasets.construction.circled.pipeline import MadeSessions

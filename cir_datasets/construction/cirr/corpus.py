@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from cir_datasets.builders.user_folder import listed_image
-from cir_datasets.common.parallel import done_in_parallel
 from cir_datasets.common.paths import NAME_RULE, is_name
+from cir_datasets.common.progress import done_in_parallel
 from cir_datasets.common.stages import FAILED, Row
 from cir_datasets.shapes import Draws
 from cir_metrics.errors import CallError, CirError

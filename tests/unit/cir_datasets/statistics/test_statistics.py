@@ -19,9 +19,9 @@ from typer.testing import CliRunner
 from cir_datasets import registry
 from cir_datasets.errors import DatasetError, install_lines
 from cir_datasets.rows.benchmark import Benchmark
-from cir_datasets.statistics import counts, plots
+from cir_datasets.statistics import counts, report
 from cir_datasets.statistics.counts import Statistics, counted_once, measure, stop_words, tokens, total, words
-from cir_datasets.statistics.tables import rows_table, tables
+from cir_datasets.statistics.report import rows_table, tables
 from cir_metrics.errors import MissingExtraError
 from leaderboard.cli import build
 
@@ -250,11 +250,11 @@ def test_a_missing_extra_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp
     found = measure(TWO, tags=False)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(MissingExtraError, match=hint):
-        plots.write_plots([found], tmp_path, 5)
+        report.write_plots([found], tmp_path, 5)
 
 
 def drawn(parts: list[Statistics], folder: Path, top: int = 5) -> list[str]:
-    written = plots.write_plots(parts, folder, top)
+    written = report.write_plots(parts, folder, top)
     for path in written:
         with Image.open(path) as picture:
             picture.load()
@@ -270,7 +270,7 @@ def test_plots_are_drawn_for_anything_that_can_be_counted(tmp_path: Path) -> Non
     assert drawn([one], tmp_path / "no_terms", 0) == ["caption_length.png"]
     (tmp_path / "file").touch()
     with pytest.raises(DatasetError, match=r"cannot be written.*Fix:"):
-        plots.write_plots([one], tmp_path / "file", 5)
+        report.write_plots([one], tmp_path / "file", 5)
 
 
 def test_the_command_prints_json_and_draws(tmp_path: Path) -> None:
