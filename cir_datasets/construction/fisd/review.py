@@ -112,15 +112,16 @@ def take_in(
     content = file.read_bytes()
     forget()
     number = int(there[-1].stem) + 1 if there else 1
+    ending = ".json" if content.lstrip().startswith(b"{") else ".csv"
     try:
-        write_whole(folder / REVIEWS / f"{number:04d}.csv", content)
+        write_whole(folder / REVIEWS / f"{number:04d}{ending}", content)
     except OSError as error:
         raise ConstructionError(f"{folder}: cannot be written: {error.strerror}. Fix: make room.") from error
     return True
 
 
 def _kept(folder: Path) -> list[Path]:
-    return sorted((folder / REVIEWS).glob("[0-9]*.csv"))
+    return sorted((folder / REVIEWS).glob("[0-9]*"))
 
 
 def write_review(

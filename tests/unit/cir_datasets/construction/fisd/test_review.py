@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from pathlib import Path
 from typing import Any
 
@@ -212,6 +213,24 @@ def test_a_file_with_semicolons_is_read(tmp_path: Path, captions: Path) -> None:
     made = run(tmp_path / "out", captions)
     file = filled(made, tmp_path, {"id": "change_000", "verdict": "drop"}, delimiter=";")
     assert by_id(run(tmp_path / "out", captions, review=file))["change_000"].failed == "review: dropped"
+
+
+def test_what_the_page_saves_as_json_is_taken_in_and_kept_as_it_came(tmp_path: Path, captions: Path) -> None:
+    made = run(tmp_path / "out", captions)
+    seeds = {each.id: each.seed for each in made.triplets}
+    answers = [
+        {"id": "change_000", "seed": str(seeds["change_000"]), "verdict": "drop", "note": "a cartoon"},
+        {"id": "change_001", "seed": seeds["change_001"], "verdict": "keep", "seconds": 4.5},
+    ]
+    file = tmp_path / "answers-1.json"
+    file.write_text(json.dumps({"form": "fisd", "run": "", "annotator": "Ann", "answers": answers}))
+    now = by_id(run(tmp_path / "out", captions, review=file))
+    assert now["change_000"].failed == "review: a cartoon"
+    assert now["change_001"].decision.verdict == "keep"
+    assert (tmp_path / "out" / "reviews" / "0001.json").read_bytes() == file.read_bytes()
+    later = filled(made, tmp_path, {"id": "change_001", "verdict": "drop"})
+    last = by_id(run(tmp_path / "out", captions, review=later))
+    assert [last[id].decision.verdict for id in ("change_000", "change_001")] == ["drop", "drop"]
 
 
 def test_only_what_people_keep_is_left_where_that_is_asked(tmp_path: Path, captions: Path) -> None:

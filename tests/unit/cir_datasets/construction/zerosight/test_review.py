@@ -95,6 +95,19 @@ def test_a_line_that_does_not_fit_is_named(tmp_path: Path, change: dict[str, str
         read_review(save(tmp_path / "done.csv", given), QUERIES)
 
 
+def test_what_the_page_saves_as_json_is_read(tmp_path: Path) -> None:
+    answers = [
+        {"query": "v/0", "verdict": "drop", "note": "blurred", "caption": "with a star"},
+        {**QUERIES[1], "verdict": "keep", "positives": "v/1b.jpg", "negatives": ["v/1a.jpg"]},
+    ]
+    file = tmp_path / "answers-1.json"
+    file.write_text(json.dumps({"form": "zerosight", "annotator": "Ann", "answers": answers}))
+    rows = list(reviewed_rows(QUERIES, read_review(file, QUERIES)))
+    assert rows[0]["failed"] == "review: blurred"
+    assert (rows[1]["positives"], rows[1]["negatives"]) == (["v/1b.jpg"], ["v/1a.jpg"])
+    assert [row["verdict"] for row in rows] == ["drop", "keep", "", ""]
+
+
 def test_another_table_is_refused(tmp_path: Path) -> None:
     (tmp_path / "other.csv").write_text("a,b\n1,2\n")
     with pytest.raises(ConstructionError, match="line 1 does not name the columns query, verdict"):
