@@ -108,7 +108,7 @@ run: port $(RUN_VENV)/.installed
 	mkdir -p $(DIALOGUES) && for method in random image_only_pixels image_text_sum_pixels; do \
 	echo "Playing dialogues for a third board (once; three methods): $$method ..."; \
 	$(RUN_VENV)/bin/cir multiround --benchmark shapes/val --method $$method --simulator oracle --max-rounds 5 --k 10 \
-	--history average --json --out $(DIALOGUES)/$$method.jsonl >/dev/null || exit 1; done; \
+	--json --out $(DIALOGUES)/$$method.jsonl >/dev/null || exit 1; done; \
 	$(RUN_VENV)/bin/cir leaderboard add --baseline $(DIALOGUES)/random.jsonl $(DIALOGUES)/image_only_pixels.jsonl >/dev/null && \
 	$(RUN_VENV)/bin/cir leaderboard add $(DIALOGUES)/image_text_sum_pixels.jsonl >/dev/null && touch $(DIALOGUES)/.made && echo; fi
 	@echo "Real benchmarks for these boards, from any other shell, while the leaderboard runs or not:"

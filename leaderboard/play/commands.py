@@ -26,7 +26,7 @@ _PAGE_MODULES = ("fastapi", "multipart", "sqlalchemy", "uvicorn")
 
 
 class PlayOptions(
-    RoundSettings, MethodOptions, LoadsBenchmarks, in_file=("candidate", "seed", "data_dir", "no_checks")
+    RoundSettings, MethodOptions, LoadsBenchmarks, in_file=("candidate", "data_dir", "no_checks")
 ):
     """What `cir play` takes."""
 

@@ -49,8 +49,8 @@ if TYPE_CHECKING:
     from submissions.rank_file.benchmarks import FileLike
 
 _OF_DIALOGUES = (
-    "score it with  cir score {file}  , or hand it to a board of dialogues; cir multiround --rank-file "
-    "writes the rank file of its sessions"
+    "score it with  cir score {file}  , or hand it to a board of dialogues; `rank_file:` in the "
+    "file of  cir multiround --config  writes the rank file of its sessions"
 )
 
 
