@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cir_datasets.commands import Options, option
-from cir_datasets.common.estimates import PICTURE_TOKENS
 from cir_datasets.common.terminal import echo
 from submissions.commands import as_text
 
@@ -25,9 +24,7 @@ class EstimatesReranking(Options):
     dry_run: bool = option(
         False, "Print an estimate of calls, tokens and hours of the re-ranker, and rank nothing."
     )
-    picture_tokens: int | None = option(
-        None, f"Of --dry-run: tokens of a picture ({PICTURE_TOKENS}).", min=1, in_file=True
-    )
+    picture_tokens: int | None = option(None, "Of --dry-run: tokens of a picture.", min=1, in_file=True)
     call_seconds: float | None = option(
         None, f"Of --dry-run: seconds of a call ({_CALL_SECONDS:g}).", min=0.001, in_file=True
     )
@@ -35,6 +32,8 @@ class EstimatesReranking(Options):
     @property
     def tokens(self) -> int:
         """Tokens of a picture."""
+        from cir_datasets.common.estimates import PICTURE_TOKENS
+
         return self.picture_tokens or PICTURE_TOKENS
 
     def check_dry_run(self, out: Path | None) -> None:

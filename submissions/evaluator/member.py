@@ -29,7 +29,7 @@ from submissions.methods.turns import Candidates, Turn, excluded_columns, turns_
 from submissions.rank_file.benchmarks import Spelling, board_depth, image_family
 from submissions.rank_file.columns import Columns
 from submissions.rank_file.model import Method, RankFile
-from submissions.running.describing import declaring_reference
+from submissions.running.answers import declaring_reference
 from submissions.running.user_arrays import is_tensor, numbers
 from submissions.running.user_embeddings import joined_vectors
 from submissions.running.user_ids import Names, check_keys, described, given_ids, own_gallery, rows_and_turns

@@ -18,8 +18,9 @@ from submissions.multiround.journal import Journal, only_program
 from submissions.multiround.models import ScoreModel, VectorModel
 from submissions.multiround.users import SimulatedUser, style_of
 from submissions.running.aggregation import aggregation
+from submissions.running.answers import declaring_reference
 from submissions.running.by_embeddings import context_of
-from submissions.running.describing import declaring_reference, describe
+from submissions.running.describing import describe
 from submissions.running.named import loaded_benchmark, named_method
 from submissions.transcripts.openings import DRAWN, OWN
 from submissions.transcripts.settings import RoundSettings

@@ -22,18 +22,21 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cir_metrics.errors import UnknownNameError, did_you_mean
 from submissions.errors import MethodError
-from submissions.methods.composing import Vectors, unit
+
+if TYPE_CHECKING:
+    from submissions.methods.composing import Vectors
 
 AGGREGATIONS = ("latest", "average", "weighted", "feedback")
 """Names of the ways in which turns become one vector, in the order of tables."""
 
-Top = Callable[[Vectors, NDArray[np.int64], NDArray[np.int64]], list[NDArray[np.int64]]]
+Top = Callable[[NDArray[np.float32], NDArray[np.int64], NDArray[np.int64]], list[NDArray[np.int64]]]
 """The gallery rows of the images shown for each query, best first; the second argument is the row that each
 leaves out, -1 for none, and the third the queries' places among all turns."""
 
@@ -163,6 +166,8 @@ def aggregate(how: Aggregation, vectors: Vectors, turns: Sequence[int]) -> Vecto
         >>> aggregate(aggregation("average"), f, [2]).round(3).tolist()
         [[1.0, 0.0], [0.7070000171661377, 0.7070000171661377]]
     """
+    from submissions.methods.composing import unit
+
     if how.name == "feedback":
         raise MethodError("feedback searches the gallery at every turn. Fix: call aggregate_feedback.")
     decay = {"latest": 0.0, "average": 1.0}.get(how.name, how.alpha)
@@ -204,6 +209,8 @@ def aggregate_feedback(
     Returns:
         float32, same shape, rows of length 1, or of zeros where nothing was said so far.
     """
+    from submissions.methods.composing import unit
+
     figures = weights or feedback_weights()
     found = unit(vectors)
     starts = np.concatenate([[0], np.cumsum(turns)])[:-1].astype(np.int64)

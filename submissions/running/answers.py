@@ -51,3 +51,16 @@ class Answers:
             rankings=self.rankings,
             subset_rankings=self.second if asked else None,
         )
+
+
+def declaring_reference(method: Method, benchmark: Benchmark) -> Method:
+    """The method block with what ranking the gallery by our functions makes of the reference image.
+
+    Args:
+        method: who answers; what it declares itself stays.
+        benchmark: what is ranked; where no reference is in the gallery there is nothing to declare.
+    """
+    use = benchmark.reference_use
+    if method.reference or use in ("outside", "none"):
+        return method
+    return method.model_copy(update={"reference": use})

@@ -22,8 +22,8 @@ from submissions.methods.turns import Candidates, Turn, excluded_columns, turns_
 from submissions.methods.user_methods import composed, describe_method
 from submissions.rank_file.benchmarks import SUBSET_DEPTH
 from submissions.running.aggregation import aggregate, aggregate_feedback, feedback_weights
-from submissions.running.answers import Answers
-from submissions.running.describing import declaring_reference, describe
+from submissions.running.answers import Answers, declaring_reference
+from submissions.running.describing import describe
 from submissions.running.search import Ranked, Searcher
 
 if TYPE_CHECKING:

@@ -11,16 +11,14 @@ from numpy.typing import NDArray
 from cir_datasets.common.progress import step_progress
 from cir_datasets.rows.benchmark import first_ranking, second_on_board
 from cir_metrics.ranking import top_k
-from submissions.methods.protocols import Scorer
 from submissions.methods.turns import Candidates, Turn, excluded_columns, turns_of, with_references
 from submissions.methods.user_methods import describe_method, scored
 from submissions.rank_file.benchmarks import SUBSET_DEPTH
-from submissions.running.aggregation import aggregate_scores
-from submissions.running.answers import Answers
-from submissions.running.describing import declaring_reference
+from submissions.running.answers import Answers, declaring_reference
 
 if TYPE_CHECKING:
     from submissions.encoders.protocol import Encoder
+    from submissions.methods.protocols import Scorer
     from submissions.methods.reverse_processes import Ways
     from submissions.rank_file.model import RankFile
     from submissions.running.options import RunOptions
@@ -45,7 +43,9 @@ class ByScores:
     def __init__(self, name: str, method: Scorer, gallery: Candidates, options: RunOptions) -> None:
         """See the class."""
         self._name, self._method, self._gallery = name, method, gallery
-        self._how = options.aggregated(getattr(method, "aggregation", "latest"))
+        self._how = None
+        if gallery.benchmark.multi_turn:
+            self._how = options.aggregated(getattr(method, "aggregation", "latest"))
 
     def rank(self, k: int, *, whole: bool) -> RankFile:
         """The rank file of its rankings.
@@ -69,7 +69,7 @@ class ByScores:
                     depth = len(members) if whole else SUBSET_DEPTH
                     best = best_of_few(own, self._gallery, members, turn.key, depth)
                     answers.second[row["query_id"]] = best
-        if benchmark.multi_turn:
+        if self._how is not None:
             described = described.model_copy(update={"aggregation": self._how.text})
         return answers.rank_file(declaring_reference(described, benchmark))
 
@@ -113,7 +113,9 @@ class ByScores:
                 by_row = [turns_of(row) for row in block]
                 turns = [turn for own in by_row for turn in own]
                 scores = scored(self._name, self._method, turns, self._gallery)
-                if benchmark.multi_turn:
+                if self._how is not None:
+                    from submissions.running.aggregation import aggregate_scores
+
                     aggregate_scores(self._how, scores, [len(own) for own in by_row])
                 yield block, turns, scores
                 advance(len(block))

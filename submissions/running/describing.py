@@ -83,19 +83,6 @@ def language_label(identity: LanguageIdentity) -> str:
     return "+".join(PurePath(model).name for model in identity.model.split("+"))
 
 
-def declaring_reference(method: Method, benchmark: Benchmark) -> Method:
-    """The method block with what ranking the gallery by our functions makes of the reference image.
-
-    Args:
-        method: who answers; what it declares itself stays.
-        benchmark: what is ranked; where no reference is in the gallery there is nothing to declare.
-    """
-    use = benchmark.reference_use
-    if method.reference or use in ("outside", "none"):
-        return method
-    return method.model_copy(update={"reference": use})
-
-
 def trained_by_encoder(described: Method, identity: Identity, benchmark: Benchmark) -> dict[str, Any]:
     """What a method's fields say of an encoder that was trained on a benchmark; nothing of others."""
     from submissions.encoders.protocol import is_shapes_encoder

@@ -19,8 +19,7 @@ from submissions.methods.turns import Candidates, Turn, turns_of
 from submissions.rank_file.benchmarks import MAX_DEPTH, Spelling, board_depth, image_family, well_formed
 from submissions.rank_file.model import Method, RankBundle, RankFile, answer_of
 from submissions.rank_file.owners import owner_of, owners_of_images
-from submissions.running.answers import Answers
-from submissions.running.describing import declaring_reference
+from submissions.running.answers import Answers, declaring_reference
 from submissions.running.named import loaded_benchmark
 
 if TYPE_CHECKING:
