@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 from importlib import metadata
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from cir_metrics.errors import UnknownNameError, did_you_mean
 from submissions.errors import MethodError
@@ -90,78 +90,54 @@ def composer_names() -> tuple[str, ...]:
 
 
 def scorer(name: str) -> Scorer:
-    """The weight-free method of a name, or of `module:Class`.
-
-    Raises:
-        UnknownNameError: no method without weights has that name; the message names the nearest.
-        MethodError: the class that is named cannot be had, or is not a scorer.
+    """The weight-free method of a name, or of `module:Class`; see `method_of`.
 
     Example:
         >>> scorer("random").needs_pictures
         False
     """
-    found: Scorer = made(name, class_of(name, "scorer"))
-    return found
+    return cast("Scorer", method_of(name, kind="scorer"))
 
 
 def composer(name: str, *, checkpoint: str | None = None) -> Composer:
-    """The method on embeddings of a name, or of `module:Class`.
-
-    Args:
-        name: a name of `method_names()`, or `module:Class` of a class that fulfils `Composer`.
-        checkpoint: file or folder of its own trained weights, for a method that needs them.
-
-    Raises:
-        UnknownNameError: no method on embeddings has that name; the message names the nearest.
-        MethodError: the class that is named cannot be had or is not a composer; a checkpoint is missing, or
-            given to a method that takes none.
+    """The method on embeddings of a name, or of `module:Class`; see `method_of`.
 
     Example:
         >>> composer("image_text_sum").name
         'image_text_sum'
     """
-    cls = class_of(name, "composer")
-    takes = "checkpoint" in needs_of(cls)
-    if takes and checkpoint is None:
-        raise MethodError(
-            f"the method {name} needs weights of its own. Fix: add --checkpoint PATH (checkpoint=)."
-        )
-    if checkpoint is not None and not takes:
-        raise MethodError(f"the method {name} takes no checkpoint. Fix: leave --checkpoint out.")
-    found: Composer = made(name, cls, checkpoint=checkpoint) if takes else made(name, cls)
-    return found
+    return cast("Composer", method_of(name, kind="composer", checkpoint=checkpoint))
 
 
-def ranker(name: str) -> Ranker:
-    """The method that ranks by itself, of an entry point's name or of `module:Class`.
-
-    Raises:
-        UnknownNameError: no such method has that name; the message names the nearest.
-        MethodError: the class that is named cannot be had, or has no `rank`.
-    """
-    found: Ranker = made(name, class_of(name, "ranker"))
-    return found
-
-
-def method_of(name: str, *, checkpoint: str | None = None) -> Composer | Scorer | Ranker:
+def method_of(
+    name: str, *, kind: Kind | None = None, checkpoint: str | None = None
+) -> Composer | Scorer | Ranker:
     """The method of a name.
 
     Args:
         name: a name of `method_names()`, or `module:Class`.
-        checkpoint: as for `composer`.
+        kind: what its class does; None: any.
+        checkpoint: file or folder of its own trained weights, for a method on embeddings that needs them.
 
     Raises:
-        UnknownNameError: no method has that name; the message names the nearest.
-        MethodError: as for `composer`.
+        UnknownNameError: no method of that kind has that name; the message names the nearest.
+        MethodError: the class that is named cannot be had or is of another kind; a checkpoint is missing, or
+            given to a method on embeddings that takes none.
 
     Example:
         >>> type(method_of("image_only_pixels")).__module__
         'submissions.methods.pixels.image_only'
     """
-    kind = kind_of(name)
-    if kind == "composer":
-        return composer(name, checkpoint=checkpoint)
-    return scorer(name) if kind == "scorer" else ranker(name)
+    cls = class_of(name, kind)
+    takes = "checkpoint" in needs_of(cls)
+    if takes and checkpoint is None:
+        raise MethodError(
+            f"the method {name} needs weights of its own. Fix: add --checkpoint PATH (checkpoint=)."
+        )
+    if checkpoint is not None and not takes and kind_of_class(cls) == "composer":
+        raise MethodError(f"the method {name} takes no checkpoint. Fix: leave --checkpoint out.")
+    found: Composer | Scorer | Ranker = made(name, cls, **({"checkpoint": checkpoint} if takes else {}))
+    return found
 
 
 def kind_of(name: str) -> Kind:
@@ -178,10 +154,6 @@ def kind_of(name: str) -> Kind:
         >>> kind_of("image_only_pixels"), kind_of("image_only"), kind_of("random")
         ('scorer', 'composer', 'scorer')
     """
-    if name in _SCORERS:
-        return "scorer"
-    if name in _COMPOSERS:
-        return "composer"
     return kind_of_class(class_of(name)) or "composer"
 
 
