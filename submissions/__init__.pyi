@@ -39,7 +39,7 @@ from .running.baselines import run_baselines as run_baselines
 from .running.make import make_bundle as make_bundle
 from .running.make import make_rank_file as make_rank_file
 from .running.options import RunOptions as RunOptions
-from .running.reranking import rerank as rerank
+from .running.rerank import rerank as rerank
 from .running.user_embeddings import rank_file_from_embeddings as rank_file_from_embeddings
 from .running.user_lists import rank_file_from_lists as rank_file_from_lists
 from .running.user_scores import rank_file_from_scores as rank_file_from_scores

@@ -122,7 +122,7 @@ def circled_command(options: MakeCircledOptions) -> None:
     from submissions.language.loading import calls_at_once
     from submissions.making.circled import OnRay, encoder_loaders
     from submissions.making.ray import cluster_of
-    from submissions.running.named import loaded_benchmark
+    from submissions.running.make import loaded_benchmark
 
     source = loaded_benchmark(options.benchmark)
     usual = "caption_clothes" if source.spec.card.name == "fashioniq" else "caption"

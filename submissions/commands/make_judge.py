@@ -40,7 +40,7 @@ def comparison_command(options: ComparisonOptions) -> None:
     from cir_datasets.construction.circled.queries import queries_of
     from cir_datasets.construction.folder import write_benchmark
     from submissions.making.circled import relative_paths
-    from submissions.running.named import loaded_benchmark
+    from submissions.running.make import loaded_benchmark
 
     source = loaded_benchmark(options.benchmark)
     queries = queries_of(source)
@@ -135,7 +135,7 @@ def _source(name: str) -> Benchmark:
     """A benchmark by its id, or by its folder."""
     from cir_datasets.errors import ConstructionError
     from submissions.making.circled import folder_benchmark
-    from submissions.running.named import loaded_benchmark
+    from submissions.running.make import loaded_benchmark
 
     loaded = folder_benchmark(Path(name)) if Path(name).is_dir() else loaded_benchmark(name)
     if not loaded.multi_turn or loaded.ground_truth_withheld:

@@ -86,13 +86,13 @@ def multiround_command(options: MultiroundOptions) -> None:
         cir multiround --benchmark cirr/val --method image_text_sum --encoder openai/clip-vit-large-patch14 \\
             --images ~/images --simulator openai:gpt-4o-mini,concurrency=8 --out cirr.jsonl --html cirr.html
     """
-    from submissions.encoders.truncation import one_truncation_warning
     from submissions.errors import LanguageError
     from submissions.multiround.journal import only_program, remove_rounds
     from submissions.multiround.making import make_transcript
     from submissions.multiround.sessions import sessions_spec
-    from submissions.running.named import loaded_benchmark
+    from submissions.running.make import loaded_benchmark
     from submissions.transcripts.transcript import write_transcript
+    from submissions.truncation import one_truncation_warning
 
     settings = options.call(RoundSettings)
     method, benchmark, prompts = options.method, options.benchmark, options.prompts

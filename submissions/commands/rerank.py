@@ -69,8 +69,8 @@ def rerank_command(options: RerankOptions) -> None:
             --encoder openai/clip-vit-large-patch14
         cir rerank run.json --language oracle --method image_text_sum
     """
-    from submissions.encoders.truncation import one_truncation_warning
-    from submissions.running.reranking import rerank_file, rerank_options
+    from submissions.running.rerank import rerank_file, rerank_options
+    from submissions.truncation import one_truncation_warning
 
     out = options.out or Path(Path(options.file).name.partition(".")[0] + "-sc4cir.json")
     options.check_dry_run(options.out)

@@ -68,9 +68,9 @@ def run_command(options: RunCommandOptions) -> None:
     """
     from cir_datasets.registry.challenges import is_challenge
     from cir_metrics.errors import CallError
-    from submissions.encoders.truncation import one_truncation_warning
     from submissions.methods import method_names
     from submissions.rank_file.model import write
+    from submissions.truncation import one_truncation_warning
 
     benchmark, method, out = options.benchmark, options.method, options.out
     if (method is None) == (not options.all_baselines):

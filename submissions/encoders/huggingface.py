@@ -21,8 +21,8 @@ from submissions.encoders.model_files import ModelFiles, loading_explained, mode
 from submissions.encoders.openclip import load_open_clip
 from submissions.encoders.pretrained import NO_FOREIGN_CODE, device_of, libraries, quiet
 from submissions.encoders.protocol import DTYPES, Identity, Prepared, Vectors
-from submissions.encoders.truncation import report_cuts
 from submissions.errors import EncoderError
+from submissions.truncation import report_cuts
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -19,7 +19,7 @@ from submissions.evaluator.processes import of_each
 from submissions.rank_file.benchmarks import Benchmarks
 from submissions.rank_file.findings import ValidationReport
 from submissions.rank_file.model import Method, RankBundle, RankFile, answer_of, runs_of, write
-from submissions.running.named import loaded_benchmark
+from submissions.running.make import loaded_benchmark
 from submissions.running.user_ids import Names, by_member
 from submissions.scoring import score_checked
 from submissions.scoring.further_metrics import metric_names, parse_further

@@ -15,7 +15,7 @@ from cir_datasets.registry.caption_rules import CaptionRule
 from cir_datasets.registry.caption_rules import caption_rule as rule_named
 from submissions.embeddings.pictures import FilePictures, pictures_of
 from submissions.methods.turns import turns_of
-from submissions.running.named import loaded_benchmark
+from submissions.running.make import loaded_benchmark
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -21,7 +21,7 @@ from submissions.running.aggregation import aggregation
 from submissions.running.answers import declaring_reference
 from submissions.running.by_embeddings import context_of
 from submissions.running.describing import describe
-from submissions.running.named import loaded_benchmark, named_method
+from submissions.running.make import loaded_benchmark, named_method
 from submissions.transcripts.openings import DRAWN, OWN
 from submissions.transcripts.settings import RoundSettings
 from submissions.transcripts.transcript import Transcript

@@ -25,7 +25,7 @@ from submissions.multiround.journal import Journal
 from submissions.multiround.making import empty_transcript, model_of, sessions_to_play
 from submissions.multiround.users import Exchange, Silence
 from submissions.rank_file.texts import plain_text
-from submissions.running.named import loaded_benchmark, named_method
+from submissions.running.make import loaded_benchmark, named_method
 from submissions.transcripts.reading import read_transcript
 from submissions.transcripts.transcript import Round, Transcript, write_transcript
 

@@ -16,8 +16,9 @@ from submissions.methods.registry import needs_of
 from submissions.methods.reverse_processes import CANDIDATE_PROMPT, REVERSE_PROMPT
 from submissions.methods.sc4cir import SC4CIR, turns_to_rerank
 from submissions.methods.turns import gallery_of, removed_reference, turns_of
-from submissions.running.named import loaded_benchmark, named_method
-from submissions.running.reranking import files_to_rerank, rankings_to_rerank
+from submissions.running.make import loaded_benchmark, named_method
+from submissions.running.rerank import files_to_rerank
+from submissions.running.reranking import rankings_to_rerank
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark

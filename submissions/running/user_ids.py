@@ -20,7 +20,7 @@ from submissions.rank_file.benchmarks import MAX_DEPTH, Spelling, board_depth, i
 from submissions.rank_file.model import Method, RankBundle, RankFile, answer_of
 from submissions.rank_file.owners import owner_of, owners_of_images
 from submissions.running.answers import Answers, declaring_reference
-from submissions.running.named import loaded_benchmark
+from submissions.running.make import loaded_benchmark
 
 if TYPE_CHECKING:
     from cir_datasets.registry.suites import Suite

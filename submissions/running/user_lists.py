@@ -15,7 +15,7 @@ from submissions.methods.turns import Candidates, Turn, removed_reference, turns
 from submissions.rank_file.benchmarks import SUBSET_DEPTH, Spelling, image_family, well_formed
 from submissions.rank_file.model import BUNDLE, RANK_FILE, turn_key
 from submissions.running.by_lists import checked_ranking
-from submissions.running.named import loaded_benchmark
+from submissions.running.make import loaded_benchmark
 from submissions.running.user_ids import (
     Joined,
     Names,

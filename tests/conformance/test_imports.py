@@ -57,6 +57,7 @@ ORDER = {
         "papers": "the tables that papers print, published rows beside our own",
         "transcripts": "dialogues: the file, what contradicts itself in it, its numbers",
         # Making rankings.
+        "truncation": "texts that are longer than an encoder reads, reported once a run",
         "encoders": "pictures and texts to vectors: one file a family",
         "embeddings": "vectors of whole galleries, kept, resumed, spread over machines",
         "language": "captions, merges, differences, judgements by language models",

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from submissions.encoders.truncation import report_cuts
 from submissions.errors import EncoderError
+from submissions.truncation import report_cuts
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark

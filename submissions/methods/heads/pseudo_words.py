@@ -12,8 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from submissions.encoders.truncation import report_cuts
 from submissions.errors import EncoderError
+from submissions.truncation import report_cuts
 
 PROMPT = "a photo of"
 """What stands before the pseudo word."""
