@@ -16,7 +16,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from cir_datasets.common.locks import file_lock
 from cir_metrics.errors import CirError
 
 if TYPE_CHECKING:
@@ -162,6 +161,8 @@ def _locked_folder(parent: Path, prefix: str) -> tuple[Path, BaseFileLock]:
     """A new folder and its lock, which is held."""
     from filelock import Timeout
 
+    from cir_datasets.common.locks import file_lock
+
     while True:
         folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
         lock = file_lock(folder / _LOCK)
@@ -178,6 +179,8 @@ def _locked_folder(parent: Path, prefix: str) -> tuple[Path, BaseFileLock]:
 
 def _swept(folder: Path) -> bool:
     """Remove a folder unless a process that lives holds it; whether it was removed."""
+    from cir_datasets.common.locks import file_lock
+
     if not (folder / _LOCK).exists():  # looked at first: taking a lock would make its file
         return _is_old(folder) and _removed(folder)
     try:

@@ -9,11 +9,11 @@ from cir_datasets.common.terminal import echo
 from submissions.commands import (
     FILE_HELP,
     Benchmark,
+    EstimatesReranking,
     find_modules_here,
     method_values,
     report_usage,
 )
-from submissions.commands.estimates import EstimatesReranking
 from submissions.commands.outputs import check_file, print_made
 from submissions.methods.sc4cir import SC4CIR, Cost
 from submissions.running.method_options import LANGUAGE_HELP, DeviceOptions, PromptOptions

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from cir_datasets.commands import LoadsBenchmarks, benchmark_values, command, option
 from cir_datasets.common.terminal import counted, echo
-from submissions.commands import as_text, find_modules_here, method_values, report_usage
-from submissions.commands.estimates import EstimatesReranking
+from submissions.commands import EstimatesReranking, as_text, find_modules_here, method_values, report_usage
 from submissions.commands.outputs import check_file, check_folder, warn_of_short_rankings
 from submissions.methods.sc4cir import SC4CIR, Cost
 from submissions.running.method_options import ENCODER_HELP
