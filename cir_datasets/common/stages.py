@@ -5,7 +5,7 @@
     02-features.npy         a stage of vectors
     03-frames.part.jsonl    the finished chunks of a stage that has not ended yet, a line each
 
-A file appears whole or not at all; chunks are appended and synced one by one. A run that was killed goes on
+A file appears whole or not at all; chunks are appended, and synced in batches. A run that was killed goes on
 with the first stage or chunk that is not there. What a stage gives depends on the settings and on the stages
 before it alone, so that a resumed run ends with the same bytes. Rows that could not be made are rows with a
 `failed`, which says why.
@@ -18,6 +18,7 @@ import io
 import os
 import shutil
 import textwrap
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ from cir_datasets.common.progress import step_progress
 from cir_metrics.errors import CirError, UnknownNameError, did_you_mean
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
 FAILED = "failed"
@@ -49,6 +51,8 @@ STATE = "make.json"
 _FORMAT = 1
 _FORGOTTEN = "forgotten"
 """In the state, the first stage whose files are being removed; an ended removal is gone on with."""
+_SYNC_SECONDS = 1.0
+"""Between two times that what was appended is written to the disk itself, which takes milliseconds."""
 _SHOWN = 60
 """Characters of a setting that a message shows."""
 _In = TypeVar("_In")
@@ -127,6 +131,7 @@ class Stages:
     noun: ClassVar[str] = "run"
     anew: ClassVar[str] = "remove the folder and run again"
     """What makes a stage anew, with `{folder}` and `{stage}`."""
+    _synced = 0.0
     taken: ClassVar[str] = ""
     """What takes a person's changes, with `{folder}` and `{stage}`, which is the one behind."""
 
@@ -250,7 +255,7 @@ class Stages:
         if not path.is_file():
             return self.write_rows(stage, make())
         # A file that is not noted was written, and the run ended before that was.
-        return self._read_rows(path) if stage in self._done else self._note(stage, path)
+        return self._parsed(path) if stage in self._done else self._note(stage, path)
 
     def rows_in_chunks(
         self,
@@ -290,15 +295,17 @@ class Stages:
         shutil.rmtree(path.with_suffix(".parts"), ignore_errors=True)
         return made
 
-    def vectors(self, stage: str, make: Callable[[], NDArray[Any]], dtype: str = "<f4") -> NDArray[Any]:
-        """The vectors of a stage, shape (n, dimensions), read from disk as they are needed."""
+    def vectors(self, stage: str, make: Callable[[], NDArray[Any]]) -> NDArray[np.float32]:
+        """The vectors of a stage, shape (n, dimensions), float32, read from disk as they are needed."""
         import numpy as np
 
         path = self.path(stage, ".npy")
         if not path.is_file():
-            self.write_vectors(stage, np.ascontiguousarray(make(), dtype))
+            buffer = io.BytesIO()
+            np.save(buffer, np.ascontiguousarray(make(), np.float32), allow_pickle=False)
+            self._write_stage(path, stage, buffer.getvalue())
         try:
-            vectors: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+            vectors: NDArray[np.float32] = np.load(path, mmap_mode="r", allow_pickle=False)
         except (OSError, ValueError) as error:
             raise self._damaged(path) from error
         if stage not in self._done:
@@ -313,31 +320,22 @@ class Stages:
         content = b"".join(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in rows)
         return self._write_stage(self.path(stage, ".jsonl"), stage, content)
 
-    def write_vectors(self, stage: str, vectors: NDArray[Any]) -> None:
-        """Write the vectors of a stage, also where there are some."""
-        import numpy as np
-
-        buffer = io.BytesIO()
-        np.save(buffer, vectors, allow_pickle=False)
-        self._write_stage(self.path(stage, ".npy"), stage, buffer.getvalue())
-
     def _write_stage(self, path: Path, stage: str, content: bytes) -> list[Row]:
         if self._done.pop(stage, None) is not None:
             # First: of a file that is not noted, nobody says that a person has changed it.
             self._save()
         self._write(path, content)
-        return self._note(stage, path)
+        return self._note(stage, path, content)
 
-    def drop(self, stage: str) -> None:
-        """Forget a stage that nothing goes on from any more."""
-        noted = self._done.pop(stage, None)
-        if noted is not None:
-            self._save()
-            (self.folder / noted["file"]).unlink(missing_ok=True)
+    def keep(self, stage: str, content: bytes, *, durable: bool = False) -> None:
+        """Keep what a stage goes on from, in a form of its own and whole.
 
-    def keep(self, stage: str, content: bytes) -> None:
-        """Keep how far a stage is, in a form of its own, whole and on the disk; `kept` gives it back."""
-        self._write(self.path(stage, ".part"), content, durable=True)
+        Args:
+            stage: its name.
+            content: of the file `kept`.
+            durable: whether it must also outlive a loss of power.
+        """
+        self._write(self.kept(stage), content, durable=durable)
 
     def kept(self, stage: str) -> Path:
         """The file of `keep`, whether it is there or not."""
@@ -423,7 +421,7 @@ class Stages:
         Those of versions up to 0.1 are files of a folder.
         """
         chunks = {
-            int(part.stem): self._read_rows(part) for part in path.with_suffix(".parts").glob("[0-9]*.jsonl")
+            int(part.stem): self._parsed(part) for part in path.with_suffix(".parts").glob("[0-9]*.jsonl")
         }
         appended = path.with_suffix(".part.jsonl")
         try:
@@ -438,30 +436,32 @@ class Stages:
             raise self._damaged(appended) from error
 
     def _append(self, path: Path, line: list[Any]) -> None:
-        """Add a line; when this returns, it is on the disk."""
+        """Add a line, which outlives the process; a loss of power costs those of the last second."""
         try:
             with path.open("ab") as file:
                 file.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
                 file.flush()
-                os.fsync(file.fileno())
+                if time.monotonic() - self._synced >= _SYNC_SECONDS:
+                    os.fsync(file.fileno())
+                    self._synced = time.monotonic()
         except OSError as error:
             raise self._unwritable(path, error) from error
 
-    def _note(self, stage: str, path: Path) -> list[Row]:
+    def _note(self, stage: str, path: Path, content: bytes | None = None) -> list[Row]:
         """Write down that a stage is done; its rows."""
-        self._done[stage], rows = self._noted(path)
+        self._done[stage], rows = self._noted(path, path.read_bytes() if content is None else content)
         self._save()
         return rows
 
-    def _noted(self, path: Path) -> tuple[Row, list[Row]]:
+    def _noted(self, path: Path, content: bytes) -> tuple[Row, list[Row]]:
         """What is written down of a finished stage's file, and its rows."""
-        noted: Row = {"file": path.name, "sha256": _sha256(path)}
+        noted: Row = {"file": path.name, "sha256": hashlib.sha256(content).hexdigest()}
         if path.suffix == ".npy":
             import numpy as np
 
             number = len(np.load(path, mmap_mode="r", allow_pickle=False))
             return {**noted, "rows": number, "failed": 0}, []
-        rows = self._read_rows(path)
+        rows = self._parsed(path, content)
         good = [row for row in rows if not row.get(FAILED)]
         fields = sorted(set.intersection(*map(set, good))) if good else []
         return {**noted, "rows": len(rows), "failed": len(rows) - len(good), "fields": fields}, rows
@@ -495,7 +495,7 @@ class Stages:
             if problem is not None:
                 raise self.error(f"{path}, line {number}: it {problem}, {anew}.")
         try:
-            return self._noted(path)[0]
+            return self._noted(path, path.read_bytes())[0]
         except ValueError as error:
             raise self.error(
                 f"{path}: it does not hold vectors any more: {error}. Fix: put it back, {anew}."
@@ -519,9 +519,9 @@ class Stages:
         checked: Row = state
         return checked
 
-    def _read_rows(self, path: Path) -> list[Row]:
+    def _parsed(self, path: Path, content: bytes | None = None) -> list[Row]:
         try:
-            return [orjson.loads(line) for line in path.read_bytes().splitlines()]
+            return [orjson.loads(line) for line in (content or path.read_bytes()).splitlines()]
         except (OSError, orjson.JSONDecodeError) as error:
             raise self._damaged(path) from error
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -21,7 +22,7 @@ _ROUNDS = TypeAdapter(list[Round])
 
 
 class Journal(Stages):
-    """The finished rounds of one run: `round-N`, and what the method remembered after it, `memory-N`.
+    """The finished rounds of one run, a stage each; beside the last one lies what the method remembered.
 
     Args:
         folder: where they lie.
@@ -48,18 +49,14 @@ class Journal(Stages):
                 f"{folder}: it holds a dialogue as versions up to 0.1 kept it, which is not read any more. "
                 "Fix: remove the folder; answers of models are in their cache."
             )
-        names = [
-            f"{what}-{number}"
-            for number in range(1, header["settings"]["max_rounds"] + 1)
-            for what in ("memory", "round")
-        ]
+        names = [f"round-{number}" for number in range(1, header["settings"]["max_rounds"] + 1)]
         settings = {**header, "sessions": list(sessions)}
         super().__init__(folder, "dialogue", dict.fromkeys(names, "a round"), settings)
         self._shape = shape
 
     def rounds(self) -> int:
         """How many rounds are finished."""
-        return sum(state.finished and state.name.startswith("round-") for state in self.states())
+        return sum(state.finished for state in self.states())
 
     def read(self, number: int) -> list[Round]:
         """What was played in a round.
@@ -77,21 +74,26 @@ class Journal(Stages):
         """What the method remembered after a round.
 
         Raises:
-            SubmissionError: its file is damaged, or holds numbers of another shape.
+            SubmissionError: its file is damaged, or holds numbers of another type or shape.
         """
-        name = f"memory-{number}"
-        memory = np.array(self.vectors(name, lambda: np.zeros(0)))
-        if memory.shape != self._shape:
-            raise self._damaged(self.path(name, ".npy"))
+        path = self.kept(f"round-{number}")
+        try:
+            memory: NDArray[np.float64] = np.load(path, allow_pickle=False)
+        except (OSError, EOFError, ValueError) as error:
+            raise self._damaged(path) from error
+        if memory.shape != self._shape or memory.dtype != np.float64:
+            raise self._damaged(path)
         return memory
 
     def write(self, number: int, rounds: list[Round], memory: NDArray[np.float64]) -> None:
         """Keep a round."""
-        self.write_vectors(f"memory-{number}", memory)
+        buffer = io.BytesIO()
+        np.save(buffer, memory, allow_pickle=False)
+        self.keep(f"round-{number}", buffer.getvalue())
         self.write_rows(f"round-{number}", [each.model_dump() for each in rounds])
         if number > 1:
             # Only the last memory is gone on from.
-            self.drop(f"memory-{number - 1}")
+            self.kept(f"round-{number - 1}").unlink(missing_ok=True)
 
 
 def remove_rounds(folder: Path) -> None:

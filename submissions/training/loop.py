@@ -55,6 +55,38 @@ class _Training(Stages):
     call_error = CheckpointError
     noun = "training"
 
+    def take_up(self, parts: Mapping[str, Any], watch: Watch | None) -> list[float]:
+        """Put the state back, where there is one; the losses so far.
+
+        Args:
+            parts: what changes from step to step, by name: each has state_dict and load_state_dict.
+            watch: what remembers the epochs.
+        """
+        path = self.kept("training")
+        if not path.is_file():
+            return []
+        state = _read_state(path)
+        for name, part in parts.items():
+            if state.get(name):  # what scales nothing keeps nothing
+                part.load_state_dict(state[name])
+        if watch is not None:
+            watch.take_up(state["watch"])
+        losses: list[float] = state["losses"]
+        return losses
+
+    def keep_state(self, parts: Mapping[str, Any], watch: Watch | None, losses: list[float]) -> None:
+        """Write the state, whole or not at all."""
+        import io
+
+        import torch
+
+        written = io.BytesIO()
+        state = {**{name: part.state_dict() for name, part in parts.items()}, "losses": losses}
+        if watch is not None:
+            state["watch"] = watch.state()
+        torch.save(state, written)
+        self.keep("training", written.getvalue(), durable=True)
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -220,8 +252,8 @@ def train(
         torch.random.fork_rng(devices=devices),
         _Interrupts() as interrupts,
     ):
-        kept = _Kept(_opened(folder, whole), parts, watch)
-        losses = kept.take_up()
+        training = _opened(folder, whole)
+        losses = training.take_up(parts, watch)
         resumed_at, saved = len(losses), time.monotonic()
         advance(resumed_at)
         for step in range(resumed_at, plan.steps):
@@ -252,7 +284,7 @@ def train(
             advance(1)
             ends_epoch = len(losses) % plan.steps_of_epoch(count) == 0 and len(losses) < plan.steps
             if ends_epoch or interrupts.waiting or time.monotonic() - saved >= save_seconds:
-                kept.keep(losses)
+                training.keep_state(parts, watch, losses)
                 saved = time.monotonic()
             if interrupts.waiting:
                 raise KeyboardInterrupt
@@ -376,40 +408,3 @@ def _read_state(path: Path) -> dict[str, Any]:
             f"{path}: not the state of a training. Fix: remove it; the training begins anew."
         ) from error
     return state
-
-
-@dataclass(frozen=True)
-class _Kept:
-    """The state of an unfinished training in its folder."""
-
-    training: _Training
-    parts: Mapping[str, Any]
-    """What changes from step to step, by name: each has state_dict and load_state_dict."""
-    watch: Watch | None
-
-    def take_up(self) -> list[float]:
-        """Put the state back, where there is one; the losses so far."""
-        path = self.training.kept("training")
-        if not path.is_file():
-            return []
-        state = _read_state(path)
-        for name, part in self.parts.items():
-            if state.get(name):  # what scales nothing keeps nothing
-                part.load_state_dict(state[name])
-        if self.watch is not None:
-            self.watch.take_up(state["watch"])
-        losses: list[float] = state["losses"]
-        return losses
-
-    def keep(self, losses: list[float]) -> None:
-        """Write the state, whole or not at all."""
-        import io
-
-        import torch
-
-        written = io.BytesIO()
-        state = {**{name: part.state_dict() for name, part in self.parts.items()}, "losses": losses}
-        if self.watch is not None:
-            state["watch"] = self.watch.state()
-        torch.save(state, written)
-        self.training.keep("training", written.getvalue())

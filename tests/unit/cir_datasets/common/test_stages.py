@@ -113,6 +113,7 @@ def counting_writes(patch: pytest.MonkeyPatch, end_at: int) -> None:
 
     patch.setattr(room, "write_whole", whole)
     patch.setattr(room.os, "fsync", synced)
+    patch.setattr(room, "_SYNC_SECONDS", 0.0)
 
 
 def test_a_run_that_was_killed_before_any_of_its_writes_ends_with_the_same_bytes(

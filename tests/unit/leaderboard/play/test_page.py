@@ -108,10 +108,10 @@ def test_words_that_cannot_be_taken_are_answered_with_the_reason(client: TestCli
 
 def test_what_fails_is_answered_as_the_command_would_say_it(client: TestClient, tmp_path: Path) -> None:
     client.get("/state")
-    (tmp_path / "human.jsonl.journal/00001/02-round-1.jsonl").write_bytes(b"[")
+    (tmp_path / "human.jsonl.journal/00001/01-round-1.jsonl").write_bytes(b"[")
     answer = client.get("/state")
     assert (answer.status_code, answer.json()["error"]["code"]) == (500, "failed")
-    says(str(answer.json()["error"]), "02-round-1.jsonl: it was changed", "remove")
+    says(str(answer.json()["error"]), "01-round-1.jsonl: it was changed", "remove")
 
 
 def test_pictures_of_the_gallery_alone_are_given(client: TestClient) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import shutil
 from collections.abc import Sequence
@@ -421,14 +422,23 @@ def test_a_journal_that_another_program_writes_is_left_alone(play: Any, tmp_path
     assert not list(tmp_path.glob(".*.lock"))
 
 
+def _npy(array: Any) -> bytes:
+    buffer = io.BytesIO()
+    np.save(buffer, array)
+    return buffer.getvalue()
+
+
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
         *(("make.json", content, "it is damaged") for content in (b"{", b"[]", b"", None)),
-        ("04-round-2.jsonl", b"[", "it was changed"),
-        ("04-round-2.jsonl", None, "it is gone"),
-        ("03-memory-2.npy", b"", "it was changed"),
-        ("03-memory-2.npy", None, "it is gone"),
+        ("02-round-2.jsonl", b"[", "it was changed"),
+        ("02-round-2.jsonl", None, "it is gone"),
+        *(("02-round-2.part", content, "it is damaged") for content in (b"[", b"", None)),
+        *(
+            ("02-round-2.part", _npy(array), "it is damaged")
+            for array in (np.zeros((3, 3)), np.float64(0), np.zeros((3, 2), dtype=np.float32))
+        ),
     ],
 )
 def test_a_damaged_journal_names_the_file_and_its_removal_mends_it(

@@ -17,7 +17,6 @@ from says import says
 from cir_metrics.errors import CallError
 from submissions.embeddings.store import EmbeddingStore
 from submissions.errors import SubmissionError
-from submissions.multiround.journal import Journal
 from submissions.multiround.making import make_transcript
 from submissions.multiround.person import LONGEST, SKIPPED, PersonDialogue, WordsError, person_words
 from submissions.multiround.users import Silence
@@ -100,9 +99,10 @@ def test_who_leaves_early_without_a_limit_has_a_transcript_that_scores(tmp_path:
 
 def test_a_journal_whose_memory_has_another_shape_is_damaged(tmp_path: Path) -> None:
     opened(tmp_path).current()
-    journal = Journal.existing(tmp_path / "human.jsonl.journal/00001")
-    journal.write_vectors("memory-1", np.zeros((1, 3)))
-    with pytest.raises(SubmissionError, match=r"memory-1\.npy: it is damaged"):
+    [memory] = (tmp_path / "human.jsonl.journal").glob("*/01-round-1.part")
+    with memory.open("wb") as file:
+        np.save(file, np.zeros((1, 3)))
+    with pytest.raises(SubmissionError, match=r"01-round-1\.part: it is damaged"):
         opened(tmp_path).current()
 
 

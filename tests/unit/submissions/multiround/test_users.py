@@ -245,7 +245,7 @@ def test_a_backend_that_answers_nothing_more_stops_the_run_and_the_journal_keeps
     with LanguageServer(lambda *_: fault if down else None, look=speaks) as server:
         with pytest.raises(LanguageError, match=message):
             dialogue(asking(server), tmp_path, journal=tmp_path / "journal")
-        assert (tmp_path / "journal" / "02-round-1.jsonl").is_file()
+        assert (tmp_path / "journal" / "01-round-1.jsonl").is_file()
         down = False
         again = dialogue(asking(server), tmp_path, journal=tmp_path / "journal")
         whole = dialogue(asking(server, cache=False), tmp_path)
