@@ -188,12 +188,8 @@ def write_browser(
         total=f"{len(views):,}",
         data=base64.b64encode(gzip.compress(json.dumps(data).encode(), mtime=0)).decode(),
     )
-    try:
+    with write_errors(target, DatasetError, "choose another --out."):
         write_whole(target, page.encode("utf-8", "replace"))
-    except OSError as error:
-        raise DatasetError(
-            f"{target}: cannot be written: {error.strerror or error}. Fix: choose another --out."
-        ) from error
     return target
 
 

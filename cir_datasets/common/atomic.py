@@ -21,6 +21,8 @@ from cir_metrics.errors import CirError
 if TYPE_CHECKING:
     from filelock import BaseFileLock
 
+from cir_metrics.errors import CirError
+
 
 @contextmanager
 def whole_file(path: Path, *, durable: bool = False) -> Iterator[IO[bytes]]:
@@ -80,6 +82,34 @@ def write_whole(path: Path, content: bytes, *, durable: bool = False) -> None:
     """
     with whole_file(path, durable=durable) as file:
         file.write(content)
+
+
+@contextmanager
+def write_errors(
+    path: Path, error: Callable[[str], CirError], fix: str = "make room, or name another folder."
+) -> Iterator[None]:
+    """Say in words what the system refuses to write.
+
+    Args:
+        path: what is written in the block, for the message.
+        error: makes the error.
+        fix: what a user does about it.
+
+    Raises:
+        CirError: of `error`: the block raised an OSError.
+
+    Example:
+        >>> with write_errors(Path("a"), CirError, "make room."):
+        ...     raise OSError(28, "No space left on device")
+        Traceback (most recent call last):
+        ...
+        cir_metrics.errors.CirError: a: cannot be written: No space left on device. Fix: make room.
+    """
+    try:
+        yield
+    except OSError as refused:
+        why = refused.strerror or refused
+        raise error(f"{path}: cannot be written: {why}. Fix: {fix}") from refused
 
 
 def sync_folder(folder: Path) -> None:

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar
 
 import orjson
 
-from cir_datasets.common.atomic import write_whole
+from cir_datasets.common.atomic import write_errors, write_whole
 from cir_datasets.common.locks import only_program
 from cir_datasets.common.progress import step_progress
 from cir_metrics.errors import CirError, UnknownNameError, did_you_mean
@@ -437,15 +437,12 @@ class Stages:
 
     def _append(self, path: Path, line: list[Any]) -> None:
         """Add a line, which outlives the process; a loss of power costs those of the last second."""
-        try:
-            with path.open("ab") as file:
-                file.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
-                file.flush()
-                if time.monotonic() - self._synced >= _SYNC_SECONDS:
-                    os.fsync(file.fileno())
-                    self._synced = time.monotonic()
-        except OSError as error:
-            raise self._unwritable(path, error) from error
+        with write_errors(path, self.error), path.open("ab") as file:
+            file.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
+            file.flush()
+            if time.monotonic() - self._synced >= _SYNC_SECONDS:
+                os.fsync(file.fileno())
+                self._synced = time.monotonic()
 
     def _note(self, stage: str, path: Path, content: bytes | None = None) -> list[Row]:
         """Write down that a stage is done; its rows."""
@@ -532,15 +529,8 @@ class Stages:
         )
 
     def _write(self, path: Path, content: bytes, *, durable: bool = False) -> None:
-        try:
+        with write_errors(path, self.error):
             write_whole(path, content, durable=durable)
-        except OSError as error:
-            raise self._unwritable(path, error) from error
-
-    def _unwritable(self, path: Path, error: OSError) -> CirError:
-        return self.error(
-            f"{path}: cannot be written: {error.strerror or error}. Fix: make room, or name another folder."
-        )
 
     def _damaged(self, path: Path) -> CirError:
         return self.error(

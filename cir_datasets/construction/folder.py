@@ -148,10 +148,8 @@ def write_benchmark(
             more = f"\n  and {len(found.errors) - _SHOWN:,} more" if len(found.errors) > _SHOWN else ""
             raise RecordError(f"{root}: it would not be a benchmark; nothing was written.\n  {shown}{more}")
         (staging / README).write_text(drafted(staging), encoding="utf-8")
-        try:
+        with write_errors(root, DatasetError, fix):
             _move(staging, root)
-        except OSError as error:
-            raise DatasetError(f"{root}: cannot be written: {error.strerror}. Fix: {fix}") from error
     return root
 
 

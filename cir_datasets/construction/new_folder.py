@@ -56,12 +56,10 @@ def new_folder(name: str, folder: str | Path | None = None, *, sessions: bool = 
     if root.exists() and (not root.is_dir() or any(root.iterdir())):
         raise CallError(f"{root}: is there already. Fix: name another folder with --out.")
     fix = "name a folder of yours with --out."
-    with staging_folder(root.parent, ".making-", error=DatasetError, fix=fix) as staging:
-        try:
-            _fill(staging, name, sessions)
-            staging.replace(root)
-        except OSError as error:
-            raise DatasetError(f"{root}: cannot be written: {error.strerror}. Fix: {fix}") from error
+    staged = staging_folder(root.parent, ".making-", error=DatasetError, fix=fix)
+    with staged as staging, write_errors(root, DatasetError, fix):
+        _fill(staging, name, sessions)
+        staging.replace(root)
     return root
 
 

@@ -13,7 +13,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from cir_datasets.common.atomic import write_whole
+from cir_datasets.common.atomic import write_errors, write_whole
 from cir_datasets.common.stages import StageState
 from cir_datasets.common.terminal import Cell, Table
 from cir_datasets.errors import ConstructionError
@@ -117,12 +117,8 @@ def write_report(
         sections=[_plain(section, thumbnails) for section in shown],
     )
     target = Path(path)
-    try:
+    with write_errors(target, ConstructionError, "name another folder."):
         write_whole(target, page.encode())
-    except OSError as error:
-        raise ConstructionError(
-            f"{target}: cannot be written: {error.strerror}. Fix: name another folder."
-        ) from error
     return target
 
 

@@ -11,6 +11,7 @@ from importlib import resources
 from pathlib import Path
 
 from cir_datasets import registry
+from cir_datasets.common.atomic import write_errors
 from cir_datasets.errors import DatasetError
 from cir_metrics.errors import CallError, UnknownNameError
 
@@ -68,15 +69,11 @@ def write_template(name: str, folder: str | Path, configs: Sequence[str] = ()) -
     present = [path for path in targets if path.exists()]
     if present:
         raise CallError(f"{present[0]}: is there already. Fix: choose an empty folder.")
-    try:
+    with write_errors(root, DatasetError, "choose a folder of yours."):
         with resources.as_file(resources.files("cir_datasets") / "templates" / name) as origin:
             for target, file in zip(targets[1:], names, strict=True):
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(origin / file, target)
         about = f"An invented example of the folder that {name} is read from."
         targets[0].write_text(f"{about}\n\n{card.ids}\n\n{card.folder_schema}", encoding="utf-8")
-    except OSError as error:
-        raise DatasetError(
-            f"{root}: cannot be written: {error.strerror}. Fix: choose a folder of yours."
-        ) from error
     return targets

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from cir_datasets import registry
-from cir_datasets.common.atomic import whole_file
+from cir_datasets.common.atomic import whole_file, write_errors
 from cir_datasets.common.key_values import KeyValues
 from cir_datasets.common.paths import PictureFormat, cache_home
 from cir_datasets.common.progress import done_in_parallel, step_progress
@@ -329,16 +329,12 @@ def _pixel_groups(facts: Mapping[str, PictureFacts], image_ids: Iterable[str]) -
 
 def _write(table: pa.Table, file: Path, spec: BenchmarkSpec) -> None:
     """Write the Parquet beside its place and move it there."""
-    try:
+    fix = "pass out= (--out), a file in a folder of yours; what was hashed so far is kept."
+    with write_errors(file, HashingError, fix):
         if file.is_file() and file.stat().st_size and file.open("rb").read(4) != b"PAR1":
             raise HashingError(f"{file}: no Parquet, so it is not overwritten. Fix: name another --out.")
         with whole_file(file) as out:
             pq.write_table(table.replace_schema_metadata({_BENCHMARK_KEY: _stamp(spec).encode()}), out)
-    except OSError as error:
-        raise HashingError(
-            f"{file}: cannot be written: {error.strerror or error}. Fix: pass out= (--out), a file in a "
-            "folder of yours; what was hashed so far is kept."
-        ) from error
 
 
 def _listed(what: str, lines: Sequence[str]) -> list[str]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cir_datasets.common.atomic import write_errors
 from cir_datasets.common.plots import DPI, INK, QUIET, empty_figure, quiet_axes
 from cir_datasets.common.tables import count
 from cir_datasets.common.terminal import fitted
@@ -187,16 +188,12 @@ def write_plots(parts: Sequence[Statistics], folder: str | Path, top: int) -> li
     folder = Path(folder).expanduser().absolute()
     figures = statistics_figures(parts, top)
     written = []
-    try:
+    with write_errors(folder, DatasetError, "name another folder."):
         folder.mkdir(parents=True, exist_ok=True)
         for name, figure in sorted(figures.items()):
             path = folder / f"{name}.png"
             figure.savefig(path, dpi=DPI, facecolor="white")
             written.append(path)
-    except OSError as error:
-        raise DatasetError(
-            f"{folder}: cannot be written: {error.strerror}. Fix: name another folder."
-        ) from error
     return written
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cir_datasets.common.atomic import write_whole
+from cir_datasets.common.atomic import write_errors, write_whole
 from cir_datasets.common.paths import cache_home
 from cir_metrics.errors import CallError, CirError, did_you_mean
 from submissions.embeddings.pictures import Pictures, pictures_of
@@ -103,16 +103,11 @@ class EmbeddingStore:
             StoreError: the folder cannot be made.
         """
         path, about = self._place(identity, pictures, shard_size)
-        try:
+        with write_errors(path, StoreError, "set CIR_CACHE_HOME to a folder that can be written."):
             _ensure(path / "ids.json", as_json(list(pictures.ids)))
             if not _is_described(path):
                 described = {**about, "identity": identity.to_dict(), "pictures": pictures.name}
                 _ensure(path / "about.json", as_json(described))
-        except OSError as error:
-            raise StoreError(
-                f"{path}: the embedding store cannot be written: {error.strerror}. Fix: set CIR_CACHE_HOME "
-                "to a folder that can be written."
-            ) from error
         found = EmbeddingFolder(path)
         found.identity = identity  # the entry may be by a model of the same weights and another name
         return found

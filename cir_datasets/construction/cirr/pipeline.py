@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from cir_datasets.common.atomic import write_whole
+from cir_datasets.common.atomic import write_errors, write_whole
 from cir_datasets.common.stages import CALLED, FAILED, Engine, Row, compared
 from cir_datasets.construction.backends import Failed, Features, Question, Words
 from cir_datasets.construction.cirr import answers as handed_in
@@ -381,12 +381,8 @@ def _keep(root: Path, file: Path) -> None:
         return
     # Not their count: somebody may have removed one, and no file is written over.
     number = max(map(_number, there), default=0) + 1
-    try:
+    with write_errors(folder, ConstructionError):
         write_whole(folder / f"{number:04d}-{file.name}", content)
-    except OSError as error:
-        raise ConstructionError(
-            f"{folder}: cannot be written: {error.strerror}. Fix: make room, or name another folder."
-        ) from error
 
 
 def _finished(

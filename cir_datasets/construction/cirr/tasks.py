@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cir_datasets.common.atomic import write_whole
+from cir_datasets.common.atomic import write_errors, write_whole
 from cir_datasets.common.progress import step_progress
 from cir_datasets.common.stages import Row
 from cir_datasets.construction.filled_tables import filled_table
@@ -82,7 +82,7 @@ def write_tasks(
     images = dict.fromkeys(image for task in tasks for image in shown(task))
     files = {image: f"pictures/{number}.jpg" for number, image in enumerate(images)}
     written = []
-    try:
+    with write_errors(folder, ConstructionError):
         with step_progress("tasks: pictures", len(files)) as advance:
             for image, file in files.items():
                 if not (folder / file).is_file():
@@ -105,10 +105,6 @@ def write_tasks(
             write_whole(written[-1], html.encode())
         written.append(folder / "tasks.csv")
         write_whole(written[-1], _csv(tasks, files, run))
-    except OSError as error:
-        raise ConstructionError(
-            f"{folder}: cannot be written: {error.strerror}. Fix: make room, or name another folder."
-        ) from error
     return written
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from cir_datasets.common.atomic import write_whole
+from cir_datasets.common.atomic import write_errors, write_whole
 from cir_datasets.common.stages import FAILED, Engine, Here, Row
 from cir_datasets.construction.fisd.generators import Generator
 from cir_datasets.construction.fisd.triplets import ROLES, gallery
@@ -85,12 +85,8 @@ class _Keeping:
         """Each chunk's number and rows."""
         for number, (rows, files) in self._engine.map(work, chunks):
             for name, content in files:
-                try:
+                with write_errors(self._folder / name, ConstructionError):
                     write_whole(self._folder / name, content)
-                except OSError as error:
-                    raise ConstructionError(
-                        f"{self._folder / name}: cannot be written: {error.strerror}. Fix: make room."
-                    ) from error
             yield number, rows
 
 

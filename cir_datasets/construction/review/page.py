@@ -15,7 +15,7 @@ from typing import Any
 
 import orjson
 
-from cir_datasets.common.atomic import write_whole
+from cir_datasets.common.atomic import write_errors, write_whole
 from cir_datasets.common.stages import Row
 from cir_datasets.common.tables import unguarded
 from cir_datasets.construction.filled_tables import filled_table, read_filled
@@ -132,7 +132,7 @@ def write_review(
     lines = ({name: cell(item.get(name)) for name in form.table_columns} for item in items)
     table = filled_table(form.table_columns, lines)
     known = {str(item[form.id]): item for item in items}
-    try:
+    with write_errors(folder, ConstructionError):
         there = path.read_bytes() if path.is_file() else table
         as_written = there == table or _is_ours(folder, there)
         touched = taken_in is not None and path.is_file() and Path(taken_in).expanduser().samefile(path)
@@ -148,10 +148,6 @@ def write_review(
             write_whole(path, table)
         digest = hashlib.sha256(table if ours else there).hexdigest() if as_written else ""
         write_whole(folder / PAGE, page_html(form, items, title=title, table=digest).encode())
-    except OSError as error:
-        raise ConstructionError(
-            f"{folder}: cannot be written: {error.strerror}. Fix: make room, or name another folder."
-        ) from error
     return not ours and _says_more(form, path, known)
 
 

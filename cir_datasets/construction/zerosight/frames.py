@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cir_datasets.common.atomic import whole_file
+from cir_datasets.common.atomic import whole_file, write_errors
 from cir_datasets.common.stages import FAILED, Row
 from cir_datasets.construction.workspace import BENCHMARK
 from cir_datasets.construction.zerosight.options import Ending
@@ -101,13 +101,8 @@ class FrameWriter:
 
     def _write(self, picture: Image, image: str) -> None:
         path = self.out / FRAMES / image
-        try:
-            with whole_file(path) as file:
-                picture.save(file, **_FORMATS[self.ending])
-        except OSError as error:
-            raise ConstructionError(
-                f"{path}: cannot be written: {error.strerror}. Fix: make room, or name another folder."
-            ) from error
+        with write_errors(path, ConstructionError), whole_file(path) as file:
+            picture.save(file, **_FORMATS[self.ending])
 
 
 def _upright(frame: Any) -> Image:

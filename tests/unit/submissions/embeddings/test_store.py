@@ -442,7 +442,7 @@ def test_a_shard_size_of_0_an_empty_gallery_and_a_file_as_store_are_refused(
         store.folder(ColourEncoder().identity, ShapesPictures("shapes/val", ()))
     (tmp_path / "file").write_text("")
     with pytest.raises(
-        StoreError, match=r"the embedding store cannot be written: .* Fix: set CIR_CACHE_HOME"
+        StoreError, match=r"cannot be written: .* Fix: set CIR_CACHE_HOME"
     ):
         EmbeddingStore(tmp_path / "file").folder(ColourEncoder().identity, shapes_gallery(3))
 
