@@ -27,6 +27,8 @@ import cir_datasets
 import cir_metrics
 import leaderboard
 import submissions
+from cir_datasets.common.key_values import KeyValues
+from cir_datasets.errors import DatasetError
 from cir_metrics.errors import CirError
 
 ROOT = Path(cir_metrics.__file__).resolve().parents[1]
@@ -119,6 +121,7 @@ NO_LOCKS = """
 import json, os, warnings
 from pathlib import Path
 import cir_datasets, datasets, evaluate, submissions
+from cir_datasets.common.key_values import KeyValues
 from cir_datasets.common.locks import acquire, file_lock
 from cir_datasets.construction.workspace import Workspace
 from cir_metrics.errors import CirError
@@ -145,6 +148,7 @@ def tried(place):
         "prepare": warned(lambda: cir_datasets.prepare("shapes/val")),
         "run": warned(lambda: held(Workspace.held(place / "run"))),
         "played": warned(lambda: held(only_program(place / "played" / "dialogue.json", "program"))),
+        "values": warned(lambda: KeyValues(place / "values" / "a.sqlite", ValueError).put({"a": b"1"})),
         "claims": warned(lambda: free.append(acquire(file_lock(place / "claims" / "1", blocking=True)))),
         "score": submissions.score(os.environ["FILE"]).metrics["recall@10"],
         "left": [path.name for path in (place / "cache").rglob(".making-*")],
@@ -194,10 +198,11 @@ def test_a_disk_without_locks_works_or_is_named_with_a_way_out(
     }
     found = metrics_processes.python(NO_LOCKS, tmp_path, tmp_path / "huggingface", **settings)
     assert found["prepare"] == []
-    for name in ("run", "played", "claims"):
+    for name in ("run", "played", "values", "claims"):
         (said,) = found[name]
         assert said.startswith(f"{tmp_path / name}: this file system has no locks (")
         assert "Fix: start no other one that writes there" in said
+    assert KeyValues(tmp_path / "values" / "a.sqlite", DatasetError).get("a") == b"1"
     assert found["score"] > 0
     assert found["left"] == []
     for name, way_out in (("datasets", "HF_DATASETS_CACHE"), ("evaluate", "keep_in_memory=True")):

@@ -441,9 +441,7 @@ def test_a_shard_size_of_0_an_empty_gallery_and_a_file_as_store_are_refused(
     with pytest.raises(CallError, match=r"shapes/val: no images\. Fix: pass pictures with ids"):
         store.folder(ColourEncoder().identity, ShapesPictures("shapes/val", ()))
     (tmp_path / "file").write_text("")
-    with pytest.raises(
-        StoreError, match=r"cannot be written: .* Fix: set CIR_CACHE_HOME"
-    ):
+    with pytest.raises(StoreError, match=r"cannot be written: .* Fix: set CIR_CACHE_HOME"):
         EmbeddingStore(tmp_path / "file").folder(ColourEncoder().identity, shapes_gallery(3))
 
 
