@@ -21,8 +21,6 @@ from cir_metrics.errors import CirError
 if TYPE_CHECKING:
     from filelock import BaseFileLock
 
-from cir_metrics.errors import CirError
-
 
 @contextmanager
 def whole_file(path: Path, *, durable: bool = False) -> Iterator[IO[bytes]]:

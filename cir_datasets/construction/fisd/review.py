@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from cir_datasets.common.atomic import write_errors, write_whole
+from cir_datasets.common.atomic import write_whole
 from cir_datasets.common.stages import Row
 from cir_datasets.construction.fisd.triplets import ROLES, Decided, ReviewedTriplet
 from cir_datasets.construction.review import page
