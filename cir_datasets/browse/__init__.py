@@ -18,7 +18,7 @@ import numpy as np
 
 from cir_datasets.browse.pictures import page_pictures
 from cir_datasets.browse.queries import OUTCOMES, QueryRows, QueryView, ShownRanking
-from cir_datasets.common.atomic import write_whole
+from cir_datasets.common.atomic import write_errors, write_whole
 from cir_datasets.common.terminal import counted_rows
 from cir_datasets.errors import DatasetError
 from cir_datasets.images import COCO_PICTURES

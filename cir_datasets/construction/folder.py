@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import orjson
 
-from cir_datasets.common.atomic import staging_folder
+from cir_datasets.common.atomic import staging_folder, write_errors
 from cir_datasets.common.yaml import checked
 from cir_datasets.construction.folder_check import check_folder
 from cir_datasets.construction.names import check_name

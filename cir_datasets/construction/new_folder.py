@@ -7,7 +7,7 @@ from pathlib import Path
 
 import orjson
 
-from cir_datasets.common.atomic import staging_folder
+from cir_datasets.common.atomic import staging_folder, write_errors
 from cir_datasets.construction.folder import written_row
 from cir_datasets.construction.names import check_name
 from cir_datasets.errors import DatasetError
