@@ -170,70 +170,48 @@ def faults_of(form: ReviewForm, answer: Mapping[str, Any], item: Mapping[str, An
         elif any(texts) and ends is not None:
             yield f"{name} is answered, and {ends} is {counts[ends]!r}, which does without it"
         elif any(texts):
-            yield from _FAULTS[question.kind](question, texts, item, form)
+            yield from _faults_of_value(form, question, texts, item)
         elif question.needed and ends is None and not ended and question in asked:
             yield f"{name} is empty"
 
 
-def _choice_faults(
-    question: ReviewQuestion, texts: Sequence[str], _item: object, _form: ReviewForm
+def _faults_of_value(
+    form: ReviewForm, question: ReviewQuestion, texts: Sequence[str], item: Mapping[str, Any]
 ) -> Iterator[str]:
-    if texts[0] not in question.choices:
-        like = did_you_mean(texts[0], question.choices)
-        known = ", ".join(question.choices)
-        yield f"{question.name} {texts[0][:40]!r} is not known.{like} Use one of {known}"
-
-
-def _number_faults(
-    question: ReviewQuestion, texts: Sequence[str], _item: object, _form: ReviewForm
-) -> Iterator[str]:
-    text, most = texts[0], question.highest
-    whole = re.fullmatch(r"-?[0-9]{1,15}", text)
-    if not whole or int(text) < question.lowest or (most is not None and int(text) > most):
-        upto = "on" if most is None else f"to {most}"
-        yield f"{question.name} {text[:40]!r} is not a whole number from {question.lowest} {upto}"
-
-
-def _text_faults(
-    question: ReviewQuestion, texts: Sequence[str], _item: object, form: ReviewForm
-) -> Iterator[str]:
+    """What is wrong with an answer to a question; `texts` are those of its columns."""
     name, text = question.name, texts[0]
-    unseen = _UNSEEN.search(text)
-    words = words_of(text)
+    if question.kind == "text":
+        yield from _faults_of_text(form, question, text)
+    elif question.kind == "sort":
+        named = [image for each in texts for image in each.split()]
+        known = picture_names(item, question.pictures)
+        unknown = [image for image in dict.fromkeys(named) if image not in known]
+        yield from (f"{image} is not one of its {question.pictures}" for image in unknown)
+        if len(set(named)) < len(named):
+            yield "an image is named twice"
+        if len(text.split()) < question.min:
+            yield f"{question.columns[0]} names fewer than {question.min}"
+    elif question.kind == "choice":
+        if text not in question.choices:
+            like = did_you_mean(text, question.choices)
+            yield f"{name} {text[:40]!r} is not known.{like} Use one of {', '.join(question.choices)}"
+    else:
+        low, high = question.lowest, math.inf if question.highest is None else question.highest
+        if not re.fullmatch(r"-?[0-9]{1,15}", text) or not low <= int(text) <= high:
+            span = f"{low} on" if question.highest is None else f"{low} to {high}"
+            yield f"{name} {text[:40]!r} is not a whole number from {span}"
+
+
+def _faults_of_text(form: ReviewForm, question: ReviewQuestion, text: str) -> Iterator[str]:
+    name, unseen, words = question.name, _UNSEEN.search(text), words_of(text)
     if unseen:
         yield f"{name} holds U+{ord(unseen[0]):04X}, a character that is not seen"
     elif question.max and len(text) > question.max:
         yield f"{name} is longer than {question.max:,} characters"
     elif words in [words_of(example) for example in form.examples]:
         yield f"{name} is copied from the instructions"
-    elif len(set(words)) < question.min_words:
-        yield (
-            f"{name} is too short: {len(set(words))} different words, at least {question.min_words} are "
-            "asked for"
-        )
-
-
-def _sort_faults(
-    question: ReviewQuestion, texts: Sequence[str], item: Mapping[str, Any], _form: ReviewForm
-) -> Iterator[str]:
-    named = [image for text in texts for image in text.split()]
-    known = set(picture_names(item, question.pictures))
-    for image in dict.fromkeys(named):
-        if image not in known:
-            yield f"{image} is not one of its {question.pictures}"
-    if len(set(named)) < len(named):
-        yield "an image is named twice"
-    if len(texts[0].split()) < question.min:
-        yield f"{question.columns[0]} names fewer than {question.min}"
-
-
-_FAULTS: Mapping[str, Callable[[ReviewQuestion, Sequence[str], Any, ReviewForm], Iterator[str]]] = {
-    "choice": _choice_faults,
-    "number": _number_faults,
-    "stars": _number_faults,
-    "text": _text_faults,
-    "sort": _sort_faults,
-}
+    elif (number := len(set(words))) < question.min_words:
+        yield f"{name} is too short: {number} different words, at least {question.min_words} are asked for"
 
 
 def picture_names(item: Mapping[str, Any], field: str) -> list[str]:
@@ -355,15 +333,16 @@ def accepted_answers(
     faults = []
     for row in rows:
         item = items.get(row[form.id])
-        why = list(faults_of(form, row, item)) if form.answers_in(row) or item is None else []
         if item is None:
-            why = [f"{fault}.{did_you_mean(row[form.id], items)}" for fault in why]
-        if item is not None and (further := also(row, item)):
-            why.append(further)
+            why = [f"there is no such {form.item[0]}.{did_you_mean(row[form.id], items)}"]
+        else:
+            why = list(faults_of(form, row, item)) if form.answers_in(row) else []
+            why += filter(None, [also(row, item)])
         if row[form.id] in seen:
             why.append("it is there twice")
         seen.add(row[form.id])
-        faults += [f"{row['place']}, {form.item[0]} {row[form.id]!r}: {fault.rstrip('.')}" for fault in why]
+        where = f"{row['place']}, {form.item[0]} {row[form.id]!r}"
+        faults += [f"{where}: {fault}{'' if fault[-1] in '.?' else '.'}" for fault in why]
     if faults:
         shown = "\n  ".join(faults[:_FAULTS_NAMED])
         more = f"\n  and {len(faults) - _FAULTS_NAMED:,} more" if len(faults) > _FAULTS_NAMED else ""

@@ -78,7 +78,7 @@ def files_in(folder: str | Path) -> list[Path]:
         what = "no video in it" if root.is_dir() else "no such folder"
         raise ConstructionError(
             f"{root}: {what}. Fix: name a folder with videos ({', '.join(sorted(ENDINGS))}); "
-            "`cir make clips` writes some of shapes."
+            "`python -m examples.clips` in a clone writes some of shapes."
         )
     return sorted(found, key=lambda path: path.relative_to(root).as_posix())
 
