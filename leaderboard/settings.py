@@ -166,7 +166,7 @@ def to_prepare(written: str) -> tuple[str, ...]:
     found = tuple(dict.fromkeys(written.split()))
     if not found or any(name.startswith(HUB_DATASETS) for name in found):
         return found  # a repository may bring what is not known yet
-    from cir_datasets.huggingface.prepare_all import ids_of
+    from cir_datasets.registry import ids_of
 
     for name in found:
         try:

@@ -101,7 +101,7 @@ def verify_benchmarks(
     from cir_datasets.audit.verification import Result, faults, verify
     from cir_datasets.common.progress import step_progress
     from cir_datasets.errors import SourceError
-    from cir_datasets.huggingface.prepare_all import ids_of
+    from cir_datasets.registry import ids_of
 
     wanted = ids_of(*benchmarks)
     found, printed, absent = [], list[Result](), 0
@@ -175,8 +175,8 @@ def show_statistics(
         cir datasets stats circled --plots plots
     """
     from cir_datasets.common.progress import step_progress
-    from cir_datasets.huggingface.prepare_all import ids_of
     from cir_datasets.prepared import load
+    from cir_datasets.registry import ids_of
     from cir_datasets.statistics.counts import measure
 
     wanted = ids_of(*benchmarks)

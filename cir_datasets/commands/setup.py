@@ -48,7 +48,8 @@ def setup_command(
     """
     from cir_datasets.commands.metrics import install
     from cir_datasets.errors import DatasetError
-    from cir_datasets.huggingface.prepare_all import ids_of, prepare_all
+    from cir_datasets.huggingface.prepare_all import prepare_all
+    from cir_datasets.registry import ids_of
 
     wanted = list(ids_of(*(benchmarks or ())))
     given = data_dir if wanted else None  # else it is CIR_DATA_HOME of this call already

@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from cir_datasets import registry
-from cir_datasets.common.progress import done_in_parallel, step_progress
+from cir_datasets.common.progress import done_in_parallel
 from cir_datasets.errors import MissingImagesError, MissingImagesWarning, SourceError
 from cir_datasets.images.locate import (
-    EXAMPLES,
     Located,
     Roots,
     image_card,
@@ -157,13 +156,7 @@ def attach_images(
 def _damaged(found: Located) -> dict[str, str]:
     """By image id what is wrong with its file, in the order asked."""
     look = functools.partial(damage, formats=image_card(found.spec).image_formats)
-    problems: dict[str, str] = {}
-    with step_progress(f"{found.spec.id}: looking at images", len(found.paths)) as advance:
-        for image_id, problem in done_in_parallel(look, found.paths.items(), workers=None):
-            if problem is not None:
-                problems[image_id] = problem
-            advance(1)
-    return {image_id: problems[image_id] for image_id in found.paths if image_id in problems}
+    return found.problems(done_in_parallel(look, found.paths.items(), workers=None))
 
 
 def _damage_text(found: Located, damaged: Mapping[str, str]) -> list[str]:
@@ -171,8 +164,7 @@ def _damage_text(found: Located, damaged: Mapping[str, str]) -> list[str]:
     if not damaged:
         return []
     head = f"{found.spec.id}: {len(damaged):,} of {len(found.paths):,} image files are damaged."
-    shown = list(damaged.items())[:EXAMPLES]
-    return [head, *(f"  {image_id}: {found.paths[image_id]}: {problem}" for image_id, problem in shown)]
+    return [head, *found.problem_lines(damaged)]
 
 
 def _splits(ds: Any) -> dict[str, Any]:

@@ -85,7 +85,7 @@ def prepare_all(
         UnknownNameError: there is no such name or id; nothing has been prepared then.
         DatasetError: the failure of the only benchmark, or how many of several failed.
     """
-    wanted = ids_of(*names_or_ids)
+    wanted = registry.ids_of(*names_or_ids)
     mode = checks_wanted(verification_mode)  # once: the Hugging Face cache is filled by the same
     failures: list[DatasetError] = []
     with asking_once(), step_progress("preparing", len(wanted)) as advance:
@@ -117,22 +117,3 @@ def _prepare(
         before |= cached_folders(spec)
         folders = fill_cache(benchmark_id, data_dir, verification_mode)
     return Outcome(prepared, tuple(folders), not force and {prepared.folder, *folders} <= before)
-
-
-def ids_of(*names: str) -> tuple[str, ...]:
-    """The benchmark ids that names, ids or suites stand for, each once.
-
-    Raises:
-        UnknownNameError: no benchmark or suite has that name.
-
-    Example:
-        >>> ids_of("fashioniq/val")
-        ('fashioniq/dress_val', 'fashioniq/shirt_val', 'fashioniq/toptee_val')
-    """
-    found: list[str] = []
-    for name in names:
-        if name in registry.names():
-            found += (f"{name}/{config}" for config in registry.card(name).configs)
-        else:
-            found += (registry.spec(member).id for member in registry.members_of(name))
-    return tuple(dict.fromkeys(found))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cir_datasets.common.paths import PictureFormat
-from cir_datasets.common.progress import done_in_parallel, step_progress
+from cir_datasets.common.progress import done_in_parallel
 from cir_datasets.images.locate import EXAMPLES, Located, Roots, image_card, locate, manifest_paths
 from cir_datasets.images.picture import read_picture
 from cir_datasets.prepared import Prepared, ensure
@@ -81,10 +81,7 @@ class Coverage:
         if self.unusable:
             what = "unreadable" if self.opened else "empty"
             lines.append(f"{self.spec.id}: {len(self.unusable):,} {what} files.")
-            lines += [
-                f"  {image_id}: {self.located.paths[image_id]}: {problem}"
-                for image_id, problem in list(self.unusable.items())[:EXAMPLES]
-            ]
+            lines += self.located.problem_lines(self.unusable)
         if not self.complete:
             lines.append(f"  By hand: {image_card(self.spec).images}")
         return "\n".join(lines)
@@ -130,14 +127,7 @@ def image_coverage(
         if open_files
         else ((image_id, _emptiness(path)) for image_id, path in files)
     )
-    unusable: dict[str, str] = {}
-    with step_progress(f"{benchmark_id}: looking at images", len(located.paths)) as advance:
-        for image_id, problem in checked:
-            if problem is not None:
-                unusable[image_id] = problem
-            advance(1)
-    in_order = {image_id: unusable[image_id] for image_id in located.paths if image_id in unusable}
-    return Coverage(located, listed_by, in_order, open_files)
+    return Coverage(located, listed_by, located.problems(checked), open_files)
 
 
 def image_paths(

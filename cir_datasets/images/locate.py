@@ -16,6 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from cir_datasets import registry
+from cir_datasets.common.progress import step_progress
 from cir_datasets.errors import MissingImagesError, RecordError, SourceError
 from cir_datasets.registry.folders import folder_of
 from cir_datasets.sources import here
@@ -80,6 +81,25 @@ class Located:
         if not self.paths and not self.looks_like:
             lines.append(f"  {_holds(self.folders)}")
         return "\n".join(lines)
+
+    def problems(self, seen: Iterable[tuple[str, str | None]]) -> dict[str, str]:
+        """By image id what is wrong with its file, in the order asked; a bar counts what is seen.
+
+        Args:
+            seen: each image id with what is wrong, or None, in any order.
+        """
+        found: dict[str, str] = {}
+        with step_progress(f"{self.spec.id}: looking at images", len(self.paths)) as advance:
+            for image_id, problem in seen:
+                if problem is not None:
+                    found[image_id] = problem
+                advance(1)
+        return {image_id: found[image_id] for image_id in self.paths if image_id in found}
+
+    def problem_lines(self, problems: Mapping[str, str]) -> list[str]:
+        """A line for each of the first images that have a problem."""
+        shown = islice(problems.items(), EXAMPLES)
+        return [f"  {image_id}: {self.paths[image_id]}: {problem}" for image_id, problem in shown]
 
     def check(self, way_out: str) -> None:
         """Refuse missing images.

@@ -109,26 +109,15 @@ def publish(
 def _by_name(wanted: Sequence[str]) -> dict[str, list[str]]:
     """The ids that names, ids and suites stand for, by benchmark."""
     found: dict[str, list[str]] = {}
-    for name in wanted:
-        if name in registry.names():
-            ids = [f"{name}/{config}" for config in registry.card(name).configs]
-        else:
-            ids = [_plain(member) for member in registry.members_of(name)]
-        for benchmark_id in ids:
-            listed = found.setdefault(benchmark_id.partition("/")[0], [])
-            if benchmark_id not in listed:
-                listed.append(benchmark_id)
+    for benchmark_id in registry.ids_of(*wanted):
+        spec = registry.spec(benchmark_id)
+        if spec.overlay is not None:
+            raise CallError(
+                f"{spec.id}: an overlay is handed on as its own file. "
+                f"Fix: publish {spec.base.id} and give the overlay's file beside it."
+            )
+        found.setdefault(spec.card.name, []).append(benchmark_id)
     return found
-
-
-def _plain(benchmark_id: str) -> str:
-    spec = registry.spec(benchmark_id)
-    if spec.overlay is not None:
-        raise CallError(
-            f"{spec.id}: an overlay is handed on as its own file. "
-            f"Fix: publish {spec.base.id} and give the overlay's file beside it."
-        )
-    return spec.id
 
 
 def _check_push(

@@ -197,6 +197,25 @@ def members_of(benchmark_id: str) -> tuple[str, ...]:
     return (benchmark_id,) if declared is None else declared.benchmarks
 
 
+def ids_of(*wanted: str) -> tuple[str, ...]:
+    """The benchmark ids that names, ids or suites stand for, each once.
+
+    Raises:
+        UnknownNameError: no benchmark or suite has that name.
+
+    Example:
+        >>> ids_of("fashioniq/val")
+        ('fashioniq/dress_val', 'fashioniq/shirt_val', 'fashioniq/toptee_val')
+    """
+    found: list[str] = []
+    for name in wanted:
+        if name in names():
+            found += (f"{name}/{config}" for config in card(name).configs)
+        else:
+            found += (spec(member).id for member in members_of(name))
+    return tuple(dict.fromkeys(found))
+
+
 def names() -> tuple[str, ...]:
     """Names of all registered benchmarks, those that are folders of their makers included, sorted."""
     return tuple(sorted({*packaged_names(), *_folders()}))

@@ -310,7 +310,7 @@ def test_the_variable_that_the_error_names_is_obeyed(
 
 
 def test_a_suite_stands_for_its_members() -> None:
-    from cir_datasets.huggingface.prepare_all import ids_of
+    from cir_datasets.registry import ids_of
 
     assert ids_of("fashioniq/val") == suite("fashioniq/val").benchmarks
     assert ids_of("cirr/val") == ("cirr/val",)
