@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import re
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import leaderboard_world as world
@@ -14,10 +16,6 @@ from leaderboard import boards
 from leaderboard.store import Store
 
 pytestmark = pytest.mark.browser
-
-HOSTILE = (
-    "<script>alert(1)</script><img src=x onerror=alert(2)> ${alert(3)} {{value}} [x](javascript:alert(4))"
-)
 
 
 def test_a_method_whose_name_is_markup_stands_on_no_board(server: Any) -> None:
@@ -90,19 +88,25 @@ def test_the_status_page_says_what_health_says(page: Any, server: Any) -> None:
         ),
     ],
 )
-def test_the_table_comes_first(page: Any, server: Any, board: str) -> None:
-    terms = boards.board(board).primary_terms
-    database = server.database or f"sqlite:///{server.home / 'leaderboard.sqlite'}"
+def test_the_table_comes_first(
+    page: Any, new_database: Callable[[], str], tmp_path: Path, board: str
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    database = new_database() or f"sqlite:///{home / 'leaderboard.sqlite'}"
+    # Before a server is there, whose worker would look for their files.
     with contextlib.closing(Store(database)) as store:
         for seed in (901, 902):
             method = {"name": f"A method with a name of many words, {seed}", "backbone": "CLIP ViT-L/14"}
+            terms = boards.board(board).primary_terms
             add_entry(store, seed, board=board, alike=terms, zero_shot=True, **method)
-    for width, height, most in ((1280, 800, 420), (390, 844, 700)):
-        page.set_viewport_size({"width": width, "height": height})
-        page.goto(f"{server.url}/b/{board}")
-        first = page.locator(".standings tbody tr").first
-        assert first.bounding_box()["y"] <= most, width
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
+    with world.serving_here(home, **world.alone(tmp_path, database)) as server:
+        for width, height, most in ((1280, 800, 420), (390, 844, 700)):
+            page.set_viewport_size({"width": width, "height": height})
+            page.goto(f"{server.url}/b/{board}")
+            first = page.locator(".standings tbody tr").first
+            assert first.bounding_box()["y"] <= most, width
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 @pytest.mark.parametrize("width", [390, 1280])
