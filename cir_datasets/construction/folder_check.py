@@ -357,11 +357,11 @@ def _pictures(root: Path, short: FolderCard, wanted: dict[str, _InList], found: 
         sought = ""
         if absent:
             tried = ", ".join(search.candidates(absent[0], wanted[absent[0]].relative_path))
-            sought = f" of these images (of {absent[0]!r} tried: {tried})"
+            sought = f" of these images (of {absent[0]!r} tried: {tried or 'nothing, for want of a folder'})"
         found.notes.append(
             f"{root / short.image_folder}: there are no pictures{sought}. Scoring needs none; "
-            "`cir run` with an encoder does: put them there, or say image_folder: in card.yaml, or give "
-            "--images."
+            "`cir run` with an encoder does: put them there, say image_folder: in card.yaml, set "
+            "CIR_IMAGES to the folder above it, or give --images."
         )
         return
     for image in absent[:SHOWN]:
