@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from cir_datasets.common.atomic import write_whole
+from cir_datasets.common.atomic import write_errors, write_whole
 from cir_datasets.common.stages import Row
 from cir_datasets.construction.fisd.triplets import ROLES, Decided, ReviewedTriplet
 from cir_datasets.construction.review import page
@@ -113,10 +113,8 @@ def take_in(
     forget()
     number = int(there[-1].stem) + 1 if there else 1
     ending = ".json" if content.lstrip().startswith(b"{") else ".csv"
-    try:
+    with write_errors(folder, ConstructionError):
         write_whole(folder / REVIEWS / f"{number:04d}{ending}", content)
-    except OSError as error:
-        raise ConstructionError(f"{folder}: cannot be written: {error.strerror}. Fix: make room.") from error
     return True
 
 
