@@ -13,7 +13,7 @@ FIX = "Fix: get the publisher's file again, or correct that record."
 """How a message about a malformed record ends."""
 
 WITHOUT_CHECKS = (
-    "set CIR_VERIFICATION_MODE=no_checks (commands have --no-checks for it, cir_datasets.load and "
+    "set CIR_VERIFICATION_MODE=no_checks (cir has --no-checks for it, cir_datasets.load and "
     "load_dataset verification_mode='no_checks'), and scores will say so."
 )
 """The way out of the checks, which works wherever a benchmark is loaded."""

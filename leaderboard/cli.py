@@ -25,7 +25,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_group
 
-from cir_datasets.commands import CommandOfOptions
+from cir_datasets.commands import CommandOfOptions, DataDirForAll, NoChecksForAll
 from cir_datasets.common.terminal import echo
 from cir_metrics.errors import CirError
 
@@ -229,6 +229,8 @@ def build() -> typer.Typer:
         show_version: bool = typer.Option(
             False, "--version", callback=_version, is_eager=True, help="Print the version and stop."
         ),
+        data_dir: DataDirForAll = None,
+        no_checks: NoChecksForAll = False,
     ) -> None:
         """Benchmarks, metrics and a leaderboard for composed image retrieval."""
         if debug:

@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 from fresh import Verdict, add_bound_option, at_most
 
-from cir_datasets.construction.cirr.rule import SubsetRule
+from cir_datasets.construction.cirr.subset_rule import SubsetRule
 from cir_datasets.construction.cirr.subsets import SubsetMaker, first_images
 
 RATIO, HELD = "ours / product", "MiB held at most"

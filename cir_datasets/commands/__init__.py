@@ -38,6 +38,8 @@ __all__ = ["CommandOfOptions", "Options", "argument", "command", "option"]
 
 _Model = TypeVar("_Model", bound=Options)
 _CONFIG, _WRITE_CONFIG = "config", "write_config"
+_BEFORE_THE_COMMAND = ("data_dir", "no_checks")
+"""Options of `cir` itself, which its commands had."""
 
 
 class CommandOfOptions(TyperCommand):
@@ -59,14 +61,21 @@ class CommandOfOptions(TyperCommand):
         moved: frozenset[str] = getattr(self.callback, "in_file", frozenset())
         for each in self.hidden_params:
             source = ctx.get_parameter_source(each.name)
-            if each.name in moved and source is not None and source.name == "COMMANDLINE":
-                long = max(each.opts, key=len)
-                words = (
-                    f"{long} is deprecated on the command line and goes with 0.3. Fix: write it into a file "
-                    f"for --config, as `{long[2:].replace('-', '_')}: VALUE`; {ctx.command_path} "
-                    "--write-config prints one."
+            if source is None or source.name != "COMMANDLINE":
+                continue
+            long = max(each.opts, key=len)
+            program, _, path = ctx.command_path.partition(" ")
+            if each.name in _BEFORE_THE_COMMAND:
+                fix = f"write it before the command, as in {program} {long} ... {path}"
+            elif each.name in moved:
+                fix = (
+                    f"write it into a file for --config, as `{long[2:].replace('-', '_')}: VALUE`; "
+                    f"{ctx.command_path} --write-config prints one"
                 )
-                warnings.warn(words, FutureWarning, stacklevel=2)
+            else:
+                continue
+            words = f"{long} is deprecated behind {path} and goes with 0.3. Fix: {fix}."
+            warnings.warn(words, FutureWarning, stacklevel=2)
         return left
 
 
@@ -276,10 +285,18 @@ Benchmarks = Annotated[
     ),
 ]
 DataDir = Annotated[Path | None, typer.Option("--data-dir", help=_DATA_DIR)]
-NoChecks = Annotated[bool, typer.Option("--no-checks", help=_NO_CHECKS)]
-DataDirAnywhere = Annotated[Path | None, typer.Option("--data-dir", callback=_data_from, help=_DATA_DIR)]
+NoChecks = Annotated[bool, typer.Option("--no-checks", help=_NO_CHECKS, hidden=True)]
+DataDirForAll = Annotated[Path | None, typer.Option("--data-dir", callback=_data_from, help=_DATA_DIR)]
+"""Of `cir` itself, before the command, and of `cir setup`."""
+NoChecksForAll = Annotated[bool, typer.Option("--no-checks", callback=_without_checks, help=_NO_CHECKS)]
+"""Of `cir` itself, before the command."""
+DataDirAnywhere = Annotated[
+    Path | None, typer.Option("--data-dir", callback=_data_from, help=_DATA_DIR, hidden=True)
+]
 """Of commands that load benchmarks by way of other rooms, which hand no folder on."""
-NoChecksAnywhere = Annotated[bool, typer.Option("--no-checks", callback=_without_checks, help=_NO_CHECKS)]
+NoChecksAnywhere = Annotated[
+    bool, typer.Option("--no-checks", callback=_without_checks, help=_NO_CHECKS, hidden=True)
+]
 """Of commands that load benchmarks by way of other rooms, which hand no mode on."""
 
 

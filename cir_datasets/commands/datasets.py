@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from cir_datasets.commands import CommandOfOptions
 from cir_datasets.commands.data import prepare_benchmarks, show_statistics, verify_benchmarks
 from cir_datasets.commands.exports import export_queries, publish_benchmarks, template_folder, write_qrels
 from cir_datasets.commands.images import cover_images, hash_benchmark_images
@@ -17,19 +18,19 @@ def datasets_commands() -> typer.Typer:
     datasets = typer.Typer(
         help="Benchmarks: which exist, what they ask, and preparing them for use.", no_args_is_help=True
     )
-    datasets.command("list")(list_benchmarks)
-    datasets.command("show")(show_benchmark)
-    datasets.command("browse")(browse_benchmark)
-    datasets.command("prepare")(prepare_benchmarks)
-    datasets.command("images")(cover_images)
-    datasets.command("hash")(hash_benchmark_images)
-    datasets.command("new")(new_benchmark)
-    datasets.command("check")(check_benchmark)
-    datasets.command("template")(template_folder)
-    datasets.command("export")(export_queries)
-    datasets.command("qrels")(write_qrels)
-    datasets.command("publish")(publish_benchmarks)
-    datasets.command("stats")(show_statistics)
-    datasets.command("verify")(verify_benchmarks)
+    datasets.command("list", cls=CommandOfOptions)(list_benchmarks)
+    datasets.command("show", cls=CommandOfOptions)(show_benchmark)
+    datasets.command("browse", cls=CommandOfOptions)(browse_benchmark)
+    datasets.command("prepare", cls=CommandOfOptions)(prepare_benchmarks)
+    datasets.command("images", cls=CommandOfOptions)(cover_images)
+    datasets.command("hash", cls=CommandOfOptions)(hash_benchmark_images)
+    datasets.command("new", cls=CommandOfOptions)(new_benchmark)
+    datasets.command("check", cls=CommandOfOptions)(check_benchmark)
+    datasets.command("template", cls=CommandOfOptions)(template_folder)
+    datasets.command("export", cls=CommandOfOptions)(export_queries)
+    datasets.command("qrels", cls=CommandOfOptions)(write_qrels)
+    datasets.command("publish", cls=CommandOfOptions)(publish_benchmarks)
+    datasets.command("stats", cls=CommandOfOptions)(show_statistics)
+    datasets.command("verify", cls=CommandOfOptions)(verify_benchmarks)
     datasets.add_typer(overlay_commands(), name="overlay")
     return datasets

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cir_datasets.commands import DataDirAnywhere, Json, NoChecksAnywhere, benchmark_values
+from cir_datasets.commands import CommandOfOptions, DataDirAnywhere, Json, NoChecksAnywhere, benchmark_values
 from cir_datasets.common.terminal import counted, echo, echo_json, fitted
 
 
@@ -18,9 +18,9 @@ def overlay_commands() -> typer.Typer:
         no_args_is_help=True,
     )
     group.callback()(_group)
-    group.command("add")(add_overlay_file)
-    group.command("list")(list_overlays)
-    group.command("remove")(remove_overlay)
+    group.command("add", cls=CommandOfOptions)(add_overlay_file)
+    group.command("list", cls=CommandOfOptions)(list_overlays)
+    group.command("remove", cls=CommandOfOptions)(remove_overlay)
     return group
 
 

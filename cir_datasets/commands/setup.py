@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from cir_datasets.commands import DataDirAnywhere, NoChecks, benchmark_values, mode_of
+from cir_datasets.commands import DataDirForAll, NoChecks, benchmark_values, mode_of
 from cir_datasets.common.terminal import echo, echo_json
 
 _SECONDS = 3.0
@@ -30,7 +30,7 @@ def setup_command(
             help="Benchmark ids, names (all configurations) or suites; default: all whose files are here.",
         ),
     ] = None,
-    data_dir: DataDirAnywhere = None,
+    data_dir: DataDirForAll = None,
     no_checks: NoChecks = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print JSON: benchmarks, what failed, and metrics.")

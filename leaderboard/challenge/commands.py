@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cir_datasets.commands import DataDirAnywhere, NoChecksAnywhere
+from cir_datasets.commands import CommandOfOptions, DataDirAnywhere, NoChecksAnywhere
 from cir_datasets.common.terminal import echo
 from cir_metrics.errors import CallError, CirError
 from leaderboard.options import Home, need_server
@@ -23,10 +23,10 @@ Names = Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Ch
 def challenge_commands() -> typer.Typer:
     """The group `cir challenge`."""
     group = typer.Typer(no_args_is_help=True, help="Sealed challenges: the ground truth stays with you.")
-    group.command("new")(new)
-    group.command("check")(check)
-    group.command("join")(join)
-    group.command("remove")(remove)
+    group.command("new", cls=CommandOfOptions)(new)
+    group.command("check", cls=CommandOfOptions)(check)
+    group.command("join", cls=CommandOfOptions)(join)
+    group.command("remove", cls=CommandOfOptions)(remove)
     return group
 
 

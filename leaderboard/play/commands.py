@@ -25,9 +25,7 @@ if TYPE_CHECKING:
 _PAGE_MODULES = ("fastapi", "multipart", "sqlalchemy", "uvicorn")
 
 
-class PlayOptions(
-    RoundSettings, MethodOptions, LoadsBenchmarks, in_file=("candidate", "data_dir", "no_checks")
-):
+class PlayOptions(RoundSettings, MethodOptions, LoadsBenchmarks, in_file=("candidate",)):
     """What `cir play` takes."""
 
     benchmark: str | None = option(

@@ -25,7 +25,6 @@ class EmbedOptions(
     LoadingOptions,
     EngineOptions,
     LoadsBenchmarks,
-    in_file=("data_dir", "no_checks"),
     on_line=("revision", "dtype", "engine", "address"),
 ):
     """What `cir embed` takes."""

@@ -20,7 +20,6 @@ from submissions.running.method_options import (
     BatchOptions,
     EncoderOptions,
     MakingOptions,
-    SeedOptions,
 )
 
 if TYPE_CHECKING:
@@ -32,19 +31,17 @@ if TYPE_CHECKING:
     from submissions.encoders.protocol import Encoder as Loaded
     from submissions.making.circled import OnRay
 
-_DEFAULTS = CircledSettings()
 BENCHMARK_FOLDER, UNFILTERED_FOLDER = "benchmark", "unfiltered"
 UNFILTERED = "_unfiltered"
 """Behind the made benchmark's name in that of the second folder."""
 
 
 class MakeCircledOptions(
+    CircledSettings,
     EncoderOptions,
-    SeedOptions,
     BatchOptions,
     MakingOptions,
     LoadsBenchmarks,
-    in_file=("data_dir", "no_checks"),
 ):
     """What `cir make circled` takes."""
 
@@ -56,45 +53,12 @@ class MakeCircledOptions(
         "with the encoder shapes that one.",
         in_file=True,
     )
-    captions: str | None = option(
+    caption_prompt: str | None = option(
         None,
         "Prompt that describes an image: caption, or caption_clothes (the default of fashioniq).",
+        "--captions",
         in_file=True,
     )
-    k: int = option(
-        _DEFAULTS.k,
-        "First images of a ranking, 2 or more, that are shown; a session succeeds once a "
-        "target is among them.",
-        min=2,
-    )
-    max_turns: int = option(
-        _DEFAULTS.max_turns, "Turns at most, the query included; 7 is what the released code plays.", min=2
-    )
-    history: str = option(
-        _DEFAULTS.history,
-        "Captions that a new one must differ from: paper (all), released (without the first).",
-        in_file=True,
-    )
-    circo_target: str = option(
-        _DEFAULTS.circo_target,
-        "Of several targets the one that words aim at: best (nearest to the search), or annotated.",
-        in_file=True,
-    )
-    duplicates: str = option(
-        _DEFAULTS.duplicates,
-        "Equal pictures are searched once: within the gallery, or over all splits (released).",
-        in_file=True,
-    )
-    attempts: int = option(
-        _DEFAULTS.attempts, "At a caption that differs enough; the last is used.", min=1, in_file=True
-    )
-    epsilon: int = option(
-        _DEFAULTS.epsilon, "Places that a target may fall from turn to turn.", min=0, in_file=True
-    )
-    tau: float = option(
-        _DEFAULTS.tau, "Similarity of two captions that is too high, above 0 to 1.", in_file=True
-    )
-    limit: int | None = option(None, "At most so many: sessions that are begun, drawn by the seed.", min=1)
     name: str | None = option(
         None, "Name of what is made: the benchmark's; default: circled_ and that of --benchmark."
     )
@@ -126,7 +90,7 @@ def circled_command(options: MakeCircledOptions) -> None:
 
     source = loaded_benchmark(options.benchmark)
     usual = "caption_clothes" if source.spec.card.name == "fashioniq" else "caption"
-    settings = options.call(CircledSettings, captions=options.captions or usual)
+    settings = options.call(CircledSettings, captions=options.caption_prompt or usual)
     called = options.name or f"circled_{source.id.replace('/', '_')}"
     check_name(called)
     check_name(f"{called}{UNFILTERED}")

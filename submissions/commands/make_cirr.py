@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from cir_datasets.commands import LoadsBenchmarks, argument, benchmark_values, command, option
 from cir_datasets.common.terminal import counted, echo
+from cir_datasets.construction.cirr.subset_rule import SubsetRule
 from submissions.commands import report_usage, speaker_of
 from submissions.running.method_options import LANGUAGE_HELP, LoadingOptions, MakingOptions, SeedOptions
 
@@ -38,9 +39,7 @@ class TakesPictures(LoadsBenchmarks):
     )
 
 
-class MakeCirrOptions(
-    LoadingOptions, SeedOptions, MakingOptions, TakesPictures, in_file=("data_dir", "no_checks")
-):
+class MakeCirrOptions(SubsetRule, LoadingOptions, SeedOptions, MakingOptions, TakesPictures):
     """What `cir make cirr` takes."""
 
     encoder: str | None = option(
@@ -51,16 +50,6 @@ class MakeCirrOptions(
     )
     batch_size: int = option(64, "Batch: images or texts that are encoded at once.", min=1, in_file=True)
     title: str = option("", "Title for people; default: the name.", in_file=True)
-    size: int = option(6, "Images of a subset.", in_file=True)
-    alike: float = option(
-        0.94, "An image as similar as this to the first one shows the same: left out.", in_file=True
-    )
-    apart: float = option(
-        0.002,
-        "An image this close to the last one added, in similarity to the first one, is skipped.",
-        in_file=True,
-    )
-    ranked: int = option(20, "Images that are looked at below --alike, most similar first.", in_file=True)
     shared: int = option(2, "Images that two subsets may share; the paper does not say.", in_file=True)
     subsets: int | None = option(None, "Draw so many of the subsets that are left; default: take all.")
     limit: int | None = option(None, "At most so many: images that are tried as a first one.", min=1)
@@ -93,7 +82,6 @@ def cirr_command(options: MakeCirrOptions) -> None:
     from cir_datasets.common.plots import check_plots
     from cir_datasets.construction.cirr.answers import AnswerLimits
     from cir_datasets.construction.cirr.pipeline import CirrPlan, make_benchmark
-    from cir_datasets.construction.cirr.rule import SubsetRule
     from cir_datasets.construction.names import made_name
     from cir_datasets.construction.workspace import Workspace
     from cir_metrics.errors import CallError

@@ -27,7 +27,7 @@ _PICTURE_SECONDS = 5.0
 """About those of a picture of SDXL on one GPU; shapes are drawn in no time."""
 
 
-class MakeFisdOptions(MakingOptions):
+class MakeFisdOptions(FisdOptions, MakingOptions):
     """What `cir make fisd` takes."""
 
     captions: list[str] | None = option(
@@ -50,14 +50,6 @@ class MakeFisdOptions(MakingOptions):
         "default: COCO's categories.",
         in_file=True,
     )
-    per_aspect: int = option(FisdOptions.per_aspect, "Queries wanted of each aspect.", min=1)
-    spare: int = option(
-        FisdOptions.spare, "Triplets more of each, for those that fail or are dropped.", min=0
-    )
-    limit: int | None = option(
-        None, "At most so many: triplets in all, spread over the aspects; default: no limit.", min=1
-    )
-    seed: int = option(FisdOptions.seed, "Seed, a whole number from 0, of all that is drawn.", min=0)
     steps: int | None = option(
         None, "Steps: of the diffusion pipeline; default: its own number.", min=1, in_file=True
     )
@@ -75,16 +67,12 @@ class MakeFisdOptions(MakingOptions):
         "The model's numbers: float32, float16, bfloat16, or auto (float16 on cuda).",
         in_file=True,
     )
-    chunk: int = option(
-        FisdOptions.chunk, "Triplets whose pictures are drawn and kept at once.", min=1, in_file=True
-    )
     gallery: str = option(
         "together",
         "together (one configuration, test), or aspect (one each, with its own gallery).",
         in_file=True,
     )
     review: Path | None = option(None, "A filled-in review.csv; it is taken in.")
-    reviewed_only: bool = option(False, "Leave out triplets that nobody has decided on.", in_file=True)
     allow_missing: bool = option(False, "Go on where something is missing: one of the aspects.")
     title: str | None = option(None, "Title for people; default: the name.", in_file=True)
     picture_seconds: float | None = option(

@@ -71,7 +71,7 @@ def comparison_command(options: ComparisonOptions) -> None:
     echo(str(made))
 
 
-class JudgeOptions(SeedOptions, PromptOptions, LoadsBenchmarks, in_file=("data_dir", "no_checks")):
+class JudgeOptions(SeedOptions, PromptOptions, LoadsBenchmarks):
     """What `cir make judge` takes."""
 
     sources: list[str] = argument(..., "Benchmarks of sessions: ids, or folders of `cir make`.")

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 from cir_datasets.commands import command, option
 from cir_datasets.common.estimates import CALL_SECONDS, PICTURE_TOKENS
 from cir_datasets.common.terminal import echo
+from cir_datasets.construction.zerosight.choices import ZeroSightChoices
 from submissions.commands import report_usage, speaker_of
-from submissions.running.method_options import LANGUAGE_HELP, MakingOptions, SeedOptions
+from submissions.running.method_options import LANGUAGE_HELP, MakingOptions
 
 if TYPE_CHECKING:
     from datetime import date
 
 
-class MakeZeroSightOptions(SeedOptions, MakingOptions):
+class MakeZeroSightOptions(ZeroSightChoices, MakingOptions):
     """What `cir make zerosight` takes."""
 
     videos: Path = option(..., "Folder of videos, searched with its sub-folders.")
@@ -44,22 +45,11 @@ class MakeZeroSightOptions(SeedOptions, MakingOptions):
     neighbour: float | None = option(
         None, "Of --consensus released: similarity of captions that agree.", in_file=True
     )
-    consensus: str = option(
-        "paper", "paper (Eq. 3-5), or released: the highest mean over neighbours.", in_file=True
-    )
     after: str = option(
         "2022-03-31", "Videos published after this day alone (2022-03-31), or none.", in_file=True
     )
-    unknown_dates: str = option("drop", "Videos without a known date: drop or keep.")
-    pool_frames: str = option(
-        "sampled",
-        "Every fifth frame of other videos: of those at one a second (sampled), or of all (raw).",
-        in_file=True,
-    )
-    pictures: str = option("jpg", "Format of the frames: jpg or png.", in_file=True)
     review: Path | None = option(None, "A filled-in review.csv; what follows it is made anew.")
     title: str | None = option(None, "Title for people; default: the name.", in_file=True)
-    limit: int | None = option(None, "At most so many: videos.", min=1)
     picture_tokens: int = option(PICTURE_TOKENS, "Of --dry-run: tokens of a picture.", min=1, in_file=True)
     call_seconds: float = option(CALL_SECONDS, "Of --dry-run: seconds of a call.", min=0.001, in_file=True)
     concurrency: int | None = option(

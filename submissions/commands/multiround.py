@@ -27,9 +27,7 @@ if TYPE_CHECKING:
 _ENDINGS = (".jsonl", ".parquet")
 
 
-class MultiroundOptions(
-    RoundSettings, MethodOptions, PromptOptions, LoadsBenchmarks, in_file=("data_dir", "no_checks")
-):
+class MultiroundOptions(RoundSettings, MethodOptions, PromptOptions, LoadsBenchmarks):
     """What `cir multiround` takes."""
 
     benchmark: SingleQueries

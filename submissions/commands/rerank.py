@@ -19,9 +19,7 @@ from submissions.methods.sc4cir import SC4CIR, Cost
 from submissions.running.method_options import LANGUAGE_HELP, DeviceOptions, PromptOptions
 
 
-class RerankOptions(
-    EstimatesReranking, PromptOptions, DeviceOptions, LoadsBenchmarks, in_file=("data_dir", "no_checks")
-):
+class RerankOptions(EstimatesReranking, PromptOptions, DeviceOptions, LoadsBenchmarks):
     """What `cir rerank` takes."""
 
     file: str = argument(..., FILE_HELP)

@@ -23,7 +23,6 @@ class RunCommandOptions(
     RunOptions,
     EstimatesReranking,
     LoadsBenchmarks,
-    in_file=("data_dir", "no_checks"),
     on_line=("skip_missing", "rerank_turns"),
 ):
     """What `cir run` takes."""

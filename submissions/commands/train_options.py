@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from submissions.training.loop import Plan, Trained
 
 
-class Trains(DeviceOptions, LoadsBenchmarks, in_file=("data_dir", "no_checks")):
+class Trains(DeviceOptions, LoadsBenchmarks):
     """What every training takes."""
 
     out: Path = option(

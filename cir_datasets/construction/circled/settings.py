@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
+from cir_datasets.common.options import Options, by_call_alone, check_values, option
 from cir_datasets.errors import ConstructionError
 from cir_metrics.errors import UnknownNameError, did_you_mean
 
-HISTORIES = ("paper", "released")
-TARGETS = ("best", "annotated")
-DUPLICATES = ("gallery", "released")
+CAPTIONS = ("caption", "caption_clothes")
+"""Prompts that describe an image; the command takes that of the benchmark."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class CircledSettings:
+class CircledSettings(Options):
     """What decides how sessions are made.
 
     Args:
@@ -44,44 +43,53 @@ class CircledSettings:
         7
     """
 
-    k: int = 10
-    max_turns: int = 6
-    history: str = HISTORIES[0]
-    circo_target: str = TARGETS[0]
-    duplicates: str = DUPLICATES[0]
-    attempts: int = 3
-    selected: float = 0.08
-    rejected: float = 0.29
-    words: float = 0.44
-    epsilon: int = 30
-    tau: float = 0.8
-    captions: str = "caption"
-    seed: int = 0
-    limit: int | None = None
+    k: int = option(
+        10,
+        "First images of a ranking, 2 or more, that are shown; a session succeeds once a "
+        "target is among them.",
+        min=2,
+    )
+    max_turns: int = option(6, "Turns at most, the query included; 7 is what the released code plays.", min=2)
+    history: str = option(
+        "paper",
+        "Captions that a new one must differ from: paper (all), released (without the first).",
+        choices=("paper", "released"),
+        in_file=True,
+    )
+    circo_target: str = option(
+        "best",
+        "Of several targets the one that words aim at: best (nearest to the search), or annotated.",
+        choices=("best", "annotated"),
+        in_file=True,
+    )
+    duplicates: str = option(
+        "gallery",
+        "Equal pictures are searched once: within the gallery, or over all splits (released).",
+        choices=("gallery", "released"),
+        in_file=True,
+    )
+    attempts: int = option(3, "At a caption that differs enough; the last is used.", min=1, in_file=True)
+    selected: float = by_call_alone(0.08)
+    rejected: float = by_call_alone(0.29)
+    words: float = by_call_alone(0.44)
+    epsilon: int = option(30, "Places that a target may fall from turn to turn.", min=0, in_file=True)
+    tau: float = option(
+        0.8, "Similarity of two captions that is too high, above 0 to 1.", min=0, max=1, in_file=True
+    )
+    captions: str = by_call_alone(CAPTIONS[0])
+    seed: int = option(0, "Seed, a whole number from 0, of all that is drawn.")
+    limit: int | None = option(None, "At most so many: sessions that are begun, drawn by the seed.", min=1)
 
     def __post_init__(self) -> None:
         """Check every choice."""
-        for name, least in (("k", 2), ("max_turns", 2), ("attempts", 1), ("epsilon", 0)):
-            if getattr(self, name) < least:
-                raise ConstructionError(
-                    f"{name}={getattr(self, name)}; it is {least} or more. Fix: choose another number."
-                )
-        if self.limit is not None and self.limit < 1:
-            raise ConstructionError(f"limit={self.limit}; it is 1 or more. Fix: choose another number.")
-        if not 0 < self.tau <= 1:
+        check_values(self, ConstructionError)
+        if self.captions not in CAPTIONS:
+            raise UnknownNameError(
+                f"captions={self.captions!r} is not a choice.{did_you_mean(self.captions, CAPTIONS)} "
+                f"Fix: use {' or '.join(CAPTIONS)}."
+            )
+        if self.tau <= 0:
             raise ConstructionError(f"tau={self.tau}; it is above 0 and at most 1. Fix: choose another one.")
-        for name, known in (
-            ("history", HISTORIES),
-            ("circo_target", TARGETS),
-            ("duplicates", DUPLICATES),
-            ("captions", ("caption", "caption_clothes")),
-        ):
-            value = getattr(self, name)
-            if value not in known:
-                raise UnknownNameError(
-                    f"{name}={value!r}: there is no such choice.{did_you_mean(value, known)} "
-                    f"Fix: use one of {', '.join(known)}."
-                )
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON values."""

@@ -12,7 +12,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from cir_datasets.construction.cirr.rule import SubsetRule, Whole, similarities
+from cir_datasets.construction.cirr.rule import Whole, similarities
+from cir_datasets.construction.cirr.subset_rule import SubsetRule
 from cir_datasets.errors import ConstructionError
 
 MEMORY = 64 * 2**20

@@ -21,7 +21,7 @@ from cir_datasets.construction.cirr.answers import AnswerLimits
 from cir_datasets.construction.cirr.corpus import SPLITS, Corpus, bounds_of, check_splits, divided, looked_at
 from cir_datasets.construction.cirr.output import DIALOGUES, PATHS, write_output
 from cir_datasets.construction.cirr.pairs import pairs_of, paths_of
-from cir_datasets.construction.cirr.rule import SubsetRule
+from cir_datasets.construction.cirr.subset_rule import SubsetRule
 from cir_datasets.construction.cirr.subsets import SHARED, SubsetMaker, first_images, without_overlaps
 from cir_datasets.construction.cirr.tasks import shown, tasks_of, write_tasks
 from cir_datasets.construction.names import check_name

@@ -8,70 +8,18 @@ two features alone: not on the processor, the block, or the order of the folder.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cir_metrics.errors import CallError
+from cir_datasets.construction.cirr.subset_rule import UNIT, SubsetRule
 from cir_metrics.sums import exact_sums
-
-UNIT = 10**12
-"""Steps of a similarity in 1."""
 
 _AT_ONCE = 1024
 """Pairs whose terms are held at once."""
 
 Whole = NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class SubsetRule:
-    """The rule of subsets; similarities are to the first image.
-
-    Args:
-        size: images of a subset.
-        alike: an image that is at least as similar is left out: it shows the same.
-        apart: an image whose similarity is within this of the last one added is skipped.
-        ranked: of what is left so many are looked at, the most similar first.
-
-    Raises:
-        CallError: a number is out of range.
-    """
-
-    size: int = 6
-    alike: float = 0.94
-    apart: float = 0.002
-    ranked: int = 20
-
-    def __post_init__(self) -> None:
-        """Refuse numbers that no subset could obey."""
-        if self.size < 3 or self.ranked < self.size - 1:
-            raise CallError(
-                f"subsets of {self.size} images out of the next {self.ranked}. Fix: 3 images or more, and at "
-                "least as many to look at as are added."
-            )
-        if not (-1 < self.alike <= 1 and 0 <= self.apart < 1):
-            raise CallError(
-                f"limits {self.alike} and {self.apart}. Fix: the first lies between -1 and 1, the second "
-                "between 0 and 1."
-            )
-
-    @property
-    def alike_steps(self) -> int:
-        """`alike` in steps of a similarity, as it is written in decimals."""
-        return _steps(self.alike)
-
-    @property
-    def apart_steps(self) -> int:
-        """`apart` in steps of a similarity."""
-        return _steps(self.apart)
-
-    def to_dict(self) -> dict[str, Any]:
-        """As JSON values."""
-        return asdict(self)
 
 
 def chosen(similarities: Sequence[int], rule: SubsetRule) -> list[int]:
@@ -146,8 +94,3 @@ def faults(members: Sequence[int], features: NDArray[np.floating[Any]], rule: Su
     expected = [int(rows[order[place]]) for place in chosen(values[order].tolist(), rule)]
     if expected != others:
         yield f"the rule adds images {expected} to image {first}, and it has {others}"
-
-
-def _steps(number: float) -> int:
-    # By its decimals: 0.002 as a double is a little more.
-    return int(Decimal(str(number)) * UNIT)

@@ -12,7 +12,8 @@ import numpy as np
 
 from cir_datasets.common.stages import FAILED, Row
 from cir_datasets.construction.cirr.neighbours import MEMORY, neighbours
-from cir_datasets.construction.cirr.rule import UNIT, SubsetRule, chosen
+from cir_datasets.construction.cirr.rule import chosen
+from cir_datasets.construction.cirr.subset_rule import UNIT, SubsetRule
 from cir_datasets.shapes import Draws
 
 SHARED = 2

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from cir_datasets.common.options import Options, check_values, option
 from cir_metrics.errors import CallError
 
 CARDINALITY, COMPLEX = "cardinality", "complex"
@@ -11,8 +10,7 @@ ASPECTS = (CARDINALITY, "addition", "negation", "change", "background", COMPLEX)
 """In the paper's order."""
 
 
-@dataclass(frozen=True)
-class FisdOptions:
+class FisdOptions(Options):
     """What is made.
 
     Args:
@@ -27,17 +25,15 @@ class FisdOptions:
         CallError: a number is out of range.
     """
 
-    per_aspect: int = 200
-    spare: int = 20
-    seed: int = 0
-    limit: int | None = None
-    chunk: int = 8
-    reviewed_only: bool = False
+    per_aspect: int = option(200, "Queries wanted of each aspect.", min=1)
+    spare: int = option(20, "Triplets more of each, for those that fail or are dropped.", min=0)
+    seed: int = option(0, "Seed, a whole number from 0, of all that is drawn.", min=0)
+    limit: int | None = option(
+        None, "At most so many: triplets in all, spread over the aspects; default: no limit.", min=1
+    )
+    chunk: int = option(8, "Triplets whose pictures are drawn and kept at once.", min=1, in_file=True)
+    reviewed_only: bool = option(False, "Leave out triplets that nobody has decided on.", in_file=True)
 
     def __post_init__(self) -> None:
         """Check the ranges."""
-        low = {"per_aspect": 1, "spare": 0, "seed": 0, "limit": 1, "chunk": 1}
-        for name, least in low.items():
-            value = getattr(self, name)
-            if value is not None and value < least:
-                raise CallError(f"{name}={value}; it is {least} or more. Fix: choose it so.")
+        check_values(self, CallError)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from cir_datasets.construction.zerosight.choices import Consensus
 from cir_datasets.construction.zerosight.likeness import DIGITS
-from cir_datasets.construction.zerosight.options import Consensus
 
 
 @dataclass(frozen=True)

@@ -3,29 +3,21 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import asdict, dataclass, field
+from dataclasses import field, fields
 from datetime import date
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
 from pydantic import Field, model_validator
 
+from cir_datasets.common.options import by_call_alone
 from cir_datasets.common.yaml import checked, parse_yaml, read_fields
+from cir_datasets.construction.zerosight.choices import ZeroSightChoices
 from cir_datasets.errors import ConstructionError
 from cir_datasets.registry.schema import StrictModel
-from cir_metrics.errors import CallError, UnknownNameError, did_you_mean
+from cir_metrics.errors import UnknownNameError, did_you_mean
 
-Consensus = Literal["paper", "released"]
-UnknownDates = Literal["drop", "keep"]
-PoolFrames = Literal["sampled", "raw"]
-Ending = Literal["jpg", "png"]
-CHOICES = {
-    "consensus": get_args(Consensus),
-    "unknown_dates": get_args(UnknownDates),
-    "pool_frames": get_args(PoolFrames),
-    "pictures": get_args(Ending),
-}
 PAPER_DATE = date(2022, 3, 31)
 """Videos after this day: what CLIP's successors were trained on ends there."""
 
@@ -96,19 +88,12 @@ def load_thresholds(name: str, **instead: Any) -> Thresholds:
     return checked(Thresholds, {**fields, **given}, f"thresholds {origin}", ConstructionError)
 
 
-@dataclass(frozen=True)
-class ZeroSightOptions:
+class ZeroSightOptions(ZeroSightChoices):
     """What decides the result, beside videos and models.
 
     Args:
         thresholds: of the similarities.
-        consensus: `paper` (Eq. 3-5), or `released`, the rule of the released code.
         after: videos of that day or earlier are left out; None takes all.
-        unknown_dates: whether videos whose date is not known are left out (`drop`) or taken (`keep`).
-        pool_frames: every fifth of the frames at one a second (`sampled`), or of all frames (`raw`).
-        pictures: format of the frames, `jpg` or `png`.
-        seed: of the split.
-        limit: only so many videos, the first ones by name; None takes all.
 
     Raises:
         UnknownNameError: a choice is not known.
@@ -116,31 +101,13 @@ class ZeroSightOptions:
     """
 
     thresholds: Thresholds = field(default_factory=lambda: presets()["paper"])
-    consensus: Consensus = "paper"
-    after: date | None = PAPER_DATE
-    unknown_dates: UnknownDates = "drop"
-    pool_frames: PoolFrames = "sampled"
-    pictures: Ending = "jpg"
-    seed: int = 0
-    limit: int | None = None
-
-    def __post_init__(self) -> None:
-        """Check the choices."""
-        for name, known in CHOICES.items():
-            value = getattr(self, name)
-            if value not in known:
-                raise UnknownNameError(
-                    f"{name} {value!r} is not known.{did_you_mean(str(value), known)} "
-                    f"Fix: use {' or '.join(known)}."
-                )
-        if self.limit is not None and self.limit < 1:
-            raise CallError(f"limit={self.limit}. Fix: use 1 or more, or leave it out.")
+    after: date | None = by_call_alone(PAPER_DATE)
 
     def settings(self) -> dict[str, Any]:
         """As JSON values."""
-        plain = asdict(self)
         return {
-            **plain,
             "thresholds": self.thresholds.model_dump(mode="json"),
+            "consensus": self.consensus,
             "after": None if self.after is None else self.after.isoformat(),
+            **{each.name: getattr(self, each.name) for each in fields(ZeroSightChoices)[1:]},
         }

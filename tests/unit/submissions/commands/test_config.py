@@ -12,6 +12,7 @@ import yaml
 from test_cli import COMMANDS
 from typer.testing import CliRunner, Result
 
+from cir_datasets.errors import SourceError
 from cir_metrics.errors import CallError
 from leaderboard.cli import build
 from submissions import read
@@ -146,3 +147,14 @@ def test_a_rare_option_of_a_file_acts_as_it_did_on_the_line(config: Any) -> None
     assert of_file["ended"] == of_line["ended"]
     assert Path("file.jsonl").read_bytes() == Path("line.jsonl").read_bytes()
     assert Path("made.json").read_bytes() == kept
+
+
+def test_the_publishers_folder_is_said_before_the_command(config: Any) -> None:
+    Path("files").mkdir()
+    for call in (
+        ("--data-dir", "files", "explain", "run.json"),
+        ("explain", "run.json", "--data-dir", "files"),
+    ):
+        error = cir(*call).exception
+        assert isinstance(error, SourceError)
+        assert str(error).startswith("--data-dir files: no publisher's file of any benchmark is in it")

@@ -18,7 +18,8 @@ from typer.testing import CliRunner
 
 import cir_datasets
 from cir_datasets.construction.cirr.pipeline import run_of, settings_of
-from cir_datasets.construction.cirr.rule import SubsetRule, faults
+from cir_datasets.construction.cirr.rule import faults
+from cir_datasets.construction.cirr.subset_rule import SubsetRule
 from cir_datasets.construction.folder_check import check_folder
 from cir_datasets.shapes import picture
 from leaderboard.cli import build

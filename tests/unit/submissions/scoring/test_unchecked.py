@@ -60,22 +60,22 @@ def test_both_ways_out_of_the_message_work_in_the_command_that_prints_it(
     refused = cir(*arguments)
     assert refused.exit_code != 0
     said = f"{refused.output} {refused.exception}"
-    found = re.search(r"set (CIR_VERIFICATION_MODE)=(no_checks) \(commands have (--no-checks)", said)
+    found = re.search(r"set (CIR_VERIFICATION_MODE)=(no_checks) \(cir has (--no-checks)", said)
     assert found is not None, said
     variable, mode, option = found.groups()
-    done = cir(*arguments, option)
+    done = cir(option, *arguments)
     assert done.exit_code == 0, f"{done.output} {done.exception}"
     assert variable not in os.environ, "it lasts for one command"
     monkeypatch.setenv(variable, mode)
     assert cir(*arguments).exit_code == 0
     monkeypatch.setenv(variable, "all_checks")
-    assert cir(*arguments, option).exit_code == 0
+    assert cir(option, *arguments).exit_code == 0
     assert os.environ[variable] == "all_checks"
 
 
 def test_scores_say_that_the_counts_were_not_compared(home: Path) -> None:
     assert home.is_dir()
-    scored = json.loads(cir("score", "run.json", "--no-checks", "--json").stdout)
+    scored = json.loads(cir("--no-checks", "score", "run.json", "--json").stdout)
     assert all("skipped:counts" in each["text"] for each in scored["signatures"].values())
 
 
@@ -179,7 +179,8 @@ def commands_with(*options: str) -> set[str]:
     def walk(command: Any, path: tuple[str, ...]) -> None:
         for name, child in getattr(command, "commands", {}).items():
             walk(child, (*path, name))
-        if {*options} <= {each for parameter in command.params for each in parameter.opts}:
+        parameters = (*command.params, *getattr(command, "hidden_params", ()))
+        if path and {*options} <= {each for parameter in parameters for each in parameter.opts}:
             found.add(" ".join(path))
 
     walk(get_command(build()), ())
@@ -210,12 +211,12 @@ def test_folder_and_mode_reach_the_benchmark_that_a_command_loads(
     made.write(Path("lists.json"), {"0": ["1"]})
     call = [*command.split(), *CALLS[command], "--data-dir", str(home)]
     if command == "leaderboard rescore":
-        added = cir("leaderboard", "add", "run.json", "--home", "boards", *call[-2:], "--no-checks")
+        added = cir("--no-checks", "leaderboard", "add", "run.json", "--home", "boards", *call[-2:])
         assert added.exit_code == 0, added.exception
     wrong = "2 queries, but the card says 220"
     with serving(home.parent / "server") if command == "submit" else nullcontext() as server:
         call += [] if server is None else ["--to", server.url]
-        refused, taken = cir(*call), cir(*call, "--no-checks")
+        refused, taken = cir(*call), cir("--no-checks", *call)
     assert wrong in f"{refused.output} {refused.exception}"
     assert wrong not in f"{taken.output} {taken.exception}"
     assert {"CIR_DATA_HOME", "CIR_VERIFICATION_MODE"} & {*os.environ} == set(), "they last for one command"

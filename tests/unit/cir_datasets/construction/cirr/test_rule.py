@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from cir_datasets.construction.cirr.neighbours import neighbours
-from cir_datasets.construction.cirr.rule import UNIT, SubsetRule, chosen, faults, similarities
+from cir_datasets.construction.cirr.rule import chosen, faults, similarities
+from cir_datasets.construction.cirr.subset_rule import UNIT, SubsetRule
 from cir_datasets.construction.cirr.subsets import SubsetMaker, first_images, without_overlaps
 from cir_datasets.errors import ConstructionError
 from cir_metrics.errors import CallError
