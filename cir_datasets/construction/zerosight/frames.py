@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cir_datasets.common.atomic import whole_file, write_errors
+from cir_datasets.common.stages import FAILED, Row
 from cir_datasets.construction.workspace import BENCHMARK
 from cir_datasets.construction.zerosight.choices import Ending
 from cir_datasets.construction.zerosight.videos import libav, said_by
