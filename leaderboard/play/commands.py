@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _PAGE_MODULES = ("fastapi", "multipart", "sqlalchemy", "uvicorn")
 
 
-class PlayOptions(RoundSettings, MethodOptions, LoadsBenchmarks, in_file=("candidate",)):
+class PlayOptions(RoundSettings, MethodOptions, LoadsBenchmarks):
     """What `cir play` takes."""
 
     benchmark: str | None = option(

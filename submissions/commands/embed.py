@@ -32,14 +32,14 @@ class EmbedOptions(
     benchmark: str = option(
         ..., "Id of the benchmark, or suite, whose galleries are embedded.", "-b", values=benchmark_values
     )
-    batch_size: int = option(64, "Batch: images that are encoded at once.", min=1)
+    batch_size: int = option(64, "Batch: images that are encoded at once.", min=1, in_file=True)
     workers: int | None = option(
         None,
         "Workers: processes that open and prepare images; 0: the one that encodes. Default: "
         "2; with ray 0 in each of its workers.",
         in_file=True,
     )
-    shard_size: int = option(1024, "Images that are written at once; cir run expects 1024.")
+    shard_size: int = option(1024, "Images that are written at once; cir run expects 1024.", in_file=True)
     skip_missing: bool = option(
         False,
         "Go on without what is missing: images that cannot be read have zeros as vectors, which rank last.",

@@ -27,9 +27,11 @@ class RerankOptions(EstimatesReranking, PromptOptions, DeviceOptions, LoadsBench
     language: str | None = option(None, f"{LANGUAGE_HELP}; none for s1 alone.")
     top: int = option(SC4CIR.top, "Images of a ranking that are ranked anew, 1 to 1,000.")
     processes: str | None = option(
-        None, "What is added up: s1, s2, s3, or several as in s1+s3; default: all with --method, else s1+s3."
+        None,
+        "What is added up: s1, s2, s3, or several as in s1+s3; default: all with --method, else s1+s3.",
+        in_file=True,
     )
-    turns: str = option(SC4CIR.turns, "Of a session: last or each.")
+    turns: str = option(SC4CIR.turns, "Of a session: last or each.", in_file=True)
     method: str | None = option(
         None,
         "Name of the method, the one that made the file, for s1 and s2; without it s1 is by rank.",

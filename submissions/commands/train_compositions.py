@@ -45,7 +45,10 @@ class CompositionOptions(TrainsOnQueries):
         in_file=True,
     )
     hidden_size: int | None = option(
-        None, "Hidden size: dimensions of words and features; default: cirplant 768, tirg 512.", min=1
+        None,
+        "Hidden size: dimensions of words and features; default: cirplant 768, tirg 512.",
+        min=1,
+        in_file=True,
     )
     epochs: int = option(300, "Epochs.", min=1)
     epoch_steps: int | None = option(
@@ -78,7 +81,7 @@ class CompositionOptions(TrainsOnQueries):
         "Id of a benchmark that is ranked and scored at the end, for the model card and .eval_results.",
         in_file=True,
     )
-    push: str | None = option(None, "Push to this repository on the Hub, ORG/NAME, of models.")
+    push: str | None = option(None, "Push to this repository on the Hub, ORG/NAME, of models.", in_file=True)
     private: bool = option(False, "Make what is new private: the repository of --push.", in_file=True)
     even_private: bool = option(
         False,
@@ -95,8 +98,8 @@ class CirplantOptions(CompositionOptions):
         "Folder of a BERT or OSCAR whose weights and words the training begins with; it gives the "
         "sizes. Default: at random, with the words of the captions.",
     )
-    layers: int | None = option(None, "Layers; default: 12.", min=1)
-    heads: int | None = option(None, "Attention heads; default: 12.", min=1)
+    layers: int | None = option(None, "Layers; default: 12.", min=1, in_file=True)
+    heads: int | None = option(None, "Attention heads; default: 12.", min=1, in_file=True)
     feed_forward: int | None = option(
         None, "Units of feed-forward blocks; default: four times --hidden-size.", min=1, in_file=True
     )
@@ -111,7 +114,8 @@ def cirplant_command(options: CirplantOptions) -> None:
 
     \b
     Example:
-        cir train cirplant --benchmark shapes/train --encoder shapes --layers 2 --hidden-size 128 --heads 4 \\
+        cir train cirplant --write-config > sizes.yaml
+        cir train cirplant --benchmark shapes/train --encoder shapes --config sizes.yaml \\
             --learning-rate 0.001 --epochs 2 --out FOLDER
     """
     _train_composition("cirplant", options)
@@ -131,8 +135,7 @@ def tirg_command(options: TirgOptions) -> None:
 
     \b
     Example:
-        cir train tirg --benchmark shapes/train --encoder shapes --hidden-size 128 --learning-rate 0.001 \\
-            --epochs 2 --out FOLDER
+        cir train tirg --benchmark shapes/train --encoder shapes --learning-rate 0.001 --epochs 2 --out FOLDER
     """
     _train_composition("tirg", options)
 

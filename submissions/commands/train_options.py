@@ -58,7 +58,7 @@ class TrainsBySteps(Trains):
     """What a training of so many steps takes."""
 
     steps: int | None = option(None, "Steps: of the optimiser.", min=1)
-    batch_size: int | None = option(None, "Batch: rows of a step.", min=2)
+    batch_size: int | None = option(None, "Batch: rows of a step.", min=2, in_file=True)
     learning_rate: float | None = option(None, "Learning rate of AdamW: the highest.")
     weight_decay: float | None = option(None, "Weight decay of AdamW.", in_file=True)
 

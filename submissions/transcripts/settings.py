@@ -75,6 +75,7 @@ class RoundSettings(Options):
         "unseen",
         "The next reference: unseen (the best that has not been one), top1, or random-topM, such as "
         "random-top10.",
+        in_file=True,
     )
     history: str = option(
         "average",
@@ -104,6 +105,7 @@ class RoundSettings(Options):
     aspect: str | None = option(
         None,
         "This aspect alone: its queries, and feedback on it; own: each query's own aspect.",
+        in_file=True,
     )
     words: int | None = option(
         None,
@@ -117,6 +119,7 @@ class RoundSettings(Options):
         "What begins a session: published (queries are round 1), or random (any two images of the "
         "gallery, and the user says the first words, too).",
         choices=("published", "random"),
+        in_file=True,
     )
     seed: int = option(0, "Seed, a whole number from 0, of all that is drawn.", min=0, max=2**32 - 1)
 

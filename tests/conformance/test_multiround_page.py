@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,12 @@ def parsed(command: str) -> Any:
 
 
 @pytest.mark.parametrize("command", WRITTEN)
-def test_every_command_is_read_by_the_command_that_it_names(command: str) -> None:
+def test_every_command_is_read_by_the_command_that_it_names(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for line in re.findall(r"^printf .+$", PAGE, re.MULTILINE):  # the files of options
+        subprocess.run(["sh", "-c", line], check=True)
     assert parsed(command).params
 
 
