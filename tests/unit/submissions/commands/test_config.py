@@ -84,9 +84,12 @@ def test_an_option_that_left_the_line_warns_and_says_where_it_went(name: str) ->
         if each.name == "data_dir":  # its folder is looked into at once
             continue
         words = [long] if each.is_flag else [long, *["8"] * each.nargs]
-        said = rf"{long} is deprecated.*`{long[2:].replace('-', '_')}: VALUE`"
+        place = f"`{long[2:].replace('-', '_')}: VALUE`"
+        if each.name == "no_checks":
+            place = rf"cir {long} \.\.\. {name}"
+        said = rf"{long} is deprecated behind {name} .*{place}"
         with pytest.warns(FutureWarning, match=said):
-            command.make_context("cir", words, resilient_parsing=True).close()
+            command.make_context(f"cir {name}", words, resilient_parsing=True).close()
 
 
 def test_the_line_goes_before_the_file_and_the_file_before_the_default(config: Any) -> None:

@@ -147,6 +147,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "multiround": (*CIRCO, "--method", "random", "--simulator", "oracle", "--out", "made.jsonl"),
     "play": (*CIRCO, "--method", "random", "--out", "made.jsonl"),
     "rank": (*CIRCO, "--method", "mine", "--lists", "lists.json", "--out", "made.json"),
+    "rerank": ("run.json", "--language", "oracle", "--out", "made.json"),
     "run": (*CIRCO, "--method", "random", "--out", "made.json"),
     "score": ("run.json",),
     "setup": ("circo/val",),
