@@ -80,13 +80,13 @@ def template_folder(
 ) -> None:
     """Write a small invented example of the folder that a benchmark is read from.
 
-    It loads with --no-checks, since its counts are not the benchmark's. README.txt in it says what each file
-    must hold. The names of the files are printed, one a line.
+    It loads with cir --no-checks, since its counts are not the benchmark's. README.txt in it says what each
+    file must hold. The names of the files are printed, one a line.
 
     \b
     Example:
         cir datasets template fisd FISD
-        cir datasets prepare fisd --data-dir FISD --no-checks
+        cir --no-checks datasets prepare fisd --data-dir FISD
     """
     from cir_datasets.export.template import write_template
 
