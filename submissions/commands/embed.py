@@ -39,7 +39,7 @@ class EmbedOptions(
         "2; with ray 0 in each of its workers.",
         in_file=True,
     )
-    shard_size: int = option(1024, "Images that are written at once; cir run expects 1024.", in_file=True)
+    shard_size: int = option(1024, "Images that are written at once; cir run expects 1024.")
     skip_missing: bool = option(
         False,
         "Go on without what is missing: images that cannot be read have zeros as vectors, which rank last.",

@@ -59,7 +59,7 @@ class MakeCirrOptions(SubsetRule, LoadingOptions, SeedOptions, MakingOptions, Ta
     captions: str = option("people", "Who writes them: people (pages of tasks) or model (--language).")
     language: str | None = option(None, f"{LANGUAGE_HELP}; with --captions model.")
     annotators: int = option(1, "Pages of tasks; subsets are dealt out to them.")
-    common: int = option(0, "Pairs that are on every page, to compare annotators.")
+    common: int = option(0, "Pairs that are on every page, to compare annotators.", in_file=True)
     min_words: int = option(3, "Shorter captions are refused.", in_file=True)
     max_alike: int = option(2, "Pairs for which one annotator may write the same caption.", in_file=True)
     dry_run: bool = option(

@@ -138,8 +138,8 @@ def killed_workers_explained() -> Iterator[None]:
         if "DataLoader worker" not in str(error):
             raise
         raise EncoderError(
-            "a process that opens pictures was killed, perhaps for memory. Fix: lower --batch-size or "
-            "--workers (workers=0 opens pictures in the main process); finished shards are kept."
+            "a process that opens pictures was killed, perhaps for memory. Fix: lower batch_size or "
+            "workers (0 opens pictures in the main process); finished shards are kept."
         ) from error
 
 

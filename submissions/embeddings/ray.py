@@ -134,8 +134,8 @@ class ShardEncoder:
         if times > task.retries + 1:
             raise EncoderError(
                 f"a worker died {times - 1:,} times at images {shard.start:,} to {shard.stop - 1:,} of "
-                f"{task.pictures.name}, perhaps for memory. Fix: lower --batch-size, or give a worker more "
-                "of a machine (--cpus-per-worker); finished shards are kept."
+                f"{task.pictures.name}, perhaps for memory. Fix: lower batch_size, or give a worker more "
+                "of a machine (cpus_per_worker); finished shards are kept."
             )
         if self._encoder is None:
             encoder = task.load()

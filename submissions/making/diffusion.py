@@ -86,8 +86,8 @@ class DiffusionGenerator:
                 out = pipeline(prompt=caption, generator=noise, output_type="pil", **chosen)
             except torch.OutOfMemoryError as error:
                 raise SubmissionError(
-                    f"{self.model}: no memory left on {self.device}. Fix: use --dtype float16, a smaller "
-                    "--size, or another --device. What was drawn is kept."
+                    f"{self.model}: no memory left on {self.device}. Fix: use dtype: float16, a smaller "
+                    "size, or another --device. What was drawn is kept."
                 ) from error
             image = out.images[0].convert("RGB")
             if any(getattr(out, "nsfw_content_detected", None) or ()):

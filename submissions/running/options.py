@@ -294,7 +294,7 @@ class RunOptions(MethodOptions, PromptOptions):
             if self.reranker is not None:
                 raise MethodError(
                     f"{SC4CIR.title} with s1 alone asks nobody, and {name} uses no language backend. "
-                    "Fix: leave --language out, or name more --rerank-processes."
+                    "Fix: leave --language out, or name more rerank_processes."
                 )
             raise MethodError(f"{name} uses no language backend. Fix: leave --language out.")
 
@@ -334,7 +334,7 @@ class RunOptions(MethodOptions, PromptOptions):
         if given is None:
             raise MethodError(
                 f"the process s3 compares words, and the method has no encoder for {benchmark.id}. "
-                "Fix: add --rerank-encoder NAME (of cir rerank: --encoder), such as "
+                "Fix: add rerank_encoder: NAME (of cir rerank: --encoder), such as "
                 "openai/clip-vit-large-patch14, or leave s3 out."
             )
         if isinstance(given, Path | str):

@@ -109,7 +109,7 @@ def train_composition(
     if validation == benchmark:
         raise CallError(
             f"validation={validation} is trained on as well, so that its recall says nothing. Fix: give "
-            "another benchmark, or hold_out (--hold-out 0.1)."
+            "another benchmark, or hold_out (0.1 is a usual one)."
         )
     root = Path(folder).expanduser()
     data = load_triplet_data(
@@ -239,8 +239,7 @@ def _check(
     if recipe.together > max(1, batch_size // 2):
         raise CallError(
             f"together={recipe.together} and batch_size={batch_size}; a batch has two references or more, so "
-            "that there are negatives. Fix: give a smaller together (--together) or a larger batch_size "
-            "(--batch-size)."
+            "that there are negatives. Fix: give a smaller together or a larger batch_size."
         )
     for name, value in {"triplets": recipe.triplets, "patience": patience}.items():
         if value < 0:
@@ -254,7 +253,7 @@ def _check(
     if patience and not hold_out and validation is None:
         raise CallError(
             f"patience={patience} and nothing to measure on. Fix: give validation (--validation BENCHMARK) "
-            "or hold_out (--hold-out 0.1)."
+            "or hold_out (0.1 is a usual one)."
         )
     if init is not None and composition != "cirplant":
         raise CallError(f"{composition} does not begin with a BERT. Fix: leave init (--init) out.")

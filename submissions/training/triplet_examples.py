@@ -212,7 +212,7 @@ def load_triplet_data(
     if hold_out and not held:
         raise CallError(
             f"{benchmark_id}: hold_out={hold_out} of {len(set(references.values())):,} references is none. "
-            "Fix: hold more out (--hold-out 0.1 is a usual one)."
+            "Fix: hold more out (hold_out: 0.1 is a usual one)."
         )
     # The whole gallery: what is held out is ranked against it, and its vectors serve `cir run` as well.
     also = benchmark.gallery or {image for query in held for image in answers[query].subset}

@@ -39,7 +39,7 @@ class AnswerLimits:
     def __post_init__(self) -> None:
         """Refuse numbers below 1."""
         if min(self.least_words, self.most_alike) < 1:
-            raise CallError("limits of answers are 1 or more. Fix: see --min-words and --max-alike.")
+            raise CallError("limits of answers are 1 or more. Fix: see min_words and max_alike.")
 
     @property
     def form(self) -> ReviewForm:

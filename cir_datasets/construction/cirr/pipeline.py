@@ -201,7 +201,7 @@ def make_benchmark(
     if not used:
         raise ConstructionError(
             f"{len(ids)} images make no subset of {plan.rule.size}: none of {len(subsets)} has "
-            "enough neighbours. Fix: take more images, another --encoder, another rule (--alike, --apart), "
+            "enough neighbours. Fix: take more images, another --encoder, another rule (alike, apart), "
             "and name another folder."
         )
     pairs = workspace.rows("pairs", lambda: (pair for subset in used for pair in pairs_of(subset)))

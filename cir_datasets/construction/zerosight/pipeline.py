@@ -265,7 +265,7 @@ def _some(rows: Sequence[Row], what: str) -> list[Row]:
         if " date " in common or " after " in common:
             fix = (
                 "write the days into metadata.csv beside the videos (columns file and date); else they come "
-                "from the containers. --unknown-dates keep or --after none takes videos without them."
+                "from the containers. --unknown-dates keep or after: none takes videos without them."
             )
         raise ConstructionError(f"{what}: of {reasons.count(common):,} of {len(rows):,} {common}. Fix: {fix}")
     return good

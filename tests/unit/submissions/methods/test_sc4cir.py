@@ -727,7 +727,7 @@ def test_the_text_encoder_is_loaded_as_the_options_say(
 
 def test_a_method_without_an_encoder_is_given_one_for_words_elsewhere(tmp_path: Path) -> None:
     benchmark, images = retrieval_worlds.fashioniq_pictures(tmp_path / "dress")
-    with pytest.raises(MethodError, match=r"the process s3 compares words.*Fix: add --rerank-encoder NAME"):
+    with pytest.raises(MethodError, match=r"the process s3 compares words.*Fix: add rerank_encoder: NAME"):
         make_rank_file(benchmark, "random", rerank="sc4cir", language=ORACLE, images=images)
 
 
