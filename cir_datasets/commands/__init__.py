@@ -64,19 +64,24 @@ class CommandOfOptions(TyperCommand):
             if source is None or source.name != "COMMANDLINE":
                 continue
             long = max(each.opts, key=len)
-            program, _, path = ctx.command_path.partition(" ")
+            path = _path_of(ctx)
             if each.name in _BEFORE_THE_COMMAND:
-                fix = f"write it before the command, as in {program} {long} ... {path}"
+                fix = f"write it before the command, as in cir {long} ... {path}"
             elif each.name in moved:
                 fix = (
                     f"write it into a file for --config, as `{long[2:].replace('-', '_')}: VALUE`; "
-                    f"{ctx.command_path} --write-config prints one"
+                    f"cir {path} --write-config prints one"
                 )
             else:
                 continue
-            words = f"{long} is deprecated behind {path} and goes with 0.3. Fix: {fix}."
+            words = f"{long} is deprecated behind cir {path} and goes with 0.3. Fix: {fix}."
             warnings.warn(words, FutureWarning, stacklevel=2)
         return left
+
+
+def _path_of(context: Any) -> str:
+    """The words of a command behind those that call the program."""
+    return str(context.command_path).removeprefix(context.find_root().info_name).strip()
 
 
 def command(function: Callable[[_Model], None]) -> Callable[..., None]:
@@ -144,7 +149,7 @@ def _of_files(model: type[Options]) -> list[inspect.Parameter]:
 
     def write(context: typer.Context, wanted: bool) -> None:
         if wanted:
-            echo(config_text(model, context.command_path))
+            echo(config_text(model, f"cir {_path_of(context)}"))
             raise typer.Exit
 
     found = (
