@@ -80,7 +80,7 @@ class JudgeOptions(SeedOptions, PromptOptions, LoadsBenchmarks):
     )
     out: Path = option(..., "Where to write: the folder of judgements.jsonl, tables and the figure.", "-o")
     sessions: int = option(60, "Drawn of each source.", min=1)
-    runs: int = option(1, "How often each judge judges; the agreement is of all.", min=1)
+    runs: int = option(1, "How often each judge judges; the agreement is of all.", min=1, in_file=True)
     images: Images = None
     format: str = option("table", "table (the default), json, csv, latex or markdown.", values=format_values)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -227,7 +228,12 @@ def test_a_limit_of_nothing_is_refused() -> None:
 
 
 @pytest.mark.parametrize("command", re.findall(r"^(?:CIR_BENCHMARKS=\S+ )?(cir .+)$", PAGE, re.MULTILINE))
-def test_every_command_of_the_page_is_read(command: str) -> None:
+def test_every_command_of_the_page_is_read(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for line in re.findall(r"^printf .+$", PAGE, re.MULTILINE):  # the files of options
+        subprocess.run(["sh", "-c", line], check=True)
     assert parsed(command).params
 
 

@@ -288,7 +288,7 @@ def test_a_changed_picture_is_noticed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["per_aspect", "spare", "limit", "chunk", "seed"])
 def test_numbers_out_of_range_are_refused(name: str) -> None:
-    with pytest.raises(CallError, match=f"{name}=-1; it is"):
+    with pytest.raises(CallError, match=f"{name}=-1 is out of range. Fix: use a whole number, "):
         FisdOptions(**{name: -1})
 
 
