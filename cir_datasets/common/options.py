@@ -312,8 +312,8 @@ def config_text(model: type[Options], command: str) -> str:
     Example:
         >>> class Rounding(Options):
         ...     digits: int = option(2, "Digits behind the point.", min=0)
-        >>> print(config_text(Rounding, "cir round"))
-        # Options of `cir round`: change what you want, and call it with --config FILE.
+        >>> print(config_text(Rounding, "cir score"))
+        # Options of `cir score`: change what you want, and call it with --config FILE.
         # What the command line says goes before the file; null is an option that is not given.
         <BLANKLINE>
         # Digits behind the point. (0 or more.)
