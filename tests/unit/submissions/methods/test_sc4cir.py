@@ -682,7 +682,7 @@ def test_options_that_do_not_fit_are_refused(options: Any, error: type[CirError]
 NOT_OF_A_PROCESS = [
     ("s1", {"images": "folder"}, "no use for --images"),
     ("s1", {"skip_missing": True}, "no use for --skip-missing"),
-    ("s1+s2", {"dtype": "float16", "batch_size": 3}, "no use for --dtype, --batch-size"),
+    ("s1+s2", {"dtype": "float16", "batch_size": 3}, "no use for --batch-size, --dtype"),
     ("s3", {"revision": "main"}, "--revision main: the encoder shapes comes with this package"),
     ("s3", {"dtype": "float16", "rerank_encoder": PlainEncoder()}, "is loaded already, and dtype= would"),
     ("s3", {"workers": 1}, "no use for --workers"),
