@@ -36,7 +36,6 @@ from cir_datasets.errors import (
     UnpinnedDataWarning,
 )
 from cir_datasets.registry import BenchmarkSpec
-from cir_datasets.rows import read_table
 from cir_metrics.errors import CallError
 
 if TYPE_CHECKING:
@@ -494,6 +493,8 @@ def manifest_file(prepared: Prepared) -> Path:
 
 def manifest_table(prepared: Prepared) -> pa.Table:
     """The manifest of a prepared benchmark as an Arrow table (see `manifest_file`)."""
+    from cir_datasets.rows import read_table
+
     return read_table(manifest_file(prepared))
 
 
@@ -519,6 +520,7 @@ def add_overlay(
     from cir_datasets.common.atomic import write_whole
     from cir_datasets.prepared.overlays import restrict
     from cir_datasets.registry.overlays import overlay_fault, overlay_file
+    from cir_datasets.rows import read_table
 
     overlay = registry.read_overlay(path, benchmark=benchmark, name=name)
     place = overlay_file(overlay.benchmark, overlay.name)

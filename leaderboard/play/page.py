@@ -19,9 +19,8 @@ from starlette.middleware.body_limit import RequestBodyLimitMiddleware
 from cir_metrics.errors import CirError
 from leaderboard.play.words import best_found, end_words, rank_words, summary_words
 from leaderboard.web.failures import RAISED, ErrorAnswers
-from leaderboard.web.headers import SecurityHeaders
 from leaderboard.web.options import JSON_BYTES, WebOptions
-from leaderboard.web.origins import KnownHosts, SameOrigin
+from leaderboard.web.origins import KnownHosts, SameOrigin, SecurityHeaders
 from submissions.multiround.person import SHOWN, SKIPPED, PersonDialogue, WordsError
 from submissions.rank_file.findings import ordinal
 

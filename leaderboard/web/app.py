@@ -33,7 +33,6 @@ from leaderboard.server import Server
 from leaderboard.settings import Settings
 from leaderboard.web import api, site_routes
 from leaderboard.web.failures import RAISED, ErrorAnswers
-from leaderboard.web.headers import SecurityHeaders
 from leaderboard.web.options import JSON_BYTES, WebOptions
 from leaderboard.web.origins import (
     HeadAsGet,
@@ -41,6 +40,7 @@ from leaderboard.web.origins import (
     LastForwarded,
     ReadableFromAnywhere,
     SameOrigin,
+    SecurityHeaders,
     is_api,
 )
 from leaderboard.web.reading import openapi_details

@@ -32,7 +32,7 @@ from leaderboard.pages.site import PAGE_POLICY, Links, Page, Site, query_path
 from leaderboard.server import Server
 from leaderboard.settings import Settings
 from leaderboard.web import site_routes
-from leaderboard.web.headers import SecurityHeaders
+from leaderboard.web.origins import SecurityHeaders
 from submissions.validation import read
 
 BOARD = "shapes/val"

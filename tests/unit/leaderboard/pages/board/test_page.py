@@ -32,7 +32,7 @@ from leaderboard.standings import standings
 from leaderboard.standings.views import table_view
 from leaderboard.store.submission import Event, Submission
 from leaderboard.web import formats, site_routes
-from leaderboard.web.headers import SecurityHeaders
+from leaderboard.web.origins import SecurityHeaders
 
 PATH = f"b/{BOARD}"
 TALK = (
