@@ -7,6 +7,7 @@ method is found.
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -176,3 +177,14 @@ def report_usage(language: str | Language | None) -> None:
     words = usage_text(language)
     if words:
         echo(words, err=True)
+
+
+def echo_use(folder: Path) -> None:
+    """Say by which id a benchmark that was made is used, and what makes it known."""
+    from cir_datasets.registry.folder_card import configs_of
+    from cir_datasets.registry.folders import read_folder_card
+
+    card = read_folder_card(folder)
+    known = f"CIR_BENCHMARKS={shlex.quote(str(folder))}"
+    for config in configs_of(card, folder):
+        echo(f"Use it: {known} cir datasets show {card.name}/{config}", err=True)

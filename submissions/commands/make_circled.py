@@ -12,6 +12,7 @@ from cir_datasets.common.terminal import counted, echo
 from cir_datasets.construction.circled.settings import CircledSettings
 from submissions.commands import (
     SingleQueries,
+    echo_use,
     report_usage,
     speaker_of,
 )
@@ -164,6 +165,8 @@ def _make(
     _report(made, source, settings)
     for path in files:
         echo(str(path))
+    if made.sessions:
+        echo_use(out / BENCHMARK_FOLDER)
 
 
 def _write(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from cir_datasets.commands import LoadsBenchmarks, argument, benchmark_values, command, option
 from cir_datasets.common.terminal import counted, echo
 from cir_datasets.construction.cirr.subset_rule import SubsetRule
-from submissions.commands import report_usage, speaker_of
+from submissions.commands import echo_use, report_usage, speaker_of
 from submissions.running.method_options import LANGUAGE_HELP, LoadingOptions, MakingOptions, SeedOptions
 
 if TYPE_CHECKING:
@@ -275,3 +275,4 @@ def _say(made: CirrMade, images: str | None) -> None:
         echo(f"cir: pictures stay where they are: export CIR_IMAGES={shlex.quote(str(parent))}", err=True)
     for benchmark in made.benchmarks:
         echo(str(benchmark))
+        echo_use(Path(benchmark))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from cir_datasets.commands import command, option
 from cir_datasets.common.terminal import counted, echo
 from cir_datasets.construction.fisd.options import ASPECTS, CARDINALITY, FisdOptions
-from submissions.commands import report_usage, speaker_of
+from submissions.commands import echo_use, report_usage, speaker_of
 from submissions.running.method_options import LANGUAGE_HELP, MakingOptions
 
 if TYPE_CHECKING:
@@ -298,7 +297,7 @@ def _write(
     from cir_datasets.construction.fisd.outcome import write_outcome, write_page
     from cir_datasets.construction.fisd.review import write_review
     from cir_datasets.construction.review.page import PAGE, TABLE, left_alone
-    from cir_datasets.construction.workspace import BENCHMARK, Workspace
+    from cir_datasets.construction.workspace import Workspace
 
     out, heading = options.out, options.title or name
     gallery: Any = options.gallery
@@ -316,6 +315,4 @@ def _write(
     failed = sum(each.failed is not None for each in made.triplets)
     left_out = f"{counted(failed, 'triplet')} left out, see {page.name}."
     echo(f"{counted(len(made.queries), 'query', 'queries')}; {left_out}", err=True)
-    config = "test" if gallery == "together" else made.queries[0]["aspects"][0]
-    where = shlex.quote(str(out / BENCHMARK))
-    echo(f"Use it: CIR_BENCHMARKS={where} cir datasets show {name}/{config}", err=True)
+    echo_use(folder)

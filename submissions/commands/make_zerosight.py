@@ -9,7 +9,7 @@ from cir_datasets.commands import command, option
 from cir_datasets.common.estimates import CALL_SECONDS, PICTURE_TOKENS
 from cir_datasets.common.terminal import echo
 from cir_datasets.construction.zerosight.choices import ZeroSightChoices
-from submissions.commands import report_usage, speaker_of
+from submissions.commands import echo_use, report_usage, speaker_of
 from submissions.running.method_options import LANGUAGE_HELP, MakingOptions
 
 if TYPE_CHECKING:
@@ -108,6 +108,7 @@ def zerosight_command(options: MakeZeroSightOptions) -> None:
         echo(left_alone(options.out / TABLE), err=True)
     echo(str(made.folder))
     echo(str(made.report))
+    echo_use(made.folder)
 
 
 def _day(text: str) -> date | None:
