@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -44,9 +45,10 @@ def import_answers(form: ReviewForm, items: Sequence[Row], files: Sequence[Path]
         RecordError: a file cannot be read.
         MissingExtraError: several people answered, and krippendorff is not installed.
     """
-    # Who gives no name is told apart by the file.
+    # Who gives no name is told apart by the file; browsers save all under one name, in folders of their own.
+    together = os.path.commonpath([file.absolute().parent for file in files]) if files else ""
     answers = (
-        {**row, "annotator": row["annotator"] or row["file"]}
+        {**row, "annotator": row["annotator"] or os.path.relpath(file.absolute(), together)}
         for file in files
         for row in read_answers(form, file)
     )

@@ -241,7 +241,9 @@ def checked_answers(
     rows: list[Row] = []
     for answer in answers:
         item = known.get(answer[form.id])
-        row = {**answer, unit: item and str(item[unit])}
+        row = dict(answer)
+        if unit != form.id:
+            row[unit] = item and str(item[unit])
         if row["run"] and run and row["run"] != run:
             row[FAILED] = f"it answers {form.item[1]} of another run"
         elif why := next(faults_of(form, row, item), None) or _other_keys(form, row, item):

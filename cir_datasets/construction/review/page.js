@@ -38,11 +38,20 @@ const isVoid = (question, answer) => Object.entries(question.unless).some(([othe
   answer[other] && (!values.length || values.includes(answer[other])));
 const tooShort = (question, text) =>
   question.kind === "text" && new Set((text || "").toLowerCase().match(words) || []).size < question.min_words;
+const wrongNumber = (question, text) => {
+  if (!text || !["number", "stars"].includes(question.kind)) return "";
+  const low = question.kind === "stars" ? 1 : question.min, high = question.max || (question.kind === "stars" ? 5 : Infinity);
+  return /^\d+$/.test(text) && low <= Number(text) && Number(text) <= high ? ""
+    : `Write a whole number from ${low} ${high === Infinity ? "on" : `to ${high}`}.`;
+};
+const faultOf = (question, text) => wrongNumber(question, text)
+  || (tooShort(question, text) ? `Too short: write ${question.min_words} different words or more.` : "");
 
 function isDone(item) {
   const answer = answerOf(item);
   return questionsOf(item).filter((question) => form.done.includes(question.name)).every((question) =>
-    isVoid(question, answer) || (columnsOf(question).some((column) => answer[column]) && !tooShort(question, answer[question.name])));
+    isVoid(question, answer) || (columnsOf(question).some((column) => answer[column]) && !faultOf(question, answer[question.name])))
+    && !questionsOf(item).some((question) => !isVoid(question, answer) && wrongNumber(question, answer[question.name]));
 }
 
 function shown(file, alt) {
@@ -137,7 +146,7 @@ function paint(article, item) {
     box.querySelector("textarea, input")?.classList.toggle("void", left);
     hint?.classList.toggle("wrong", Boolean(text));
     if (hint) hint.textContent = left ? "Another answer counts, and this one does not. Write on, and it counts."
-      : text && tooShort(question, text) ? `Too short: write ${question.min_words} different words or more.`
+      : text && faultOf(question, text) ? faultOf(question, text)
       : question.min_words > 1 && !text ? `${question.min_words} different words or more.` : "";
     if (question.kind === "sort") for (const figure of box.querySelectorAll("figure")) {
       figure.className = ["good", "bad"][columnsOf(question).indexOf(figure.querySelector("select").value)] || "";
@@ -205,11 +214,11 @@ function goOn() {
   const article = current();
   if (!article) return;
   keep(article);
-  const short = questionsOf(items[at]).find((question) => {
+  const wrong = questionsOf(items[at]).find((question) => {
     const answer = answerOf(items[at]);
-    return answer[question.name] && !isVoid(question, answer) && tooShort(question, answer[question.name]);
+    return answer[question.name] && !isVoid(question, answer) && faultOf(question, answer[question.name]);
   });
-  if (short) article.querySelector(`[data-question="${short.name}"]`).focus();
+  if (wrong) article.querySelector(`[data-question="${wrong.name}"]`).focus();
   else show(at + 1);
 }
 

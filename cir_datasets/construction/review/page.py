@@ -52,12 +52,16 @@ def page_html(
         memory: under which name a browser keeps the answers; by default that of the file's place.
         table: hash of the table that was written last beside it.
 
+    Raises:
+        ConstructionError: an item has no id or key that the form names, or the id of another one.
+
     Example:
         >>> from cir_datasets.construction.review.form import load_form
         >>> html = page_html(load_form("fisd"), [{"id": "a", "seed": 1}], title="A & B")
         >>> "<h1>A &amp; B</h1>" in html
         True
     """
+    _check_items(form, items)
     data = {
         "form": form.model_dump(mode="json") | {"columns": form.columns, "done": form.done_by},
         "run": run,
@@ -82,6 +86,22 @@ def page_html(
     )
 
 
+def _check_items(form: ReviewForm, items: Sequence[Row]) -> None:
+    known: set[str] = set()
+    for place, item in enumerate(items, start=1):
+        for key in (form.id, *form.keys):
+            if key not in item:
+                raise ConstructionError(
+                    f"form {form.name}, item {place}: it has no {key!r}. Fix: give each item one."
+                )
+        if (id := str(item[form.id])) in known:
+            raise ConstructionError(
+                f"form {form.name}, item {place}: {form.id} {id!r} is that of an earlier item, and answers "
+                "could not be told apart. Fix: give each item its own."
+            )
+        known.add(id)
+
+
 def _shown(form: ReviewForm, item: Mapping[str, Any]) -> Row:
     """An item as the page needs it."""
     sorted_ones = [one.pictures for one in form.questions if one.kind == "sort"]
@@ -93,7 +113,11 @@ def _shown(form: ReviewForm, item: Mapping[str, Any]) -> Row:
         "keys": {key: plain(item[key]) for key in form.keys},
         "pictures": {field: _pictures(item.get(field)) for field in fields},
         "texts": {name: plain(item.get(name)) for name in (*map(_field, form.texts), *places)},
-        "brings": {column: plain(item.get(column)) for column in form.columns},
+        "brings": {
+            column: plain(item.get(column)) if question.prefilled or SAID in item else ""
+            for question in form.questions
+            for column in question.columns
+        },
         "asked": [question.name for question in form.of_item(item)],
     }
 

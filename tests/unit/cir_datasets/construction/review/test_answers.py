@@ -226,3 +226,41 @@ def test_forms_of_the_package_are_pages(name: str) -> None:
     html = page_html(form, [{form.id: "</script><b>", **dict.fromkeys(form.keys, 1)}], title="<i>")
     assert "</script><b>" not in html
     assert "<h1>&lt;i&gt;</h1>" in html
+
+
+def test_people_without_a_name_whose_browsers_chose_one_file_name_are_two(
+    form: ReviewForm, tmp_path: Path
+) -> None:
+    files = []
+    for place, right in (("ann", "yes"), ("bob", "no")):
+        (tmp_path / place).mkdir()
+        files.append(saved(tmp_path / place, "", {"id": "c0", "right": right}))
+    review = import_answers(form, ITEMS, files)
+    assert [(row["annotator"], row["right"]) for row in review.answers] == [
+        ("ann/nobody.json", "yes"),
+        ("bob/nobody.json", "no"),
+    ]
+    assert import_answers(form, ITEMS, files[:1]).answers[0]["annotator"] == "nobody.json"
+
+
+def test_answers_to_unknown_items_keep_their_ids(form: ReviewForm, tmp_path: Path) -> None:
+    path = saved(tmp_path, "ann", {"id": "c8", "right": "yes"}, {"id": "c9", "right": "no"})
+    assert [row["id"] for row in import_answers(form, ITEMS, [path]).answers] == ["c8", "c9"]
+    assert all(row["failed"] for row in import_answers(form, ITEMS, [path]).answers)
+
+
+def test_a_field_of_an_item_is_no_answer_of_a_person(form: ReviewForm) -> None:
+    assert page_html(form, [{**ITEMS[0], "why": "it was named so"}], title="") == page_html(
+        form, ITEMS[:1], title=""
+    )
+
+
+@pytest.mark.parametrize(
+    ("items", "why"),
+    [([ITEMS[0], ITEMS[0]], "item 2: id 'c0' is that of an earlier item"), ([{"version": "1"}], "no 'id'")],
+)
+def test_items_whose_answers_could_not_be_told_apart_make_no_page(
+    form: ReviewForm, items: Sequence[dict[str, Any]], why: str
+) -> None:
+    with pytest.raises(ConstructionError, match=why):
+        page_html(form, items, title="")
