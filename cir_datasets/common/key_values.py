@@ -72,8 +72,15 @@ class KeyValues:
         with self._connected("written") as connection:
             with self._waiting_lock:
                 rows, self._waiting = self._waiting, {}
-            if connection is not None and rows:
-                connection.executemany("INSERT OR REPLACE INTO entries VALUES (?, ?)", rows.items())
+            try:
+                if connection is not None and rows:
+                    connection.executemany("INSERT OR REPLACE INTO entries VALUES (?, ?)", rows.items())
+                    connection.commit()
+            except sqlite3.Error:
+                # Those of other threads are theirs to try again, and to hear of.
+                with self._waiting_lock:
+                    self._waiting = rows | self._waiting
+                raise
 
     @contextlib.contextmanager
     def _connected(self, what: str) -> Iterator[sqlite3.Connection | None]:

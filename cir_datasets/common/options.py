@@ -353,7 +353,22 @@ def read_config(model: type[Options], path: Path) -> dict[str, Any]:
     values, text = read_fields(path, CallError, "seed: 1")
     known = {each.key: each for each in _in_a_file(model)}
     read = checked(_yaml_model(model), values, str(path), CallError, text)
-    return {known[key].name: value for key in values if (value := getattr(read, key)) is not None}
+    # No shell makes a home of `~` in a file.
+    return {
+        known[key].name: _at_home(value) if _is_path(known[key].kind) else value
+        for key in values
+        if (value := getattr(read, key)) is not None
+    }
+
+
+def _is_path(kind: Any) -> bool:
+    return kind is Path or any(map(_is_path, get_args(kind)))
+
+
+def _at_home(value: Any) -> Any:
+    if isinstance(value, str):
+        return str(Path(value).expanduser()) if value.startswith("~") else value
+    return [_at_home(each) for each in value] if isinstance(value, list) else value
 
 
 def _in_a_file(model: type[Options]) -> list[Parameter]:

@@ -386,6 +386,9 @@ class Stages:
 
     def remove(self) -> None:
         """Take the run away, and its folder where nothing else is in it."""
+        # First the state: a kill meanwhile leaves a run that begins anew, not one whose files are gone.
+        self._state["done"] = {}
+        self._save()
         # With a dot: what a kill in the midst of writing has left.
         for number, name in enumerate(self._stages, start=1):
             for path in (

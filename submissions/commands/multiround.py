@@ -143,6 +143,9 @@ def _say_estimate(benchmark: Benchmark, settings: RoundSettings, options: Multir
     found = options.call(
         estimate, benchmark=benchmark, settings=settings, at_once=calls_at_once(options.simulator)
     )
+    if options.as_json:
+        echo(as_text(found.values()))
+        return
     echo(render([found.table()], "table"))
 
 

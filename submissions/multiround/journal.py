@@ -47,7 +47,8 @@ class Journal(Stages):
         if (folder / "header.json").is_file():
             raise CallError(
                 f"{folder}: it holds a dialogue as versions up to 0.1 kept it, which is not read any more. "
-                "Fix: remove the folder; answers of models are in their cache."
+                "Fix: end it with 0.1, or move the folder away and play it anew: answers of models are in "
+                "their cache; what a person wrote is in the round-*.json there."
             )
         names = [f"round-{number}" for number in range(1, header["settings"]["max_rounds"] + 1)]
         settings = {**header, "sessions": list(sessions)}

@@ -54,9 +54,9 @@ def rerank(
     benchmark: BenchmarkLike = None,
     *,
     language: str | Language | None = None,
-    top: int = SC4CIR.top,
+    top: int | None = None,
     processes: str | None = None,
-    turns: str = SC4CIR.turns,
+    turns: str | None = None,
     encoder: str | Path | Encoder | None = None,
     method: str | Composer | Scorer | Ranker | None = None,
     images: str | Path | None = None,
@@ -71,10 +71,10 @@ def rerank(
         rank_file: a valid rank file, or bundle, in any format, of whatever method.
         benchmark: what it answers, as in `validate`.
         language: who writes T' and T'': a name for `load_language`, or a backend; not needed for s1 alone.
-        top: N, how many images of a ranking are ranked anew, 1 to 1,000.
+        top: N, how many images of a ranking are ranked anew, 1 to 1,000; default: that of `options`, else 30.
         processes: what is added up: s1, s2, s3, or several with + between them; default: all three with a
-            `method`, s1+s3 without one.
-        turns: of a session `last` or `each`.
+            `method`, s1+s3 without one, and those of `options` where it has a re-ranker.
+        turns: of a session `last` or `each`; default: that of `options`, else `last`.
         encoder: the method's, where it has one, which s3 compares words by as well; else that of s3 alone.
         method: the method that made the rank file, by which s1 and s2 are computed. Without it s1 is by rank,
             1 - (rank - 1) / N, and there is no s2.
@@ -113,9 +113,9 @@ def rerank_options(
     method: str | Composer | Scorer | Ranker | None,
     options: RunOptions | None = None,
     *,
-    top: int = SC4CIR.top,
+    top: int | None = None,
     processes: str | None = None,
-    turns: str = SC4CIR.turns,
+    turns: str | None = None,
     encoder: str | Path | Encoder | None = None,
     **others: Any,
 ) -> RunOptions:
@@ -131,15 +131,17 @@ def rerank_options(
         others: further fields of `RunOptions`; None: as in `options`.
     """
     kind = kind_of(method) if isinstance(method, str) else kind_of_class(method)
-    if processes is None:
+    if processes is None and (options is None or options.rerank is None):
         processes = SC4CIR.processes if method is not None else "s1+s3"
-    changes: dict[str, Any] = {"encoder" if kind == "composer" else "rerank_encoder": encoder, **others}
+    changes: dict[str, Any] = {
+        "rerank_top": top,
+        "rerank_processes": processes,
+        "rerank_turns": turns,
+        "encoder" if kind == "composer" else "rerank_encoder": encoder,
+        **others,
+    }
     return (options or RunOptions()).changed(
-        rerank=SC4CIR.name,
-        rerank_top=top,
-        rerank_processes=processes,
-        rerank_turns=turns,
-        **{name: value for name, value in changes.items() if value is not None},
+        rerank=SC4CIR.name, **{name: value for name, value in changes.items() if value is not None}
     )
 
 

@@ -30,8 +30,9 @@ def test_a_command_that_is_interrupted_keeps_its_state_and_says_so(tmp_path: Pat
     model = save_clip(tmp_path / "model")
     out = tmp_path / "head"
     command = [sys.executable, "-m", "leaderboard.cli", "train", "pic2word", "--images", str(folder)]
-    command += ["--encoder", str(model), "--out", str(out), "--threads", "1", "--hidden-size", "8"]
-    command += ["--batch-size", "2", "--steps", "1000000"]
+    (tmp_path / "rare.yaml").write_text("threads: 1\nhidden_size: 8\nbatch_size: 2\n")
+    command += ["--encoder", str(model), "--out", str(out), "--config", str(tmp_path / "rare.yaml")]
+    command += ["--steps", "1000000"]
     process = forked.Process(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     wait_for((out / STATE).exists, process)
     process.send_signal(signal.SIGINT)

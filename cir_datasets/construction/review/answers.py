@@ -280,7 +280,7 @@ def _of_one_person(one: Row, two: Row) -> bool:
 def _correct(form: ReviewForm, before: Row, row: Row) -> None:
     """Put a later answer in the place of an earlier one; one that says the same stays as it was."""
     name = row["annotator"] or before["annotator"]
-    if any(row[column] != before[column] for column in form.columns):
+    if any(row[column] != before[column] for column in (*form.keys, *form.columns)):
         before.clear()
         before.update(row)
     before["annotator"] = name

@@ -468,5 +468,5 @@ def test_a_journal_of_version_0_1_is_refused_with_what_to_do(play: Any, tmp_path
     journal.mkdir()
     (journal / "header.json").write_text("{}")
     (journal / "round-1.json").write_text("[]")
-    with pytest.raises(CallError, match=r"as versions up to 0\.1 kept it, .* Fix: remove the folder"):
+    with pytest.raises(CallError, match=r"as versions up to 0\.1 kept it, .* Fix: end it with 0"):
         play(journal=journal)
