@@ -160,7 +160,9 @@ class Killing:
 def test_a_worker_that_is_killed_is_told_and_finished_shards_are_kept(store: EmbeddingStore) -> None:
     pytest.importorskip("torch", reason="worker processes are those of its data loader")
     pictures = shapes_gallery(40)
-    with pytest.raises(EncoderError, match=r"a process that opens pictures was killed.* Fix: lower --batch"):
+    with pytest.raises(
+        EncoderError, match=r"a process that opens pictures was killed.* Fix: lower batch_size"
+    ):
         embed_gallery(
             ColourEncoder(), Killing(pictures, 33), store=store, workers=1, batch_size=5, shard_size=5
         )
