@@ -32,18 +32,20 @@ class MakeZeroSightOptions(ZeroSightChoices, MakingOptions):
     reference_visual: float | None = option(
         None, "From this visual similarity on the later of two references goes.", in_file=True
     )
-    reference_semantic: float | None = option(None, "The same of semantic similarity.", in_file=True)
+    reference_semantic: float | None = option(
+        None, "From this semantic similarity on the later of two references goes.", in_file=True
+    )
     target_visual: tuple[float, float] | None = option(
         None, "Band of a target's visual similarity to its reference.", in_file=True
     )
     target_semantic: tuple[float, float] | None = option(
-        None, "Band of its semantic similarity.", in_file=True
+        None, "Band of a target's semantic similarity to its reference.", in_file=True
     )
     mutual_visual: float | None = option(
         None, "From this visual similarity on the later of two targets goes.", in_file=True
     )
     neighbour: float | None = option(
-        None, "Of --consensus released: similarity of captions that agree.", in_file=True
+        None, "Of `consensus: released`: similarity of captions that agree.", in_file=True
     )
     after: str = option(
         "2022-03-31", "Videos published after this day alone (2022-03-31), or none.", in_file=True

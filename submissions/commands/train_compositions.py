@@ -82,7 +82,7 @@ class CompositionOptions(TrainsOnQueries):
         in_file=True,
     )
     push: str | None = option(None, "Push to this repository on the Hub, ORG/NAME, of models.", in_file=True)
-    private: bool = option(False, "Make what is new private: the repository of --push.", in_file=True)
+    private: bool = option(False, "Make what is new private: the repository of `push`.", in_file=True)
     even_private: bool = option(
         False,
         "Push although the card of a benchmark of yours says private: true; to a private repository.",

@@ -68,7 +68,9 @@ class CircledSettings(Options):
         choices=("gallery", "released"),
         in_file=True,
     )
-    attempts: int = option(3, "At a caption that differs enough; the last is used.", min=1, in_file=True)
+    attempts: int = option(
+        3, "Attempts at a caption that differs enough; the last is used.", min=1, in_file=True
+    )
     selected: float = by_call_alone(0.08)
     rejected: float = by_call_alone(0.29)
     words: float = by_call_alone(0.44)

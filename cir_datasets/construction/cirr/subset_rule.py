@@ -37,7 +37,7 @@ class SubsetRule(Options):
         "An image this close to the last one added, in similarity to the first one, is skipped.",
         in_file=True,
     )
-    ranked: int = option(20, "Images that are looked at below --alike, most similar first.", in_file=True)
+    ranked: int = option(20, "Images that are looked at below `alike`, most similar first.", in_file=True)
 
     def __post_init__(self) -> None:
         """Refuse numbers that no subset could obey."""
