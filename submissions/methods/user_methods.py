@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -54,6 +55,15 @@ def made(name: str, cls: Callable[..., Any], **given: str | None) -> Any:
     """
     with failing_as_its_own(name, cls):
         return cls(**given)
+
+
+def bound_encoder(method: object) -> str | None:
+    """Name or folder of the encoder that a method brings, or None."""
+    name: str | None = getattr(method, "bound_encoder", None)
+    if name is None and (name := getattr(method, "own_encoder", None)) is not None:
+        words = "own_encoder of a method is called bound_encoder, and goes with 0.3. Fix: rename it."
+        warnings.warn(words, FutureWarning, stacklevel=2)
+    return name
 
 
 def describe_method(name: str, method: Composer | Scorer | Ranker, *given: object) -> Method:

@@ -19,7 +19,7 @@ from submissions.methods.card import method_card
 from submissions.methods.composing import Composer, Context, Vectors, unit
 from submissions.methods.registry import composer_names, methods_for, needs_of
 from submissions.methods.turns import Candidates, Turn, excluded_columns, turns_of
-from submissions.methods.user_methods import composed, describe_method
+from submissions.methods.user_methods import bound_encoder, composed, describe_method
 from submissions.rank_file.benchmarks import SUBSET_DEPTH
 from submissions.running.aggregation import aggregate, aggregate_feedback, feedback_weights
 from submissions.running.answers import Answers, declaring_reference
@@ -185,7 +185,7 @@ def context_of(
     benchmark = gallery.benchmark
     needed = "language" in needs_of(method)
     speaker = cast("Language | None", options.with_language().language) if needed else None
-    chosen = options.encoder_for(benchmark, name, getattr(method, "bound_encoder", None))
+    chosen = options.encoder_for(benchmark, name, bound_encoder(method))
     pictures = pictures_of(benchmark, images=options.images)
     encoder = _encoder(name, chosen, benchmark, options)
     rule = options.caption_rule_for(turns, name, describe_method(name, method, encoder).text_fields)

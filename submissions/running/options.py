@@ -252,6 +252,7 @@ class RunOptions(MethodOptions, PromptOptions):
             MethodError: an option does not fit, or one is missing.
         """
         from submissions.methods.registry import kind_of_class, needs_of
+        from submissions.methods.user_methods import bound_encoder
 
         turns = [option for option in self.given if option in ("aggregation", "alpha")]
         if turns and not benchmark.multi_turn:
@@ -274,7 +275,7 @@ class RunOptions(MethodOptions, PromptOptions):
             self._check_reranking(how, benchmark, has_encoder=kind == "composer")
         if kind != "composer":
             return
-        own = getattr(method, "bound_encoder", None)
+        own = bound_encoder(method)
         if own is not None and isinstance(self.encoder, str | Path) and str(self.encoder) != own:
             raise MethodError(f"{name} brings its own encoder, {own}. Fix: leave --encoder out.")
         self.encoder_for(benchmark, name, own)

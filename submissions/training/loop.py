@@ -390,7 +390,8 @@ def _opened(folder: Path, settings: Mapping[str, Any]) -> _Training:
     if taken_over:
         _Training.refuse_other(folder, json.loads(_read_state(before)["settings"]), settings)
     training = _Training(folder, "training", {"training": "steps of the optimiser"}, settings)
-    if taken_over:
+    # Also where a kill came between the two.
+    if before.is_file() and not training.kept("training").is_file():
         before.replace(training.kept("training"))
     return training
 

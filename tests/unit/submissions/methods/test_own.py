@@ -24,6 +24,7 @@ from submissions.methods import method_names
 from submissions.methods.card import method_card, method_cards
 from submissions.methods.registry import GROUP, kind_of, method_of
 from submissions.methods.turns import Candidates, Turn
+from submissions.methods.user_methods import bound_encoder
 from submissions.rank_file.model import Method
 
 SOURCE = '''
@@ -333,3 +334,12 @@ def test_a_class_that_cannot_be_made_or_imported(tmp_path: Path, monkeypatch: py
             make_rank_file(worlds.cirr(), name)
     with pytest.raises(MethodError, match=r"needs holds 'a horse'\. Fix: it may hold"):
         method_card("failing_methods:Strange")
+
+
+def test_an_encoder_that_a_method_brings_under_its_old_name_is_read() -> None:
+    class Old:
+        own_encoder = "shapes"
+
+    with pytest.warns(FutureWarning, match="bound_encoder"):
+        assert bound_encoder(Old()) == "shapes"
+    assert bound_encoder(object()) is None
