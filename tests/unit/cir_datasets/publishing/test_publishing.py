@@ -464,9 +464,9 @@ def test_metadata_that_mlcroissant_refuses_is_an_error(
 
 def test_the_command_prints_what_was_written(home: Path, tmp_path: Path) -> None:
     def cir(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return cir_here.cir("datasets", "publish", *arguments)
+        return cir_here.cir("--no-checks", "datasets", "publish", *arguments)
 
-    shared = ["--to", str(tmp_path), "--data-dir", str(home), "--no-checks"]
+    shared = ["--to", str(tmp_path), "--data-dir", str(home)]
     done = cir("circo/val", *shared)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("circo: 1 configuration and 1 gallery")
