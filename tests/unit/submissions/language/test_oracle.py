@@ -107,7 +107,7 @@ def test_hard_negatives_are_close_and_wrong(like: str) -> None:
 
 
 def without_places(caption: str) -> str:
-    for words in sorted(shapes.captions.PLACES, key=len, reverse=True):
+    for words in sorted(shapes.language.PLACES, key=len, reverse=True):
         caption = caption.replace(f" {words}", "")
     return caption
 
