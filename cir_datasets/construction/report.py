@@ -134,8 +134,8 @@ def table_of(
         notes: sentences below.
 
     Example:
-        >>> table_of("Counts", ("what", "number"), [("pairs", 1200)]).rows[0][1]
-        Cell(text='1,200', value=1200.0, mark='')
+        >>> table_of("Counts", ("what", "number"), [("pairs", 1200)]).rows[0][1].text
+        '1,200'
     """
     return Table(title, tuple(columns), tuple(tuple(map(_cell, row)) for row in rows), tuple(notes))
 

@@ -74,7 +74,7 @@ class RunOptions(MethodOptions, PromptOptions):
 
     Example:
         >>> RunOptions(k=50, device="cuda").given
-        ('k', 'device')
+        ('device', 'k')
     """
 
     aggregation: str | None = option(
@@ -195,7 +195,7 @@ class RunOptions(MethodOptions, PromptOptions):
 
         Example:
             >>> RunOptions(k=50).changed(workers=0).given
-            ('k', 'workers')
+            ('workers', 'k')
         """
         names = [each.name for each in fields(self)]
         for name in changes:
