@@ -58,7 +58,7 @@ def test_the_strings_of_caption_rules_are_shown_as_they_are() -> None:
 def test_formulas_have_the_figures_of_the_code() -> None:
     weights = feedback_weights()
     assert f"+ {weights.selected} y+ - {weights.rejected} mean(y-) + {weights.words} f_l)" in TEXT
-    assert f"--alpha, default {aggregation('weighted').alpha}" in TEXT
+    assert f"alpha: {aggregation('weighted').alpha}" in TEXT
     assert weights.shown == 10
     assert "among the ten\nbest" in TEXT
     block = TEXT.partition("## History aggregation")[2].partition("```text\n")[2].partition("```")[0]
