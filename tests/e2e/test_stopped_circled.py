@@ -124,7 +124,8 @@ def test_a_run_on_ray_has_the_same_bytes_and_asks_as_much(tmp_path: Path) -> Non
 
 @pytest.mark.slow
 def test_real_annotations_of_cirr_with_random_features_complete_200_queries(tmp_path: Path) -> None:
-    if not (data_home() / "cirr").is_dir():
+    home = data_home()
+    if home is None or not (home / "cirr").is_dir():
         pytest.skip("needs CIRR's own files below CIR_DATA_HOME")
     benchmark = cir_datasets.load("cirr/val")
     pictures = tmp_path / "pictures"
