@@ -48,8 +48,8 @@ class CommandOfOptions(TyperCommand):
     def __init__(self, *args: Any, **details: Any) -> None:
         """Keep what is hidden apart from the options that a help or a completion shows."""
         super().__init__(*args, **details)
-        self.hidden_params = [each for each in self.params if getattr(each, "hidden", False)]
-        self.params = [each for each in self.params if each not in self.hidden_params]
+        self.hidden_params = [parameter for parameter in self.params if getattr(parameter, "hidden", False)]
+        self.params = [parameter for parameter in self.params if parameter not in self.hidden_params]
 
     def get_params(self, ctx: Any) -> list[Any]:
         """What is parsed."""
@@ -59,15 +59,15 @@ class CommandOfOptions(TyperCommand):
         """Read the line, and say of each option that left it where it is now."""
         left = super().parse_args(ctx, args)
         moved: frozenset[str] = getattr(self.callback, "in_file", frozenset())
-        for each in self.hidden_params:
-            source = ctx.get_parameter_source(each.name)
+        for parameter in self.hidden_params:
+            source = ctx.get_parameter_source(parameter.name)
             if source is None or source.name != "COMMANDLINE":
                 continue
-            long = max(each.opts, key=len)
+            long = max(parameter.opts, key=len)
             path = _path_of(ctx)
-            if each.name in _BEFORE_THE_COMMAND:
+            if parameter.name in _BEFORE_THE_COMMAND:
                 fix = f"write it before the command, as in cir {long} ... {path}"
-            elif each.name in moved:
+            elif parameter.name in moved:
                 fix = (
                     f"write it into a file for --config, as `{long[2:].replace('-', '_')}: VALUE`; "
                     f"cir {path} --write-config prints one"
@@ -100,42 +100,42 @@ def command(function: Callable[[_Model], None]) -> Callable[..., None]:
 
     @wraps(function)
     def run(**values: Any) -> None:
-        for each in further:
-            values.pop(each.name, None)
+        for parameter in further:
+            values.pop(parameter.name, None)
         function(model(**values))
 
-    taken = [_for_typer(each) for each in parameters_of(model)]
+    taken = [_for_typer(parameter) for parameter in parameters_of(model)]
     run.__signature__ = inspect.Signature([*taken, *further])  # type: ignore[attr-defined]
     run.__annotations__ = {}
     run.in_file = model.in_file  # type: ignore[attr-defined]
     return run
 
 
-def _for_typer(each: Parameter) -> inspect.Parameter:
-    default = inspect.Parameter.empty if each.default is MISSING else each.default
-    info = each.info
+def _for_typer(parameter: Parameter) -> inspect.Parameter:
+    default = inspect.Parameter.empty if parameter.default is MISSING else parameter.default
+    info = parameter.info
     if isinstance(info, Declared) and info.is_argument:
         info = typer.Argument(..., help=info.help, **info.more)
-    elif isinstance(info, Declared) or each.in_file:
-        info = _typer_option(each)
-    kind = get_args(each.kind)[0] if get_origin(each.kind) is Annotated else each.kind
+    elif isinstance(info, Declared) or parameter.in_file:
+        info = _typer_option(parameter)
+    kind = get_args(parameter.kind)[0] if get_origin(parameter.kind) is Annotated else parameter.kind
     return inspect.Parameter(
-        each.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, info]
+        parameter.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, info]
     )
 
 
-def _typer_option(each: Parameter) -> Any:
-    info = each.info
+def _typer_option(parameter: Parameter) -> Any:
+    info = parameter.info
     if not isinstance(info, Declared):
         # An alias that several models share, which this one has in its file.
         return typer.Option(..., *info.param_decls, help=info.help, callback=info.callback, hidden=True)
     names = info.names
     if not any(word.startswith("--") for word in names):
-        names = (f"--{each.name.replace('_', '-')}", *names)
+        names = (f"--{parameter.name.replace('_', '-')}", *names)
     more: dict[str, Any] = {
         name: limit for name in ("min", "max") if (limit := getattr(info, name)) is not None
     }
-    if each.in_file:
+    if parameter.in_file:
         more["hidden"] = True
     return typer.Option(..., *names, help=info.help, autocompletion=info.values, **more, **info.more)
 
@@ -152,7 +152,7 @@ def _of_files(model: type[Options]) -> list[inspect.Parameter]:
             echo(config_text(model, f"cir {_path_of(context)}"))
             raise typer.Exit
 
-    found = (
+    both = (
         (
             _CONFIG,
             Path | None,
@@ -177,7 +177,7 @@ def _of_files(model: type[Options]) -> list[inspect.Parameter]:
                 kind, typer.Option(f"--{name.replace('_', '-')}", callback=callback, is_eager=True, help=text)
             ],
         )
-        for name, kind, default, callback, text in found
+        for name, kind, default, callback, text in both
     ]
 
 

@@ -114,8 +114,8 @@ class Estimate:
         """
         fields = ("what", "calls", "tokens_in", "tokens_out")
         return [
-            {**{name: getattr(each, name) for name in fields}, "hours": self.hours(each)}
-            for each in self.work
+            {**{name: getattr(kind, name) for name in fields}, "hours": self.hours(kind)}
+            for kind in self.work
         ]
 
     def table(self) -> Table:
@@ -139,11 +139,11 @@ class Estimate:
         hours = ("hours",) if asks or total.pictures else ()
         rows = [
             (
-                Cell(each.what),
-                *(Cell(f"{getattr(each, name):,}") for name in names),
-                *(Cell(f"{self.hours(each):,.2f}") for _ in hours),
+                Cell(kind.what),
+                *(Cell(f"{getattr(kind, name):,}") for name in names),
+                *(Cell(f"{self.hours(kind):,.2f}") for _ in hours),
             )
-            for each in ((*self.work, total) if self.work else ())
+            for kind in ((*self.work, total) if self.work else ())
         ]
         return Table(
             f"Estimate: {'; '.join([*(words for is_said, words in says if is_said), self.assumed])}",

@@ -96,7 +96,7 @@ class Options:
     def __init_subclass__(cls, in_file: tuple[str, ...] = (), on_line: tuple[str, ...] = ()) -> None:
         """Make a dataclass of it."""
         dataclass(frozen=True, kw_only=True)(cls)
-        there = {each.name: each.metadata.get(_INFO) for each in fields(cls)}  # type: ignore[arg-type]
+        there = {entry.name: entry.metadata.get(_INFO) for entry in fields(cls)}  # type: ignore[arg-type]
         new = vars(cls).get("__annotations__", {}).keys() & there.keys()
         inherited = frozenset().union(*(getattr(base, "in_file", ()) for base in cls.__bases__))
         declared = {name for name in new if getattr(there[name], "in_file", False)}
@@ -196,16 +196,16 @@ def check_values(options: Options, error: Callable[[str], CirError]) -> None:
         Traceback (most recent call last):
         cir_metrics.errors.CallError: digits=-1 is out of range. Fix: use a whole number, 0 or more.
     """
-    for each in parameters_of(type(options)):
-        info, value = each.info, getattr(options, each.name)
-        if value is each.default or not isinstance(info, Declared) or info.is_argument:
+    for parameter in parameters_of(type(options)):
+        info, value = parameter.info, getattr(options, parameter.name)
+        if value is parameter.default or not isinstance(info, Declared) or info.is_argument:
             continue
         if info.choices and value not in info.choices:
             raise UnknownNameError(
-                f"{each.name}={value!r} is not a choice.{did_you_mean(str(value), info.choices)} "
+                f"{parameter.name}={value!r} is not a choice.{did_you_mean(str(value), info.choices)} "
                 f"Fix: use {' or '.join(info.choices)}."
             )
-        plain, words = _plain(each.kind)
+        plain, words = _plain(parameter.kind)
         empty = isinstance(value, str) and not value.strip()
         if info.kind is not None and not isinstance(value, str):
             continue
@@ -213,15 +213,17 @@ def check_values(options: Options, error: Callable[[str], CirError]) -> None:
         if right and not empty and _within(info, value):
             continue
         if not info.words:
-            raise error(f"{each.name}={value!r} is out of range. Fix: use {words}{_range(info)}.")
-        default = f" (default: {each.default!r})" if each.default is not MISSING else ""
-        raise error(f"{each.name}={value!r}; it is {info.words}. Fix: pass that, or leave it out{default}.")
+            raise error(f"{parameter.name}={value!r} is out of range. Fix: use {words}{_range(info)}.")
+        default = f" (default: {parameter.default!r})" if parameter.default is not MISSING else ""
+        raise error(
+            f"{parameter.name}={value!r}; it is {info.words}. Fix: pass that, or leave it out{default}."
+        )
 
 
 def _plain(kind: Any) -> tuple[tuple[type, ...], str]:
     """The classes of an option's values, and what a message calls them; none where anything may come."""
     members = get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
-    first = next(each for each in members if each is not type(None))
+    first = next(member for member in members if member is not type(None))
     return _CLASSES.get(first, ((), "a name or a folder"))
 
 
@@ -255,9 +257,9 @@ def parameters_of(model: Any) -> tuple[Parameter, ...]:
 
 @functools.cache
 def _parameters_of(model: Any) -> tuple[Parameter, ...]:
-    known = {each.name: each for each in fields(model)}
+    known = {entry.name: entry for entry in fields(model)}
     kinds = dict(reversed([*_kinds(model, known)]))
-    found = []
+    parameters = []
     for name in dict.fromkeys(name for name, _ in _kinds(model, known)):
         default, info, kind = known[name].default, known[name].metadata.get(_INFO), kinds[name]
         if info is None:
@@ -266,28 +268,28 @@ def _parameters_of(model: Any) -> tuple[Parameter, ...]:
             info = next(marks, None)
         if info is not None:
             names = info.names if isinstance(info, Declared) else info.param_decls or ()
-            long = next((each for each in names if each.startswith("--")), f"--{name}")
+            long = next((word for word in names if word.startswith("--")), f"--{name}")
             key = long.partition("/")[0][2:].replace("-", "_")
-            found.append(Parameter(name, key, kind, default, info, name in model.in_file))
-    return tuple(sorted(found, key=lambda each: each.default is not MISSING))
+            parameters.append(Parameter(name, key, kind, default, info, name in model.in_file))
+    return tuple(sorted(parameters, key=lambda parameter: parameter.default is not MISSING))
 
 
 def _kinds(model: type[Any], known: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Names and types of the fields of a model that are options, then of those of its bases."""
     for base in model.__mro__:
-        said = {
+        declared_here = {
             name: vars(base)["__dataclass_fields__"][name].metadata.get(_INFO)
             for name in vars(base).get("__annotations__", ())
             if name in known
         }
         left = {
             name: base.__annotations__[name]
-            for name, info in said.items()
+            for name, info in declared_here.items()
             if info is not False and getattr(info, "kind", None) is None
         }
         place = types.SimpleNamespace(__annotations__=left)
         hints = get_type_hints(place, vars(sys.modules[base.__module__]), include_extras=True)
-        for name, info in said.items():
+        for name, info in declared_here.items():
             if info is not False:
                 optional = known[name].default is None
                 yield (
@@ -327,16 +329,16 @@ def config_text(model: type[Options], command: str) -> str:
         "# What the command line says goes before the file; null is an option that is not given.",
         "",
     ]
-    for each in _in_a_file(model):
-        value = None if each.default is MISSING else each.default
+    for parameter in _in_a_file(model):
+        value = None if parameter.default is MISSING else parameter.default
         plain = str(value) if isinstance(value, Path) else list(value) if isinstance(value, tuple) else value
-        needed = " It must be given, here or on the command line." if each.default is MISSING else ""
-        limits = _range(each.info).lstrip(", ")
-        text = f"{each.info.help}{f' ({limits}.)' if limits else ''}{needed}"
+        needed = " It must be given, here or on the command line." if parameter.default is MISSING else ""
+        limits = _range(parameter.info).lstrip(", ")
+        text = f"{parameter.info.help}{f' ({limits}.)' if limits else ''}{needed}"
         lines += textwrap.wrap(
             text, _COLUMNS, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False
         )
-        lines.append(yaml.safe_dump({each.key: plain}, allow_unicode=True, width=10_000).rstrip("\n"))
+        lines.append(yaml.safe_dump({parameter.key: plain}, allow_unicode=True, width=10_000).rstrip("\n"))
         lines.append("")
     return "\n".join(lines)
 
@@ -351,7 +353,7 @@ def read_config(model: type[Options], path: Path) -> dict[str, Any]:
     from cir_datasets.common.yaml import checked, read_fields
 
     values, text = read_fields(path, CallError, "seed: 1")
-    known = {each.key: each for each in _in_a_file(model)}
+    known = {parameter.key: parameter for parameter in _in_a_file(model)}
     read = checked(_yaml_model(model), values, str(path), CallError, text)
     # No shell makes a home of `~` in a file.
     return {
@@ -368,14 +370,14 @@ def _is_path(kind: Any) -> bool:
 def _at_home(value: Any) -> Any:
     if isinstance(value, str):
         return str(Path(value).expanduser()) if value.startswith("~") else value
-    return [_at_home(each) for each in value] if isinstance(value, list) else value
+    return [_at_home(part) for part in value] if isinstance(value, list) else value
 
 
 def _in_a_file(model: type[Options]) -> list[Parameter]:
     return [
-        each
-        for each in parameters_of(model)
-        if each.key not in _ON_THE_LINE_ALONE and not getattr(each.info, "is_argument", False)
+        parameter
+        for parameter in parameters_of(model)
+        if parameter.key not in _ON_THE_LINE_ALONE and not getattr(parameter.info, "is_argument", False)
     ]
 
 
@@ -392,11 +394,11 @@ def _yaml_model(model: type[Options]) -> type[BaseModel]:
     from pydantic import ConfigDict, Field, create_model
 
     of_it: dict[str, Any] = {
-        each.key: (
-            Annotated[_yaml_kind(each.kind) | None, Field(ge=each.info.min, le=each.info.max)],
+        parameter.key: (
+            Annotated[_yaml_kind(parameter.kind) | None, Field(ge=parameter.info.min, le=parameter.info.max)],
             None,
         )
-        for each in _in_a_file(model)
+        for parameter in _in_a_file(model)
     }
     return create_model(model.__name__, __config__=ConfigDict(extra="forbid"), **of_it)
 
@@ -409,9 +411,9 @@ def _yaml_kind(kind: Any) -> Any:
     if origin is Annotated:
         return _yaml_kind(get_args(kind)[0])
     if origin in (Union, types.UnionType):
-        return Union[tuple(_yaml_kind(each) for each in get_args(kind))]  # noqa: UP007
+        return Union[tuple(_yaml_kind(member) for member in get_args(kind))]  # noqa: UP007
     if origin is not None:
-        return origin[tuple(_yaml_kind(each) for each in get_args(kind))]
+        return origin[tuple(_yaml_kind(member) for member in get_args(kind))]
     if kind in (str, Path):
         # A day is written without quotation marks, and YAML makes a date of it.
         return Annotated[

@@ -168,19 +168,19 @@ def rerank_file(
     asked, runs = files_to_rerank(rank_file, benchmark, method, options)
     options = options.with_language()
     made = []
-    for run, own in runs:
+    for run, member in runs:
         name, who = (run.method.name, None) if method is None else named_method(method, options)
         candidates = [
-            image for _, ranking in rankings_to_rerank(run, own, how) for image in ranking[: how.top]
+            image for _, ranking in rankings_to_rerank(run, member, how) for image in ranking[: how.top]
         ]
         encoded = kind_of_class(who) == "composer"
-        unseen = unseen_pictures(own, how, options, candidates, encoded=encoded)
+        unseen = unseen_pictures(member, how, options, candidates, encoded=encoded)
         similarity: Similarity = ByRank(how.top)
         if who is not None:
-            gallery = gallery_of(own)
+            gallery = gallery_of(member)
             _check_known(candidates, gallery, name)
             similarity = process_of(name, who, gallery, options)
-        made.append(reranked(name, run, own, similarity, options, unseen, costs))
+        made.append(reranked(name, run, member, similarity, options, unseen, costs))
     return answer_of(asked, made)
 
 
@@ -226,17 +226,17 @@ def files_to_rerank(
     report = validate(rank_file, benchmarks, part=True)
     if not report.ok or report.rank_file is None:
         raise RefusedError(f"{report.file} cannot be ranked anew.", report)
-    answer, found = report.rank_file, []
+    answer, checked = report.rank_file, []
     for run in runs_of(answer):
         if run.method.reranking:
             raise MethodError(
                 f"{report.file}: {run.method.name} was ranked anew before ({run.method.reranking}). "
                 "Fix: take the rank file that was made without the re-ranker."
             )
-        own = benchmarks.load(run.benchmark)
-        options.check(own, *((run.method.name, None) if method is None else named_method(method, options)))
-        found.append((_as_lists(run, by_turn=own.multi_turn), own))
-    return answer.suite if isinstance(answer, RankBundle) else answer.benchmark, found
+        member = benchmarks.load(run.benchmark)
+        options.check(member, *((run.method.name, None) if method is None else named_method(method, options)))
+        checked.append((_as_lists(run, by_turn=member.multi_turn), member))
+    return answer.suite if isinstance(answer, RankBundle) else answer.benchmark, checked
 
 
 def _as_lists(run: RankFile, *, by_turn: bool) -> RankFile:

@@ -79,16 +79,16 @@ def estimated_for(
     Raises:
         CirError: as for `rerank`, of the call.
     """
-    how, found = options.reranker or SC4CIR(), {}
-    for run, own in files_to_rerank(rank_file, benchmark, method, options)[1]:
+    how, work = options.reranker or SC4CIR(), {}
+    for run, member in files_to_rerank(rank_file, benchmark, method, options)[1]:
         candidates: dict[Turn, set[str]] = {}
-        for turn, ranking in rankings_to_rerank(run, own, how):
+        for turn, ranking in rankings_to_rerank(run, member, how):
             if _has_way_back(turn):
                 candidates.setdefault(turn, set()).update(ranking[: how.top])
         name, who = (run.method.name, None) if method is None else named_method(method, options)
         number = sum(map(len, candidates.values()))
-        found[own.id] = _calls(own, name, who, list(candidates), number, options, picture_tokens)
-    return found
+        work[member.id] = _calls(member, name, who, list(candidates), number, options, picture_tokens)
+    return work
 
 
 def _calls(
@@ -100,22 +100,22 @@ def _calls(
     options: RunOptions,
     picture_tokens: int,
 ) -> list[Work]:
-    how, prompts, found = options.reranker or SC4CIR(), load_prompts(options.prompts), []
+    how, prompts, work = options.reranker or SC4CIR(), load_prompts(options.prompts), []
     if "language" in needs_of(who):
         back = candidates if "s2" in how.used else 0
-        found += _of_the_method(name, who, gallery_of(benchmark), options, back, picture_tokens)
+        work += _of_the_method(name, who, gallery_of(benchmark), options, back, picture_tokens)
     if "s2" in how.used:
         template = prompts[REVERSE_PROMPT]
         asked = [ModelQuestion(template, {"change": turn.text}, form=Instruction).prompt for turn in turns]
         letters = sum(map(len, asked))
-        found.append(
+        work.append(
             questions(
                 "T', once a query", len(turns), letters=letters, pictures=1, picture_tokens=picture_tokens
             )
         )
     if "s3" in how.used:
         prompt = ModelQuestion(prompts[CANDIDATE_PROMPT], form=Instruction).prompt
-        found.append(
+        work.append(
             questions(
                 "T'', once a candidate",
                 candidates,
@@ -124,7 +124,7 @@ def _calls(
                 picture_tokens=picture_tokens,
             )
         )
-    return found
+    return work
 
 
 def estimate_of(benchmark: str, work: Sequence[Work], options: RunOptions, call_seconds: float) -> Estimate:
@@ -150,19 +150,19 @@ def _of_the_method(
     captions = min(len(shown) + back, len(shown.union(gallery.ids)))
     letters = captions * len(ModelQuestion(prompts["caption"]).prompt)
     what = f"{name}: a caption an image"
-    found = [questions(what, captions, letters=letters, pictures=1, picture_tokens=picture_tokens)]
+    work = [questions(what, captions, letters=letters, pictures=1, picture_tokens=picture_tokens)]
     if isinstance(who, Captioning):
-        return found  # it puts the words behind the caption, and has nothing merged
-    said = "x" * (ANSWER_TOKENS * CHARACTERS)
+        return work  # it puts the words behind the caption, and has nothing merged
+    caption = "x" * (ANSWER_TOKENS * CHARACTERS)
     rule = options.caption_rule_for(turns, name, ["relative_caption"])
     seen = [turn for turn in turns if turn.reference is not None]
-    changes = [text for own in texts_of(seen, rule) for text in own]
+    changes = [text for texts in texts_of(seen, rule) for text in texts]
 
     def prompt(change: str) -> str:
-        return ModelQuestion(prompts["merge"], {"caption": said, "change": change}).prompt
+        return ModelQuestion(prompts["merge"], {"caption": caption, "change": change}).prompt
 
-    letters = sum(len(prompt(change)) for change in changes) + back * len(prompt(said))
-    return [*found, questions(f"{name}: a merge a text", len(changes) + back, letters=letters)]
+    letters = sum(len(prompt(change)) for change in changes) + back * len(prompt(caption))
+    return [*work, questions(f"{name}: a merge a text", len(changes) + back, letters=letters)]
 
 
 def _has_way_back(turn: Turn) -> bool:

@@ -13,7 +13,6 @@ from typing import Any
 
 import orjson
 
-from cir_datasets.common.atomic import write_errors, write_whole
 from cir_datasets.common.stages import CALLED, FAILED, Engine, Row, compared
 from cir_datasets.construction.backends import Failed, Features, Question, Words
 from cir_datasets.construction.cirr import answers as handed_in
@@ -25,7 +24,14 @@ from cir_datasets.construction.cirr.subset_rule import SubsetRule
 from cir_datasets.construction.cirr.subsets import SHARED, SubsetMaker, first_images, without_overlaps
 from cir_datasets.construction.cirr.tasks import shown, tasks_of, write_tasks
 from cir_datasets.construction.names import check_name
-from cir_datasets.construction.review.answers import checked_answers, read_answers, words_of
+from cir_datasets.construction.review.answers import (
+    checked_answers,
+    keep_file,
+    kept_files,
+    kept_number,
+    read_answers,
+    words_of,
+)
 from cir_datasets.construction.workspace import Workspace
 from cir_datasets.errors import ConstructionError
 from cir_metrics.errors import CallError
@@ -216,7 +222,7 @@ def make_benchmark(
         "tasks", lambda: tasks_of(pairs, annotators=plan.annotators, shared=plan.common, seed=plan.seed)
     )
     pages = _written(workspace.folder / TASKS, tasks, corpus, plan, run_of(settings))
-    if _handed_in(workspace.folder):
+    if kept_files(workspace.folder / ANSWERS):
         return _with_answers(workspace, corpus, plan, settings)
     return _finished(workspace, corpus, plan, settings, tasks=pages)
 
@@ -245,12 +251,16 @@ def import_answers(out: Path, corpus: Corpus, files: Sequence[Path]) -> CirrMade
     plan = CirrPlan.of(settings)
     for file in files:
         read_answers(plan.limits.form, file)
-    there = {file.read_bytes() for file in _handed_in(root)}
-    if any(file.read_bytes() not in there for file in files):
+    there = {file.read_bytes() for file in kept_files(root / ANSWERS)}
+    names: dict[bytes, str] = {}
+    for file in files:
+        names.setdefault(file.read_bytes(), file.name)
+    new = {content: name for content, name in names.items() if content not in there}
+    if new:
         # Before they are kept: a call that is stopped leaves no rows that lack what is kept.
         workspace.forget_from("answers")
-        for file in files:
-            _keep(root, file)
+        for content, name in new.items():
+            keep_file(root / ANSWERS, content, f"-{name}")
     return _with_answers(workspace, corpus, plan, settings)
 
 
@@ -329,8 +339,8 @@ def _written(
 def _with_answers(
     workspace: Workspace, corpus: Corpus, plan: CirrPlan, settings: Mapping[str, Any]
 ) -> CirrMade:
-    files = _handed_in(workspace.folder)
-    times = max(map(_number, files), default=0)
+    files = kept_files(workspace.folder / ANSWERS)
+    times = max(map(kept_number, files), default=0)
     pairs = workspace.rows("pairs", list)
     run = run_of(settings)
 
@@ -354,15 +364,6 @@ def _with_answers(
     return dataclasses.replace(_finished(workspace, corpus, plan, settings, tasks=pages), refused=refused)
 
 
-def _handed_in(root: Path) -> list[Path]:
-    """The files of answers that were taken in, in order; what a killed call left begins with a dot."""
-    return sorted(path for path in (root / ANSWERS).glob("[0-9][0-9][0-9][0-9]-*") if path.is_file())
-
-
-def _number(file: Path) -> int:
-    return int(file.name.partition("-")[0])
-
-
 def _remove_pages(folder: Path) -> None:
     """Remove pages of an earlier call, and nothing that somebody else put there."""
     for path in (*folder.glob("page-*.html"), *folder.glob("tasks.csv"), *folder.glob("pictures/*.jpg")):
@@ -370,19 +371,6 @@ def _remove_pages(folder: Path) -> None:
     for empty in (folder / "pictures", folder):
         with contextlib.suppress(OSError):
             empty.rmdir()
-
-
-def _keep(root: Path, file: Path) -> None:
-    """Copy a file of answers, unless it was taken in before."""
-    folder = root / ANSWERS
-    content = file.read_bytes()
-    there = _handed_in(root)
-    if any(path.read_bytes() == content for path in there):
-        return
-    # Not their count: somebody may have removed one, and no file is written over.
-    number = max(map(_number, there), default=0) + 1
-    with write_errors(folder, ConstructionError):
-        write_whole(folder / f"{number:04d}-{file.name}", content)
 
 
 def _finished(

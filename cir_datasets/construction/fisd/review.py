@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from cir_datasets.common.atomic import write_errors, write_whole
 from cir_datasets.common.stages import Row
 from cir_datasets.construction.fisd.triplets import ROLES, Decided, ReviewedTriplet
 from cir_datasets.construction.review import page
-from cir_datasets.construction.review.answers import accepted_answers, read_answers
+from cir_datasets.construction.review.answers import accepted_answers, keep_file, kept_files, read_answers
 from cir_datasets.construction.review.form import ReviewForm, load_form
 from cir_datasets.construction.workspace import BENCHMARK
 from cir_datasets.errors import ConstructionError
@@ -39,7 +38,7 @@ def decided(folder: Path, ids: Sequence[str], seed_of: Callable[[str, int], int]
     """
     said: dict[str, list[Row]] = {id: [] for id in ids}
     form = load_form("fisd")
-    for path in _kept(folder):
+    for path in kept_files(folder / REVIEWS):
         for row in read_answers(form, path, ConstructionError):
             answers = form.answers_in(row)
             if answers and row["id"] in said:
@@ -93,7 +92,7 @@ def take_in(
             taken in.
     """
     file, form = Path(path).expanduser(), review_form(most)
-    there = _kept(folder)
+    there = kept_files(folder / REVIEWS)
     known = {each.id: each for each in decided(folder, list(triplets), seed_of)}
 
     def stale(answer: Row, item: Row) -> str | None:
@@ -111,15 +110,8 @@ def take_in(
         raise ConstructionError(f"{file}: no row has a verdict or a correction. Fix: fill it in.")
     content = file.read_bytes()
     forget()
-    number = int(there[-1].stem) + 1 if there else 1
-    ending = ".json" if content.lstrip().startswith(b"{") else ".csv"
-    with write_errors(folder, ConstructionError):
-        write_whole(folder / REVIEWS / f"{number:04d}{ending}", content)
+    keep_file(folder / REVIEWS, content, ".json" if content.lstrip().startswith(b"{") else ".csv")
     return True
-
-
-def _kept(folder: Path) -> list[Path]:
-    return sorted((folder / REVIEWS).glob("[0-9]*"))
 
 
 def write_review(

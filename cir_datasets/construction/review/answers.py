@@ -15,6 +15,7 @@ from typing import Any
 
 import orjson
 
+from cir_datasets.common.atomic import write_errors, write_whole
 from cir_datasets.common.stages import FAILED, Row
 from cir_datasets.construction.filled_tables import first_columns, read_filled, read_text
 from cir_datasets.construction.review.form import COMMON, ReviewForm, ReviewQuestion, plain
@@ -217,8 +218,10 @@ def _faults_of_text(form: ReviewForm, question: ReviewQuestion, text: str) -> It
 def picture_names(item: Mapping[str, Any], field: str) -> list[str]:
     """What answers call the pictures of a field: their `name`, or their file."""
     value = item.get(field) or ()
-    found = value if isinstance(value, list | tuple) else [value]
-    return [str(one.get("name", one["picture"])) if isinstance(one, Mapping) else str(one) for one in found]
+    pictures = value if isinstance(value, list | tuple) else [value]
+    return [
+        str(one.get("name", one["picture"])) if isinstance(one, Mapping) else str(one) for one in pictures
+    ]
 
 
 def checked_answers(
@@ -353,3 +356,30 @@ def accepted_answers(
             f"{shown}{more}\nFix: correct these rows."
         )
     return rows
+
+
+def kept_files(folder: Path) -> list[Path]:
+    """The files of answers that were taken in, in order; what a killed call left begins with a dot."""
+    return sorted(path for path in folder.glob("[0-9][0-9][0-9][0-9]*") if path.is_file())
+
+
+def kept_number(path: Path) -> int:
+    """The place of a file among those that were taken in."""
+    return int(path.name[:4])
+
+
+def keep_file(folder: Path, content: bytes, name: str) -> None:
+    """Keep a file of answers as it came, behind those that were taken in before.
+
+    Args:
+        folder: of the files that were taken in.
+        content: its bytes.
+        name: what follows its number.
+
+    Raises:
+        ConstructionError: the system refuses to write there.
+    """
+    # Not their count: somebody may have removed one, and no file is written over.
+    number = max(map(kept_number, kept_files(folder)), default=0) + 1
+    with write_errors(folder, ConstructionError):
+        write_whole(folder / f"{number:04d}{name}", content)

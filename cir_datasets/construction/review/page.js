@@ -41,7 +41,7 @@ const tooShort = (question, text) =>
 const wrongNumber = (question, text) => {
   if (!text || !["number", "stars"].includes(question.kind)) return "";
   const low = question.kind === "stars" ? 1 : question.min, high = question.max || (question.kind === "stars" ? 5 : Infinity);
-  return /^\d+$/.test(text) && low <= Number(text) && Number(text) <= high ? ""
+  return /^-?\d{1,15}$/.test(text) && low <= Number(text) && Number(text) <= high ? ""
     : `Write a whole number from ${low} ${high === Infinity ? "on" : `to ${high}`}.`;
 };
 const faultOf = (question, text) => wrongNumber(question, text)

@@ -250,7 +250,7 @@ def test_a_run_that_ends_while_a_review_is_taken_in_goes_on_with_it(
 ) -> None:
     from cir_datasets.common import stages
     from cir_datasets.common.atomic import write_whole
-    from cir_datasets.construction.fisd import review
+    from cir_datasets.construction.review import answers
 
     made = run(tmp_path / "out", captions)
     file = filled(made, tmp_path, {"id": "change_000", "verdict": "drop"})
@@ -264,7 +264,7 @@ def test_a_run_that_ends_while_a_review_is_taken_in_goes_on_with_it(
 
     with monkeypatch.context() as patch:
         patch.setattr(stages, "write_whole", ending)
-        patch.setattr(review, "write_whole", ending)
+        patch.setattr(answers, "write_whole", ending)
         with pytest.raises(KeyboardInterrupt):
             run(tmp_path / "out", captions, review=file)
     assert by_id(run(tmp_path / "out", captions, review=file))["change_000"].failed == "review: dropped"
