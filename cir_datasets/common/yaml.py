@@ -29,12 +29,16 @@ _MOST_VALUES = 500_000
 _SHOWN = 60
 
 
-def parse_yaml(text: str) -> Any:
+def parse_yaml(text: str, *, words: bool = False) -> Any:
     """The value of a YAML text; by the parser in C where PyYAML has it, ten times as fast as the other.
 
     No text may grow when it is read: aliases of aliases, of which a few lines make a billion values, deep
     nesting, on which the parser in C crashes, and numbers of hundreds of digits are refused before anything
     is made of them. So are texts of more than 4 MiB.
+
+    Args:
+        text: the YAML.
+        words: whether `yes`, `no`, numbers and days stay the words that were written.
 
     Raises:
         yaml.YAMLError: it is not YAML, holds a key twice in one mapping, or would cost too much.
@@ -47,19 +51,20 @@ def parse_yaml(text: str) -> Any:
 
     _check_cost(text)
     try:
-        return yaml.load(text, Loader=_loader())
+        return yaml.load(text, Loader=_loader(words))
     except (ValueError, ArithmeticError, LookupError, AttributeError, TypeError) as error:
         # PyYAML's own words on a date of 31 February, say, or on a tag that its text does not fit.
         raise yaml.YAMLError(f"a value does not have the form of its type ({error})") from error
 
 
-def read_yaml(text: str, where: str, error: Callable[[str], CirError]) -> Any:
+def read_yaml(text: str, where: str, error: Callable[[str], CirError], *, words: bool = False) -> Any:
     """The value of a YAML text.
 
     Args:
         text: the YAML.
         where: the file's name in messages.
         error: makes the error of a message.
+        words: as for `parse_yaml`.
 
     Raises:
         CirError: of `error`: the text is not YAML; the message names the file, the line and the fix.
@@ -67,7 +72,7 @@ def read_yaml(text: str, where: str, error: Callable[[str], CirError]) -> Any:
     import yaml
 
     try:
-        return parse_yaml(text)
+        return parse_yaml(text, words=words)
     except yaml.YAMLError as fault:
         raise error(f"{where}: {yaml_fault(fault)}") from fault
 
@@ -194,7 +199,7 @@ def _check_cost(text: str) -> None:
 
 
 @functools.cache
-def _loader() -> Any:
+def _loader(words: bool = False) -> Any:
     """PyYAML's safe loader, which refuses a mapping that holds a key twice, and numbers of many digits."""
     import yaml
     from yaml.constructor import ConstructorError
@@ -228,6 +233,8 @@ def _loader() -> Any:
     strict.add_constructor(_MAP_TAG, mapping)
     for tag in (_INT_TAG, _FLOAT_TAG):
         strict.add_constructor(tag, number)
+    for name in ("bool", "int", "float", "timestamp") if words else ():
+        strict.add_constructor(f"tag:yaml.org,2002:{name}", lambda loader, node: node.value)
     return strict
 
 

@@ -28,7 +28,7 @@ questions:
   - name: judge_is_right
     kind: choice
     label: Is the model right?
-    choices: {"yes": "yes", "no": "no"}
+    choices: {yes: yes, no: no}
     sets: {naturalness: "3"}
   - {name: repeats, kind: number, label: Turns that repeat another one, min: 0, max: 6}
   - {name: also, kind: sort, label: Also right, pictures: gallery, choices: {right: right}}
@@ -39,7 +39,7 @@ ITEMS: list[dict[str, Any]] = [
         "id": f"s{number:03d}",
         "turns": [{"picture": "0.png", "text": "in red"}, {"picture": "1.png", "text": "and <b>larger</b>"}],
         "target": "2.png",
-        "gallery": ["2.png", "3.png"],
+        "gallery": ["2.png", {"picture": "3.png", "name": "red car.png"}],
         "judge": 'coherent, & "dull"',
     }
     for number in range(400)
@@ -82,7 +82,7 @@ def test_a_form_of_yaml_alone_is_answered_by_keyboard_and_merged(page: Any, html
     page.keyboard.press("Alt+ArrowRight")
     third = page.locator("[data-item=s002]")
     third.locator("input[data-question=judge_is_right][value=no]").check()
-    third.get_by_label("what 3.png is").select_option("right")
+    third.get_by_label("what red car.png is").select_option("right")
     third.get_by_label("Note").fill("dull")
     assert "Too short: write 2 different words" in third.inner_text()
     third.get_by_label("Note").fill('=dull, "flat"\nthroughout')
@@ -104,7 +104,7 @@ def test_a_form_of_yaml_alone_is_answered_by_keyboard_and_merged(page: Any, html
         one, two, three = made.merged[:3]
         assert (one["naturalness"], one["judge_is_right"], one["repeats"]) == (4, "yes", 2)
         assert (two["naturalness"], two["judge_is_right"]) == (2, None)
-        assert (three["naturalness"], three["judge_is_right"], three["right"]) == (3, "no", ["3.png"])
+        assert (three["naturalness"], three["judge_is_right"], three["right"]) == (3, "no", ["red car.png"])
         assert three["note"] == '=dull, "flat" throughout'
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from cir_datasets.construction.filled_tables import delimiter_of, read_text, table_lines
+from cir_datasets.construction.filled_tables import delimiter_of, first_columns, read_text, table_lines
 from cir_datasets.errors import ConstructionError
 
 _TEXTS = ("caption", "relative_caption", "target_caption")
@@ -91,7 +91,7 @@ def _lines(text: str, file: Path) -> Iterator[SourceCaption]:
 def _table(text: str, file: Path) -> Iterator[SourceCaption]:
     tabs = file.suffix.lower() == ".tsv"
     delimiter = "\t" if tabs else delimiter_of(text)
-    first = [name.strip(' \r"').lower() for name in text.split("\n", 1)[0].split(delimiter)]
+    first = [name.lower() for name in first_columns(text, delimiter)]
     heads = any(name in first for name in ("caption", "input"))
     # As Conceptual Captions are published: caption, tab, address.
     own = ["caption", *(f"column {place}" for place in range(2, len(first) + 1))]
@@ -104,13 +104,16 @@ def _table(text: str, file: Path) -> Iterator[SourceCaption]:
         fix="name the column of the captions so.",
         delimiter=delimiter,
         head=own if tabs and not heads else None,
+        plain=tabs,
     )
     for line, row in lines:
         yield _source(row, file, f"line {line}")
 
 
 def _tokens(text: str, file: Path) -> Iterator[SourceCaption]:
-    lines = table_lines(text, file, (), ConstructionError, fix="", delimiter="\t", head=("image", "caption"))
+    lines = table_lines(
+        text, file, (), ConstructionError, fix="", delimiter="\t", head=("image", "caption"), plain=True
+    )
     records = ((row["image"].partition("#")[0], row, f"line {line}") for line, row in lines)
     yield from _first_of_each(records, file)
 

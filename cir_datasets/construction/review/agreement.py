@@ -13,7 +13,7 @@ from typing import Any
 
 from cir_datasets.common.stages import FAILED, Row
 from cir_datasets.construction.review.answers import checked_answers, picture_names, read_answers
-from cir_datasets.construction.review.form import ReviewForm, ReviewQuestion, Scale
+from cir_datasets.construction.review.form import ReviewForm, ReviewQuestion, Scale, names_in
 from cir_datasets.errors import missing_extra
 
 
@@ -86,7 +86,7 @@ def merged_answers(form: ReviewForm, items: Sequence[Row], answers: Sequence[Row
 
 def _together(question: ReviewQuestion, said: Sequence[str], people: int) -> Any:
     if question.kind == "sort":
-        votes = Counter(image for text in said for image in text.split())
+        votes = Counter(image for text in said for image in names_in(text))
         return [image for image, number in votes.items() if 2 * number > people]
     if not said:
         return None
@@ -129,7 +129,7 @@ def agreement(form: ReviewForm, items: Sequence[Row], answers: Sequence[Row]) ->
 def _codes(question: ReviewQuestion, row: Row, item: Row) -> Iterator[tuple[str, float]]:
     """The parts of an answer as numbers: one, or one for each picture that is sorted."""
     if question.kind == "sort":
-        columns = [row[column].split() for column in question.columns]
+        columns = [names_in(row[column]) for column in question.columns]
         for image in picture_names(item, question.pictures):
             yield image, next((at for at, named in enumerate(columns) if image in named), len(columns))
     elif text := row[question.name]:

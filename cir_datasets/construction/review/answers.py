@@ -17,8 +17,8 @@ import orjson
 
 from cir_datasets.common.atomic import write_errors, write_whole
 from cir_datasets.common.stages import FAILED, Row
-from cir_datasets.construction.filled_tables import first_columns, read_filled, read_text
-from cir_datasets.construction.review.form import COMMON, ReviewForm, ReviewQuestion, plain
+from cir_datasets.construction.filled_tables import read_filled, read_text
+from cir_datasets.construction.review.form import COMMON, ReviewForm, ReviewQuestion, names_in, plain
 from cir_datasets.errors import ConstructionError, RecordError
 from cir_metrics.errors import CirError, did_you_mean
 
@@ -67,7 +67,7 @@ def read_answers(form: ReviewForm, path: Path, error: Callable[[str], CirError] 
     if text.lstrip().startswith(("{", "[")):
         rows = [(f"answer {at}", row) for at, row in enumerate(_of_json(form, path, text, error), start=1)]
     else:
-        rows = [(f"line {line}", row) for line, row in _of_csv(form, path, text, error)]
+        rows = [(f"line {line}", row) for line, row in _of_csv(form, path, error)]
     return [_plain_row(form, path, place, row, error) for place, row in rows]
 
 
@@ -89,22 +89,21 @@ def _of_json(
 
 
 def _of_csv(
-    form: ReviewForm, path: Path, text: str, error: Callable[[str], CirError]
+    form: ReviewForm, path: Path, error: Callable[[str], CirError]
 ) -> list[tuple[int, Mapping[str, Any]]]:
-    heads = set(first_columns(text))
     names = {name: (name, f"Input.{name}") for name in (form.id, *form.keys, "run")}
     names |= {name: (name, f"Answer.{name}") for name in form.columns}
     names |= {name: (name, other) for name, other in _CROWD.items()}
-    missing = [name for name in form.required if not heads & set(names[name])]
-    if heads and missing:
-        raise error(
-            f"{path}: line 1 does not name the columns {', '.join(missing)}. Fix: name a file that a page "
-            "saved, or CSV with these columns (or Amazon Mechanical Turk's, which begin with Input. and "
-            "Answer.), parted by commas or semicolons."
-        )
     rows = read_filled(path, (), error, fix="name a file of answers.")
     if not rows:
         raise error(f"{path}: it has no rows. Fix: name a file of answers.")
+    missing = [name for name in form.required if rows[0][1].keys().isdisjoint(names[name])]
+    if missing:
+        raise error(
+            f"{path}: line 1 does not name the columns {', '.join(missing)}. Fix: name a file that a page "
+            "saved, or CSV with these columns (or Amazon Mechanical Turk's, which begin with Input. and "
+            "Answer.), parted by commas, semicolons or tabs."
+        )
     return [
         (line, {name: next((row[one] for one in of if one in row), None) for name, of in names.items()})
         for line, row in rows
@@ -184,13 +183,13 @@ def _faults_of_value(
     if question.kind == "text":
         yield from _faults_of_text(form, question, text)
     elif question.kind == "sort":
-        named = [image for each in texts for image in each.split()]
+        named = [image for each in texts for image in names_in(each)]
         known = picture_names(item, question.pictures)
         unknown = [image for image in dict.fromkeys(named) if image not in known]
         yield from (f"{image} is not one of its {question.pictures}" for image in unknown)
         if len(set(named)) < len(named):
             yield "an image is named twice"
-        if len(text.split()) < question.min:
+        if len(names_in(text)) < question.min:
             yield f"{question.columns[0]} names fewer than {question.min}"
     elif question.kind == "choice":
         if text not in question.choices:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import string
 from collections.abc import Iterator, Mapping
 from importlib import resources
@@ -10,7 +11,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from cir_datasets.common.yaml import read_model
+from cir_datasets.common.yaml import checked, read_yaml
 from cir_datasets.construction.filled_tables import read_text
 from cir_datasets.errors import ConstructionError
 
@@ -25,6 +26,7 @@ _SCALES: Mapping[str, Scale] = {
     "stars": "ordinal",
     "number": "interval",
 }
+_PICTURE = re.compile(r'"([^"]*)"|(\S+)')
 _NAME = rf"^[{string.ascii_letters}][{string.ascii_letters}{string.digits}_]*$"
 
 
@@ -187,6 +189,11 @@ class ReviewForm(_Part):
         return tuple(column for question in self.questions for column in question.columns)
 
     @property
+    def sorted_pictures(self) -> list[str]:
+        """Fields whose pictures people sort."""
+        return [question.pictures for question in self.questions if question.pictures]
+
+    @property
     def table_columns(self) -> tuple[str, ...]:
         """Of the table to fill in."""
         return (self.id, *self.keys, *self.columns, *self.context)
@@ -224,10 +231,25 @@ class ReviewForm(_Part):
 
 
 def cell(value: Any) -> str:
-    """A value as a cell of a table holds it: lists with blanks between."""
+    """A value as a cell of a table holds it: lists with blanks between, names with blanks in quotation marks.
+
+    Example:
+        >>> cell(["a.jpg", "red car.jpg"])
+        'a.jpg "red car.jpg"'
+    """
     if isinstance(value, list | tuple):
-        return " ".join(map(str, value))
+        return " ".join(f'"{one}"' if " " in str(one) else str(one) for one in value)
     return "" if value is None else str(value)
+
+
+def names_in(text: str) -> list[str]:
+    """The names of pictures in a cell.
+
+    Example:
+        >>> names_in('a.jpg "red car.jpg"')
+        ['a.jpg', 'red car.jpg']
+    """
+    return [quoted or bare for quoted, bare in _PICTURE.findall(text)]
 
 
 def plain(value: Any) -> str:
@@ -250,6 +272,10 @@ def load_form(form: str | Path) -> ReviewForm:
     """
     shipped = resources.files(__package__) / "forms" / f"{form}.yaml"
     if isinstance(form, str) and shipped.is_file():
-        return read_model(ReviewForm, shipped.read_text("utf-8"), f"{form}.yaml", ConstructionError)
-    path = Path(form).expanduser()
-    return read_model(ReviewForm, read_text(path, ConstructionError), str(path), ConstructionError)
+        where, text = f"{form}.yaml", shipped.read_text("utf-8")
+    else:
+        path = Path(form).expanduser()
+        where, text = str(path), read_text(path, ConstructionError)
+    return checked(
+        ReviewForm, read_yaml(text, where, ConstructionError, words=True), where, ConstructionError, text
+    )

@@ -25,6 +25,8 @@ function make(tag, values = {}, ...parts) {
   return node;
 }
 
+// Names with blanks stand in quotation marks.
+const namesIn = (text) => [...(text || "").matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, bare]) => quoted || bare);
 const questionsOf = (item) => form.questions.filter((question) => item.asked.includes(question.name));
 const columnsOf = (question) => question.kind === "sort" ? Object.keys(question.choices) : [question.name];
 
@@ -108,7 +110,7 @@ function control(question, item, number) {
   if (question.kind === "choice") return labelled(menu(question, value, "", [["", "choose"], ...Object.entries(question.choices)]));
   if (question.kind === "sort") {
     const places = Object.entries(question.choices);
-    const of = (name) => places.find(([column]) => (answer[column] || "").split(" ").includes(name))?.[0] || "";
+    const of = (name) => places.find(([column]) => namesIn(answer[column]).includes(name))?.[0] || "";
     return make("fieldset", { className: "question small", data: { of: question.name } }, make("legend", {}, question.label),
       ...item.pictures[question.pictures].map((one) => make("figure", { data: { picture: one.name } },
         shown(one.picture, one.text || one.name),
@@ -129,7 +131,7 @@ function read(article, item) {
     const nodes = [...article.querySelectorAll(`[data-question="${question.name}"]`)];
     if (question.kind === "sort") {
       for (const column of columnsOf(question)) answer[column] = nodes.filter((node) => node.value === column)
-        .map((node) => node.closest("figure").dataset.picture).join(" ");
+        .map((node) => node.closest("figure").dataset.picture).map((name) => name.includes(" ") ? `"${name}"` : name).join(" ");
     } else {
       answer[question.name] = (nodes[0].type === "radio" ? nodes.find((node) => node.checked)?.value : nodes[0].value.trim()) || "";
     }

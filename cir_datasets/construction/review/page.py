@@ -19,10 +19,11 @@ from cir_datasets.common.atomic import write_errors, write_whole
 from cir_datasets.common.stages import Row
 from cir_datasets.common.tables import unguarded
 from cir_datasets.construction.filled_tables import filled_table, read_filled
-from cir_datasets.construction.review.answers import WITHOUT_BLANKS
-from cir_datasets.construction.review.form import ReviewField, ReviewForm, cell, plain
+from cir_datasets.construction.review.answers import WITHOUT_BLANKS, picture_names
+from cir_datasets.construction.review.form import ReviewField, ReviewForm, cell, names_in, plain
 from cir_datasets.errors import ConstructionError
 from cir_datasets.pages import page_environment
+from cir_metrics.errors import did_you_mean
 
 PAGE, TABLE = "review.html", "review.csv"
 SAID = "said"
@@ -53,11 +54,13 @@ def page_html(
         table: hash of the table that was written last beside it.
 
     Raises:
-        ConstructionError: an item has no id or key that the form names, or the id of another one.
+        ConstructionError: no item has a field that the form shows, an item has no id or key that it names, or
+            the id of another one, or answers could not name a picture.
 
     Example:
         >>> from cir_datasets.construction.review.form import load_form
-        >>> html = page_html(load_form("fisd"), [{"id": "a", "seed": 1}], title="A & B")
+        >>> item = {"task": "t1", "reference": "1.jpg", "target": "2.jpg", "others": []}
+        >>> html = page_html(load_form("cirr"), [item], title="A & B")
         >>> "<h1>A &amp; B</h1>" in html
         True
     """
@@ -100,18 +103,30 @@ def _check_items(form: ReviewForm, items: Sequence[Row]) -> None:
                 "could not be told apart. Fix: give each item its own."
             )
         known.add(id)
+        for name in (name for field in form.sorted_pictures for name in picture_names(item, field)):
+            if names_in(plain([name])) != [name]:
+                raise ConstructionError(
+                    f"form {form.name}, item {place}: answers cannot name the picture {name!r}, which has "
+                    "quotation marks or several blanks together. Fix: give it another `name`."
+                )
+    there = set().union(*items)
+    for name in (*_picture_fields(form), *map(_field, form.texts)) if items else ():
+        if name not in there:
+            raise ConstructionError(
+                f"form {form.name}: it shows the field {name!r}, which no item has."
+                f"{did_you_mean(name, there)} Items have {', '.join(sorted(there))}. Fix: correct the form, "
+                "or add the field to the items."
+            )
 
 
 def _shown(form: ReviewForm, item: Mapping[str, Any]) -> Row:
     """An item as the page needs it."""
-    sorted_ones = [one.pictures for one in form.questions if one.kind == "sort"]
     places = [one.placeholder for one in form.questions if one.placeholder]
-    fields = [*(shown.field for shown in form.pictures), *sorted_ones]
     return {
         "id": str(item[form.id]),
         "version": str(item.get(VERSION, "")),
         "keys": {key: plain(item[key]) for key in form.keys},
-        "pictures": {field: _pictures(item.get(field)) for field in fields},
+        "pictures": {field: _pictures(item.get(field)) for field in _picture_fields(form)},
         "texts": {name: plain(item.get(name)) for name in (*map(_field, form.texts), *places)},
         "brings": {
             column: plain(item.get(column)) if question.prefilled or SAID in item else ""
@@ -120,6 +135,10 @@ def _shown(form: ReviewForm, item: Mapping[str, Any]) -> Row:
         },
         "asked": [question.name for question in form.of_item(item)],
     }
+
+
+def _picture_fields(form: ReviewForm) -> list[str]:
+    return [*map(_field, form.pictures), *form.sorted_pictures]
 
 
 def _field(shown: ReviewField) -> str:

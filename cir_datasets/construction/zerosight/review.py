@@ -14,7 +14,7 @@ import orjson
 from cir_datasets.common.stages import FAILED, Row
 from cir_datasets.construction.review import page
 from cir_datasets.construction.review.answers import accepted_answers
-from cir_datasets.construction.review.form import load_form
+from cir_datasets.construction.review.form import load_form, names_in
 from cir_datasets.construction.zerosight.frames import FRAMES
 
 
@@ -84,7 +84,7 @@ def read_review(path: Path, queries: Sequence[Row], reviewed: Sequence[Row] = ()
 
 def _decision(answer: Row) -> Row:
     fields = {name: answer[name] for name in ("verdict", "caption", "category", "note")}
-    return fields | {name: answer[name].split() for name in ("positives", "negatives")}
+    return fields | {name: names_in(answer[name]) for name in ("positives", "negatives")}
 
 
 def _changes(decision: Row, row: Row) -> Row:

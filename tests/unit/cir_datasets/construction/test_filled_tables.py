@@ -23,6 +23,23 @@ def test_records_have_the_line_that_they_begin_in(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    "content",
+    [
+        b'sep=;\r\nid;text\r\na;"red, small"\r\n',
+        'sep=\t\nid\ttext\na\t"red, small"\n'.encode("utf-16"),
+        'id\ttext\r\na\t"red, small"\r\n'.encode("utf-16"),
+        b"\xfe\xff" + "id;text\na;red, small\n".encode("utf-16-be"),
+        b"id\ttext\na\tred, small\n",
+    ],
+)
+def test_what_excel_saves_is_read(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(content)
+    ((_, row),) = read_filled(path, ["id"], ConstructionError, fix="")
+    assert row == {"id": "a", "text": "red, small"}
+
+
+@pytest.mark.parametrize(
     ("content", "said"),
     [
         (b"", "line 1 does not name the columns id. Fix: add it."),
@@ -30,6 +47,8 @@ def test_records_have_the_line_that_they_begin_in(tmp_path: Path) -> None:
         (b"id,x\na,b\nc,d,e\n", "line 3: 3 fields, and line 1 names 2 columns"),
         (b'id,x\na,b\nc,"d\n' + b"e\n" * 70_000, "line 3: it is not CSV"),
         (b'id,x\na,"b', "line 2: it is not CSV"),
+        (b"sep=;\nx;y\n1;2\n", "line 2 does not name the columns id. Fix: add it."),
+        (b"sep=;\nid;y\n1;2;3\n", "line 3: 3 fields, and line 2 names 2 columns"),
         (b"id\n\xff\n", "byte 3 is not UTF-8"),
     ],
 )

@@ -220,7 +220,7 @@ def test_a_file_may_bring_edits_of_its_own(tmp_path: Path) -> None:
         ("a.csv", "", "line 1 does not name the columns caption"),
         ("a.tsv", "A dog\thttp://a\nA cat\thttp://b\tred\n", "line 2: 3 fields"),
         ("a.token", "1.jpg#0\n", "line 1: it has no caption"),
-        ("a.txt", "A dog".encode("utf-16"), "byte 0 is not UTF-8"),
+        ("a.txt", "\xe9".encode("latin-1"), "byte 0 is not UTF-8"),
         (
             "a.jsonl",
             '{"caption": "A dog", "target_caption": "A cat"}\n',

@@ -26,10 +26,10 @@ pictures:
 texts:
   - {field: judge, label: The model says}
 questions:
-  - {name: right, kind: choice, label: Is the model right?, needed: true, choices: {"yes": "yes", "no": "no"}}
+  - {name: right, kind: choice, label: Is the model right?, needed: true, choices: {yes: yes, no: no}}
   - {name: quality, kind: stars, label: How good is it?}
   - {name: begins, kind: number, label: First second, min: 0, max: 60, of: seconds}
-  - {name: why, kind: text, label: Why?, unless: {right: ["yes"]}, min_words: 2, most_alike: 2}
+  - {name: why, kind: text, label: Why?, unless: {right: [yes]}, min_words: 2, most_alike: 2}
   - {name: frames, kind: sort, label: Frames, pictures: frames, choices: {shown: shown, hidden: hidden}}
 """
 ITEMS: list[dict[str, Any]] = [
@@ -208,7 +208,7 @@ def test_answers_of_another_form_are_refused(form: ReviewForm, tmp_path: Path) -
         ("unless: {right:", "unless: {wrong:"),
         ("kind: sort, label: Frames, pictures: frames,", "kind: sort, label: Frames,"),
         (
-            'kind: choice, label: Is the model right?, needed: true, choices: {"yes": "yes", "no": "no"}',
+            "kind: choice, label: Is the model right?, needed: true, choices: {yes: yes, no: no}",
             "kind: choice, label: a",
         ),
     ],
@@ -223,7 +223,9 @@ def test_a_form_that_asks_nothing_sensible_is_refused(tmp_path: Path, change: st
 @pytest.mark.parametrize("name", ["cirr", "fisd", "zerosight"])
 def test_forms_of_the_package_are_pages(name: str) -> None:
     form = load_form(name)
-    html = page_html(form, [{form.id: "</script><b>", **dict.fromkeys(form.keys, 1)}], title="<i>")
+    shown = [one.field for one in (*form.pictures, *form.texts)] + form.sorted_pictures
+    item = {**dict.fromkeys(shown, ""), form.id: "</script><b>", **dict.fromkeys(form.keys, 1)}
+    html = page_html(form, [item], title="<i>")
     assert "</script><b>" not in html
     assert "<h1>&lt;i&gt;</h1>" in html
 
@@ -264,3 +266,55 @@ def test_items_whose_answers_could_not_be_told_apart_make_no_page(
 ) -> None:
     with pytest.raises(ConstructionError, match=why):
         page_html(form, items, title="")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (
+            "field: clip,",
+            "field: clp,",
+            "shows the field 'clp', which no item has. Did you mean 'clip'? Items",
+        ),
+        (
+            "field: judge",
+            "field: model",
+            "the field 'model', which no item has. Items have clip, frames, id,",
+        ),
+        (
+            "pictures: frames",
+            "pictures: frame",
+            "the field 'frame', which no item has. Did you mean 'frames'?",
+        ),
+    ],
+)
+def test_a_form_that_shows_what_no_item_has_makes_no_page(
+    tmp_path: Path, old: str, new: str, said: str
+) -> None:
+    (tmp_path / "judged.yaml").write_text(FORM.replace(old, new))
+    with pytest.raises(ConstructionError, match=said.replace("?", "[?]")):
+        page_html(load_form(tmp_path / "judged.yaml"), ITEMS, title="")
+
+
+def test_a_picture_that_answers_cannot_name_is_refused(form: ReviewForm) -> None:
+    with pytest.raises(ConstructionError, match="item 1: answers cannot name the picture"):
+        page_html(form, [ITEMS[0] | {"frames": ['a "b" c.jpg']}], title="")
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ({"shown": ["red car.jpg", "a.jpg"]}, None),
+        ({"shown": 'a.jpg "red  car.jpg"'}, None),
+        ({"shown": 'a.jpg "red car.jpg"', "hidden": '"red car.jpg"'}, "an image is named twice"),
+        ({"shown": "red car.jpg"}, "red is not one of its frames"),
+    ],
+)
+def test_pictures_whose_names_have_blanks_are_sorted(
+    form: ReviewForm, tmp_path: Path, said: dict[str, Any], why: str | None
+) -> None:
+    items = [ITEMS[0] | {"frames": ["a.jpg", "red car.jpg"]}]
+    files = [saved(tmp_path, "ann", {"id": "c0", "right": "no", **said})]
+    review = import_answers(form, items, files)
+    assert review.answers[0].get("failed") == why
+    assert sorted(review.merged[0]["shown"]) == ([] if why else ["a.jpg", "red car.jpg"])
