@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from cir_datasets.common.progress import step_progress
-from cir_datasets.rows.benchmark import first_ranking, second_on_board
 from cir_metrics.errors import MissingExtraError
 from cir_metrics.gallery import pair_scores
 from submissions.embeddings.embed import check_pictures, embed_gallery
@@ -20,11 +19,10 @@ from submissions.methods.composing import Composer, Context, Vectors, unit
 from submissions.methods.registry import composer_names, methods_for, needs_of
 from submissions.methods.turns import Candidates, Turn, excluded_columns, turns_of
 from submissions.methods.user_methods import bound_encoder, composed, describe_method
-from submissions.rank_file.benchmarks import SUBSET_DEPTH
 from submissions.running.aggregation import aggregate, aggregate_feedback, feedback_weights
-from submissions.running.answers import Answers, declaring_reference
+from submissions.running.answers import Answers, ByRank, declaring_reference
 from submissions.running.describing import describe
-from submissions.running.search import Ranked, Searcher
+from submissions.running.search import Searcher
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
@@ -35,7 +33,7 @@ if TYPE_CHECKING:
     from submissions.running.options import RunOptions
 
 
-class ByEmbeddings:
+class ByEmbeddings(ByRank):
     """A method on embeddings, its encoder loaded and the gallery embedded.
 
     Args:
@@ -72,18 +70,11 @@ class ByEmbeddings:
             MethodError: what the method composes is not a query vector a turn.
         """
         benchmark, context, turns = self._context.benchmark, self._context, self._turns
-        searcher, queries = self._searcher, self._queries
-        answers, rows = Answers(benchmark), benchmark.rows()
-        with step_progress(f"{self._name}: ranking {benchmark.id}", len(queries)) as advance:
-            found = best_by_vectors(searcher, queries, self._gallery, rows, turns, k, advance)
-        answers.add(rows, found.rankings)
-        second = second_on_board(benchmark.spec)
-        if second is not None:
-            for row, turn, query in zip(rows, turns, queries, strict=True):
-                members = second.images(row)
-                depth = len(members) if whole else SUBSET_DEPTH
-                answers.second[row["query_id"]] = searcher.order(query, members, depth, turn.key)
-        described = describe(self._method, context, turns, self._how, found.note(k))
+        answers = Answers(benchmark)
+        with step_progress(f"{self._name}: ranking {benchmark.id}", len(turns)) as advance:
+            order = VectorOrder(turns, self._queries, self._searcher, self._gallery, advance)
+            answers.take(order, benchmark.rows(), k, whole=whole)
+        described = describe(self._method, context, turns, self._how, order.note)
         return answers.rank_file(declaring_reference(_with_skipped(described, context), benchmark))
 
     def similarities(self, asked: Sequence[tuple[Turn, Sequence[str]]]) -> list[list[float]]:
@@ -139,32 +130,38 @@ class ByEmbeddings:
         )
 
 
-def best_by_vectors(
-    searcher: Searcher,
-    queries: Vectors,
-    gallery: Candidates,
-    rows: Sequence[dict[str, Any]],
-    turns: Sequence[Turn],
-    k: int,
-    advance: Callable[[int], object],
-) -> Ranked:
-    """The first ranking of each turn: over the common gallery, or over the query's own list.
+@dataclass
+class VectorOrder:
+    """Images in the order of the products of their vectors and a query's.
 
     Args:
-        searcher: the vectors of the gallery.
-        queries: a vector a turn.
-        gallery: what is ranked.
-        rows: the queries or sessions of the turns.
         turns: who asks.
-        k: images at most.
+        queries: a vector a turn.
+        searcher: the vectors of the gallery.
+        gallery: its images.
         advance: called with the number of turns that were ranked, as it goes.
+        note: how the gallery was searched, or "" where that was exact.
     """
-    first, keys = first_ranking(gallery.benchmark.spec), [turn.key for turn in turns]
-    if first.column:
-        lists = [first.images(row) for row in rows]
-        return searcher.order_lists(queries, lists, k, query_ids=keys, advance=advance)
-    excluded = excluded_columns(turns, gallery)
-    return searcher.search(queries, k, query_ids=keys, excluded=excluded, advance=advance)
+
+    turns: Sequence[Turn]
+    queries: Vectors
+    searcher: Searcher
+    gallery: Candidates
+    advance: Callable[[int], object]
+    note: str = ""
+
+    def best(self, k: int) -> list[list[str]]:
+        """The k best images of the gallery for each turn, without removed references."""
+        keys, excluded = [turn.key for turn in self.turns], excluded_columns(self.turns, self.gallery)
+        ranked = self.searcher.search(
+            self.queries, k, query_ids=keys, excluded=excluded, advance=self.advance
+        )
+        self.note = ranked.note(k)
+        return ranked.rankings
+
+    def few(self, place: int, images: Sequence[str], k: int) -> list[str]:
+        """The k best of a few images for the turn at that place."""
+        return self.searcher.order(self.queries[place], images, k, self.turns[place].key)
 
 
 def context_of(

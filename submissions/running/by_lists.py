@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from cir_datasets.common.progress import step_progress
-from cir_datasets.rows.benchmark import AskedRanking, first_ranking, second_on_board
 from submissions.errors import MethodError
 from submissions.methods.protocols import Ranker
 from submissions.methods.sc4cir import by_rank
 from submissions.methods.turns import Candidates, Turn, removed_reference, turns_of, with_references
 from submissions.methods.user_methods import describe_method, listed
-from submissions.rank_file.benchmarks import SUBSET_DEPTH
 from submissions.rank_file.owners import near_miss
-from submissions.running.answers import Answers
+from submissions.running.answers import Answers, ByRank
 
 if TYPE_CHECKING:
-    from submissions.encoders.protocol import Encoder
     from submissions.methods.reverse_processes import Ways
     from submissions.rank_file.model import RankFile
     from submissions.running.options import RunOptions
@@ -27,7 +25,7 @@ _ROWS = 256
 """Queries or sessions that are ranked at once."""
 
 
-class ByLists:
+class ByLists(ByRank):
     """A method that ranks by itself.
 
     Args:
@@ -37,13 +35,10 @@ class ByLists:
         options: of the run.
     """
 
-    encoder: Encoder | None = None
-    missing: frozenset[str] = frozenset()
-
     def __init__(self, name: str, method: Ranker, gallery: Candidates, options: RunOptions) -> None:
         """See the class."""
+        super().__init__(options.rerank_top)
         self._name, self._method, self._gallery = name, method, gallery
-        self._top = options.rerank_top
 
     def rank(self, k: int, *, whole: bool) -> RankFile:
         """The rank file of its rankings.
@@ -58,26 +53,13 @@ class ByLists:
         benchmark = self._gallery.benchmark
         described = describe_method(self._name, self._method)
         answers, rows = Answers(benchmark), benchmark.rows()
-        first, second = first_ranking(benchmark.spec), second_on_board(benchmark.spec)
         with step_progress(f"{self._name}: ranking {benchmark.id}", len(rows)) as advance:
             for start in range(0, len(rows), _ROWS):
                 block = rows[start : start + _ROWS]
-                if first.column:
-                    ranked = [self._own_list(row, first, k) for row in block]
-                else:
-                    turns = [turn for row in block for turn in turns_of(row)]
-                    ranked = checked_lists(self._name, self._method, turns, self._gallery, k)
-                answers.add(block, ranked)
-                if second is not None:
-                    for row in block:
-                        depth = len(second.images(row)) if whole else SUBSET_DEPTH
-                        answers.second[row["query_id"]] = self._own_list(row, second, depth)
+                turns = [turn for row in block for turn in turns_of(row)]
+                answers.take(ListOrder(turns, self._name, self._method, self._gallery), block, k, whole=whole)
                 advance(len(block))
         return answers.rank_file(described)
-
-    def similarities(self, asked: Sequence[tuple[Turn, Sequence[str]]]) -> list[list[float]]:
-        """S1 by rank."""
-        return [by_rank(self._top, images) for _, images in asked]
 
     @property
     def ways(self) -> Ways:
@@ -89,31 +71,45 @@ class ByLists:
     def _back(self, turns: Sequence[Turn], references: Sequence[str]) -> list[float]:
         found = [0.0] * len(turns)
         for wider, places in with_references(self._gallery, references):
-            some = [turns[place] for place in places]
-            lists = checked_lists(self._name, self._method, some, wider, self._top)
-            for place, ranking in zip(places, lists, strict=True):
+            some = ListOrder([turns[place] for place in places], self._name, self._method, wider)
+            for place, ranking in zip(places, some.best(self._top), strict=True):
                 own = dict(zip(ranking, by_rank(self._top, ranking), strict=True))
                 found[place] = own.get(references[place], 0.0)
         return found
 
-    def _own_list(self, row: dict[str, Any], asked: AskedRanking, k: int) -> list[str]:
-        """What the method ranks of a query's own list."""
-        few = Candidates(self._gallery.benchmark, asked.images(row))
-        (best,) = checked_lists(self._name, self._method, turns_of(row), few, k)
-        return best
 
+@dataclass(frozen=True)
+class ListOrder:
+    """Images in the order in which a method ranks them, checked: it may be a stranger's.
 
-def checked_lists(
-    name: str, ranker: Ranker, turns: Sequence[Turn], gallery: Candidates, k: int
-) -> list[list[str]]:
-    """What a method ranks, without removed references, checked: it may be a stranger's."""
-    lists = listed(name, ranker, turns, gallery, k + gallery.benchmark.excludes_reference)
-    ranked = []
-    for turn, given in zip(turns, lists, strict=True):
-        left_out = removed_reference(turn, gallery)
-        wanted = min(k, len(gallery.ids) - (left_out in gallery.place))
-        ranked.append(checked_ranking(f"{name}, turn {turn.key}", given, turn, gallery, wanted))
-    return ranked
+    Args:
+        turns: who asks.
+        name: what the method is called in messages.
+        ranker: the method.
+        gallery: what is ranked.
+    """
+
+    turns: Sequence[Turn]
+    name: str
+    ranker: Ranker
+    gallery: Candidates
+
+    def best(self, k: int) -> list[list[str]]:
+        """The k best images of the gallery for each turn, without removed references."""
+        most = k + self.gallery.benchmark.excludes_reference
+        lists = listed(self.name, self.ranker, self.turns, self.gallery, most)
+        ranked = []
+        for turn, ranking in zip(self.turns, lists, strict=True):
+            left_out = removed_reference(turn, self.gallery)
+            wanted = min(k, len(self.gallery.ids) - (left_out in self.gallery.place))
+            place = f"{self.name}, turn {turn.key}"
+            ranked.append(checked_ranking(place, ranking, turn, self.gallery, wanted))
+        return ranked
+
+    def few(self, place: int, images: Sequence[str], k: int) -> list[str]:
+        """The k best of a few images for the turn at that place."""
+        few = Candidates(self.gallery.benchmark, images)
+        return ListOrder([self.turns[place]], self.name, self.ranker, few).best(k)[0]
 
 
 def checked_ranking(

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cir_datasets.common.progress import step_progress
-from cir_datasets.rows.benchmark import first_ranking, second_on_board
 from cir_metrics.ranking import top_k
 from submissions.methods.turns import Candidates, Turn, excluded_columns, turns_of, with_references
 from submissions.methods.user_methods import describe_method, scored
-from submissions.rank_file.benchmarks import SUBSET_DEPTH
-from submissions.running.answers import Answers, declaring_reference
+from submissions.running.answers import Answers, ByRank, declaring_reference
 
 if TYPE_CHECKING:
-    from submissions.encoders.protocol import Encoder
     from submissions.methods.protocols import Scorer
     from submissions.methods.reverse_processes import Ways
     from submissions.rank_file.model import RankFile
@@ -27,7 +25,7 @@ CELLS = 8_000_000
 """Scores held at once."""
 
 
-class ByScores:
+class ByScores(ByRank):
     """A method without weights, which scores as many turns at once as fit.
 
     Args:
@@ -36,9 +34,6 @@ class ByScores:
         gallery: the images to rank, and whose they are.
         options: of the run.
     """
-
-    encoder: Encoder | None = None
-    missing: frozenset[str] = frozenset()
 
     def __init__(self, name: str, method: Scorer, gallery: Candidates, options: RunOptions) -> None:
         """See the class."""
@@ -60,15 +55,9 @@ class ByScores:
         """
         benchmark = self._gallery.benchmark
         described = describe_method(self._name, self._method)
-        answers, second = Answers(benchmark), second_on_board(benchmark.spec)
+        answers = Answers(benchmark)
         for rows, turns, scores in self._blocks():
-            answers.add(rows, best_by_scores(scores, self._gallery, rows, turns, k))
-            if second is not None:
-                for row, turn, own in zip(rows, turns, scores, strict=True):
-                    members = second.images(row)
-                    depth = len(members) if whole else SUBSET_DEPTH
-                    best = best_of_few(own, self._gallery, members, turn.key, depth)
-                    answers.second[row["query_id"]] = best
+            answers.take(ScoreOrder(turns, scores, self._gallery), rows, k, whole=whole)
         if self._how is not None:
             described = described.model_copy(update={"aggregation": self._how.text})
         return answers.rank_file(declaring_reference(described, benchmark))
@@ -121,44 +110,29 @@ class ByScores:
                 advance(len(block))
 
 
-def best_by_scores(
-    scores: NDArray[np.floating[Any]],
-    gallery: Candidates,
-    rows: Sequence[dict[str, Any]],
-    turns: Sequence[Turn],
-    k: int,
-) -> list[list[str]]:
-    """The first ranking of each turn: over the common gallery, or over the query's own list.
+@dataclass(frozen=True)
+class ScoreOrder:
+    """Images in the order of their scores.
 
     Args:
+        turns: who asks.
         scores: of every image of the gallery, shape (turns, images).
         gallery: the image of each score.
-        rows: the queries or sessions of the turns.
-        turns: who asks.
-        k: images at most.
     """
-    first, keys = first_ranking(gallery.benchmark.spec), [turn.key for turn in turns]
-    if first.column:
-        return [
-            best_of_few(own, gallery, first.images(row), key, k)
-            for row, key, own in zip(rows, keys, scores, strict=True)
-        ]
-    return top_k(scores, gallery.ids, k, query_ids=keys, excluded=excluded_columns(turns, gallery))
 
+    turns: Sequence[Turn]
+    scores: NDArray[np.floating[Any]]
+    gallery: Candidates
 
-def best_of_few(
-    scores: NDArray[np.floating[Any]], gallery: Candidates, images: Sequence[str], key: str, k: int
-) -> list[str]:
-    """The best images of a query's own list.
+    def best(self, k: int) -> list[list[str]]:
+        """The k best images of the gallery for each turn, without removed references."""
+        keys, excluded = [turn.key for turn in self.turns], excluded_columns(self.turns, self.gallery)
+        return top_k(self.scores, self.gallery.ids, k, query_ids=keys, excluded=excluded)
 
-    Args:
-        scores: the query's scores of the whole gallery, shape (images,).
-        gallery: the image of each score.
-        images: the list.
-        key: the query's id, on which its ties depend.
-        k: images at most.
-    """
-    return top_k(scores[None, _columns(gallery, images)], images, k, query_ids=[key])[0]
+    def few(self, place: int, images: Sequence[str], k: int) -> list[str]:
+        """The k best of a few images for the turn at that place."""
+        scores = self.scores[place : place + 1, _columns(self.gallery, images)]
+        return top_k(scores, images, k, query_ids=[self.turns[place].key])[0]
 
 
 def _columns(gallery: Candidates, images: Sequence[str]) -> list[int]:

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, cast
 
 from submissions.errors import MethodError
 from submissions.methods.registry import kind_of, kind_of_class
-from submissions.methods.reverse_processes import Ways
-from submissions.methods.sc4cir import SC4CIR, Cost, by_rank
+from submissions.methods.sc4cir import SC4CIR, Cost
 from submissions.methods.turns import gallery_of
 from submissions.rank_file.benchmarks import Benchmarks
 from submissions.rank_file.findings import RefusedError
 from submissions.rank_file.model import RankBundle, RankFile, answer_of, runs_of
+from submissions.running.answers import ByRank
 from submissions.running.make import named_method, process_of
 from submissions.running.options import RunOptions, option_words
-from submissions.running.reranking import Similarity, rankings_to_rerank, reranked, unseen_pictures
+from submissions.running.reranking import rankings_to_rerank, reranked, unseen_pictures
 from submissions.validation import validate
 
 if TYPE_CHECKING:
@@ -25,28 +25,8 @@ if TYPE_CHECKING:
     from submissions.language.protocol import Language
     from submissions.methods.composing import Composer
     from submissions.methods.protocols import Ranker, Scorer
-    from submissions.methods.turns import Candidates, Turn
+    from submissions.methods.turns import Candidates
     from submissions.rank_file.benchmarks import BenchmarkLike, FileLike
-
-
-class ByRank:
-    """A rank file of which no more is known than its order: S1 is by rank.
-
-    Args:
-        top: N.
-    """
-
-    encoder: Encoder | None = None
-    missing: frozenset[str] = frozenset()
-    ways: Ways | None = None
-
-    def __init__(self, top: int) -> None:
-        """See the class."""
-        self._top = top
-
-    def similarities(self, asked: Sequence[tuple[Turn, Sequence[str]]]) -> list[list[float]]:
-        """S1 by rank."""
-        return [by_rank(self._top, images) for _, images in asked]
 
 
 def rerank(
@@ -175,7 +155,7 @@ def rerank_file(
         ]
         encoded = kind_of_class(who) == "composer"
         unseen = unseen_pictures(member, how, options, candidates, encoded=encoded)
-        similarity: Similarity = ByRank(how.top)
+        similarity = ByRank(how.top)
         if who is not None:
             gallery = gallery_of(member)
             _check_known(candidates, gallery, name)

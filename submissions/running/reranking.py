@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from cir_datasets.common.terminal import counted
 from submissions.embeddings.embed import check_gallery, check_pictures
 from submissions.encoders.check import checked_vectors
-from submissions.methods.reverse_processes import Reranker, Ways
+from submissions.methods.reverse_processes import Reranker
 from submissions.methods.sc4cir import SC4CIR, Cost, Forward, turns_to_rerank
 from submissions.rank_file.model import Method, RankFile
 from submissions.running.describing import (
@@ -31,30 +31,12 @@ if TYPE_CHECKING:
     from submissions.encoders.protocol import Encoder
     from submissions.language.protocol import FormLanguage
     from submissions.methods.turns import Turn
+    from submissions.running.answers import ByRank
 
 _CAPTION_RULE = "trim_and"
 """How SC4CIR reads several captions of a turn: as `Turn.text` has them."""
 _LONGEST, _LONGEST_NOTES = 300, 2000
 """Characters of a field of the rank file."""
-
-
-class Similarity(Protocol):
-    """How alike a method finds a query and an image."""
-
-    @property
-    def encoder(self) -> Encoder | None:
-        """That of the method, where it has one."""
-
-    @property
-    def missing(self) -> frozenset[str]:
-        """Images that it could not look at."""
-
-    @property
-    def ways(self) -> Ways | None:
-        """S2; None where nobody knows it."""
-
-    def similarities(self, asked: Sequence[tuple[Turn, Sequence[str]]]) -> Sequence[Sequence[float]]:
-        """S1 of the images of each turn, best first; it may end before those without a picture."""
 
 
 def rankings_to_rerank(run: RankFile, benchmark: Benchmark, how: SC4CIR) -> Iterator[tuple[Turn, list[str]]]:
@@ -109,7 +91,7 @@ def reranked(
     name: str,
     run: RankFile,
     benchmark: Benchmark,
-    similarity: Similarity,
+    similarity: ByRank,
     options: RunOptions,
     unseen: frozenset[str],
     costs: list[Cost] | None = None,

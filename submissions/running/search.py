@@ -198,26 +198,6 @@ class Searcher:
         recall = exact_mean(held) if held else 1.0
         return Ranked(rankings, self._how, recall, len(sample), _joined(targets, ranks))
 
-    def target_ranks(
-        self, queries: Vectors, targets: NDArray[np.int64], excluded: NDArray[np.int64] | None = None
-    ) -> NDArray[np.int64]:
-        """The exact rank of each query's target among all images, by whatever the lists are found.
-
-        Args:
-            queries: as for `search`.
-            targets: gallery row of each query's target; ties count against it.
-            excluded: as for `search`.
-
-        Example:
-            >>> Searcher(np.eye(2, dtype=np.float32), ["a", "b"]).target_ranks(
-            ...     np.array([[0.1, 0.9]], dtype=np.float32), np.array([0]))
-            array([2])
-        """
-        left_out = np.full(len(queries), -1, dtype=np.int64) if excluded is None else np.asarray(excluded)
-        ranks = self._exact(queries, None, (), left_out, targets)[1]
-        # Targets were given, so there are ranks.
-        return np.empty(0, dtype=np.int64) if ranks is None else ranks
-
     def best_rows(
         self,
         queries: Vectors,
@@ -251,30 +231,6 @@ class Searcher:
             return behind
         few = Gallery(self._vectors[rows], [self._seen[row] for row in rows])
         return [*few.top_k(query[None], k, query_ids=[query_id])[0], *behind][:k]
-
-    def order_lists(
-        self,
-        queries: Vectors,
-        lists: Sequence[Sequence[str]],
-        k: int,
-        *,
-        query_ids: Sequence[str],
-        advance: Callable[[int], object] = lambda count: None,
-    ) -> Ranked:
-        """`search` where each query ranks a list of its own; always exact.
-
-        Args:
-            queries: shape (queries, dimensions), float32.
-            lists: the images of each query, ids of the gallery.
-            k: images a query; all of its list where there are fewer.
-            query_ids: id of each query; its ties depend on it.
-            advance: called with the number of queries that were searched, as it goes.
-        """
-        rankings = []
-        for query, images, query_id in zip(queries, lists, query_ids, strict=True):
-            rankings.append(self.order(query, images, k, query_id))
-            advance(1)
-        return Ranked(rankings)
 
     def scores(self, query: Vectors, images: Sequence[str]) -> list[float]:
         """The score of images for one query; it ends where the first stands that was skipped.

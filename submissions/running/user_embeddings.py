@@ -11,8 +11,8 @@ import numpy as np
 from cir_datasets.common.progress import step_progress
 from submissions.errors import MethodError
 from submissions.methods.composing import unit
-from submissions.rank_file.benchmarks import SUBSET_DEPTH
-from submissions.running.by_embeddings import best_by_vectors
+from submissions.running.answers import Answers
+from submissions.running.by_embeddings import VectorOrder
 from submissions.running.search import Searcher
 from submissions.running.user_arrays import check_whole, give_back, is_tensor, numbers
 from submissions.running.user_ids import Names, from_own, joined, unframed
@@ -122,16 +122,12 @@ def ranked_by_embeddings(
             f"{names.of('image_embeddings')} {images.shape[1]:,}. Fix: give both in the space in which they "
             "are compared."
         )
-    searcher = Searcher(images, task.gallery.ids)
-    turns = [task.turns[key] for key in task.keys]
-    rows = [task.by_query[key] for key in task.keys] if task.by_query else []
-    with step_progress(f"ranking {task.benchmark.id}", len(task.keys)) as advance:
-        found = best_by_vectors(searcher, queries, task.gallery, rows, turns, task.depth, advance)
-    second = {}
-    if task.second is not None:
-        for row, key, query in zip(rows, task.keys, queries, strict=True):
-            second[key] = searcher.order(query, task.second.images(row), SUBSET_DEPTH, key)
-    return task.rank_file(task.answers(found.rankings), second)
+    turns, rows = task.asked(task.keys)
+    answers = Answers(task.benchmark)
+    with step_progress(f"ranking {task.benchmark.id}", len(turns)) as advance:
+        searcher = Searcher(images, task.gallery.ids)
+        answers.take(VectorOrder(turns, queries, searcher, task.gallery, advance), rows, task.depth)
+    return task.rank_file(answers)
 
 
 def joined_vectors(

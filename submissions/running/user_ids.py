@@ -106,34 +106,25 @@ class Joined:
         """The second ranking that is asked of each query, or None."""
         return second_on_board(self.benchmark.spec)
 
-    def answers(self, lists: Sequence[list[str]]) -> dict[str, list[str]]:
-        """By key the ranking of the user's rows; equal ones of one key count once.
+    def asked(self, keys: Sequence[str]) -> tuple[list[Turn], list[dict[str, Any]]]:
+        """The turns of some keys, and their queries; none of sessions."""
+        rows = [] if self.benchmark.multi_turn else [self.by_query[key] for key in keys]
+        return [self.turns[key] for key in keys], rows
+
+    def rank_file(self, answers: Answers) -> RankFile:
+        """The rank file of the answers to the user's rows; equal ones of one key count once.
 
         Raises:
             MethodError: two rows of one key have different rankings.
         """
-        kept, other = answered_once(self.keys, lists)
+        kept, other = answered_once(answers.keys, answers.lists)
         if other is not None:
             raise MethodError(
                 f"{self.names.at('query_ids', other)} is {self.keys[other]!r}, which a row before it "
                 "is, with other values. Fix: give each query one row."
             )
-        if len(kept) < len(lists):
+        if len(kept) < len(answers.keys):
             warn_of_padding(self.names.of("query_ids"), self.keys, kept)
-        return {self.keys[place]: lists[place] for place in kept}
-
-    def rank_file(self, ranked: Mapping[str, list[str]], second: Mapping[str, list[str]]) -> RankFile:
-        """The rank file.
-
-        Args:
-            ranked: by key the ranking.
-            second: by query id the second ranking; empty where the benchmark asks for none.
-        """
-        answers = Answers(self.benchmark)
-        for row in self.rows:
-            answers.add([row], [ranked[turn.key] for turn in turns_of(row)])
-            if second:
-                answers.second[row["query_id"]] = second[row["query_id"]]
         return answers.rank_file(self.method)
 
 

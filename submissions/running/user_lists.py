@@ -14,6 +14,7 @@ from submissions.errors import MethodError
 from submissions.methods.turns import Candidates, Turn, removed_reference, turns_of
 from submissions.rank_file.benchmarks import SUBSET_DEPTH, Spelling, image_family, well_formed
 from submissions.rank_file.model import BUNDLE, RANK_FILE, turn_key
+from submissions.running.answers import Answers
 from submissions.running.by_lists import checked_ranking
 from submissions.running.make import loaded_benchmark
 from submissions.running.user_ids import (
@@ -122,7 +123,7 @@ def ranked_by_lists(
     ranked = {
         key: _checked(found, turns[key], task, listed=images is not None) for key, found in whole.items()
     }
-    return task.rank_file(ranked, second)
+    return task.rank_file(Answers(benchmark, list(ranked), list(ranked.values()), second))
 
 
 def _by_key(lists: Any, benchmark: Benchmark, names: Names) -> dict[str, Any]:

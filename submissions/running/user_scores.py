@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from cir_datasets.common.progress import step_progress
 from submissions.errors import MethodError
-from submissions.rank_file.benchmarks import SUBSET_DEPTH
 from submissions.rank_file.model import Method
-from submissions.running.by_scores import CELLS, best_by_scores, best_of_few
+from submissions.running.answers import Answers
+from submissions.running.by_scores import CELLS, ScoreOrder
 from submissions.running.user_arrays import check_whole, give_back, is_tensor, numbers
 from submissions.running.user_ids import Joined, Names, from_own, joined, unframed
 
@@ -101,27 +101,19 @@ def ranked_by_scores(
     given = unframed(given, "scores", {"query_ids": "index", "image_ids": "columns"}, names)
     task = joined(benchmark, given, method, by_position=by_position, k=k, names=names)
     scores = given.get("scores")
-    keys, gallery, user_rows = task.keys, task.gallery, task.by_query
-    ranked: list[list[str]] = []
-    second: dict[str, list[str]] = {}
+    answers, start = Answers(task.benchmark), 0
     declared = isinstance(method, Method) and method.reference
     masked = task.method.reference == "kept" and not declared
-    with step_progress(f"ranking {task.benchmark.id}", len(keys)) as advance:
-        start = 0
+    with step_progress(f"ranking {task.benchmark.id}", len(task.keys)) as advance:
         for block in _blocks(scores, task):
-            some = keys[start : start + len(block)]
-            turns = [task.turns[key] for key in some]
-            masked = masked and _masks_references(block, turns, gallery)
-            rows = [user_rows[key] for key in some] if user_rows else []
-            ranked.extend(best_by_scores(block, gallery, rows, turns, task.depth))
-            if task.second is not None:
-                for row, key, own in zip(rows, some, block, strict=True):
-                    second[key] = best_of_few(own, gallery, task.second.images(row), key, SUBSET_DEPTH)
+            turns, rows = task.asked(task.keys[start : start + len(block)])
+            masked = masked and _masks_references(block, turns, task.gallery)
+            answers.take(ScoreOrder(turns, block, task.gallery), rows, task.depth)
             start += len(block)
             advance(len(block))
     if masked:
         task = replace(task, method=task.method.model_copy(update={"reference": ""}))
-    return task.rank_file(task.answers(ranked), second)
+    return task.rank_file(answers)
 
 
 def _masks_references(block: NDArray[np.floating[Any]], turns: Sequence[Turn], gallery: Candidates) -> bool:

@@ -103,8 +103,8 @@ def test_skipped_images_come_after_all_that_were_seen() -> None:
         assert found.order(query[0], ["d", "b"], 2, name) == skipped
         orders.add(skipped[0])
     assert orders == {"b", "d"}
-    ranks = [found.target_ranks(query, np.array([row])).tolist()[0] for row in range(4)]
-    assert ranks == [1, 4, 2, 4]
+    ranks = [found.search(query, 1, targets=np.array([row])).ranks for row in range(4)]
+    assert [each.tolist() for each in ranks] == [[1], [4], [2], [4]]
 
 
 @pytest.mark.parametrize("how", ["exact", "flat", "hnsw"])
