@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -80,8 +79,8 @@ def rank_command(options: RankOptions) -> None:
             --images G.txt --method Ours --out run.json
         cir rank --benchmark shapes/val --lists rankings.json --method Ours --out run.json
     """
-    from submissions.rank_file.model import answer_of
     from submissions.running.user_embeddings import ranked_by_embeddings
+    from submissions.running.user_ids import Names, RankSettings, parts_of, ranked_parts
     from submissions.running.user_lists import ranked_by_lists
     from submissions.running.user_scores import ranked_by_scores
 
@@ -90,20 +89,17 @@ def rank_command(options: RankOptions) -> None:
     door = _door(paths, by_position=options.by_position, normalise=options.normalise)
     check_file(options.out)
     short = warn_of_short_rankings(options.benchmark, options.k)
-    parts = _read_parts(options.benchmark, paths, options.by_position or door == "lists")
-    doors: dict[str, Callable[..., Any]] = {
-        "scores": partial(ranked_by_scores, by_position=options.by_position),
-        "query_embeddings": partial(
-            ranked_by_embeddings, by_position=options.by_position, normalise=options.normalise
-        ),
-        "lists": ranked_by_lists,
-    }
-    make = doors[door]
-    ranked = partial(make, method=options.method, k=options.k)
-    runs = [ranked(member, given.values, given.names) for member, given in parts]
-    written = options.write(answer_of(options.benchmark, runs))
+    written = {argument: f"{option} FILE" for argument, option in _OPTIONS.items()}
+    names = Names(options=written | {"by_position": "--by-position"})
+    needs_no_ids = options.by_position or door == "lists"
+    parts = [
+        (benchmark, *_read(files, of, needs_no_ids))
+        for benchmark, files, of in parts_of(options.benchmark, paths, names, _files_in)
+    ]
+    ranked_by = {"scores": ranked_by_scores, "lists": ranked_by_lists}.get(door, ranked_by_embeddings)
+    file = options.write(ranked_parts(options.benchmark, parts, ranked_by, options.call(RankSettings)))
     if not short:
-        echo(_next_step(options.benchmark, written), err=True)
+        echo(_next_step(options.benchmark, file), err=True)
 
 
 def _door(paths: dict[str, Path], *, by_position: bool, normalise: bool) -> str:
@@ -140,35 +136,13 @@ def _door(paths: dict[str, Path], *, by_position: bool, normalise: bool) -> str:
     return door
 
 
-@dataclass(frozen=True)
-class _Given:
-    """What the files hold, and what messages call them."""
-
-    values: dict[str, Any]
-    names: Names
-
-
-def _read_parts(benchmark: str, paths: dict[str, Path], needs_no_ids: bool) -> list[tuple[str, _Given]]:
-    """What the files hold by benchmark: of a suite the options name folders with a file a member.
+def _read(paths: Mapping[str, Path], names: Names, needs_no_ids: bool) -> tuple[dict[str, Any], Names]:
+    """What files hold by argument, and what messages call it.
 
     Raises:
         MissingFileError: one is not there.
         MethodError: one cannot be read, or is not what the option wants.
     """
-    from cir_datasets.registry.suites import find_suite
-
-    suite = find_suite(benchmark)
-    if suite is None:
-        return [(benchmark, _read(paths, "", needs_no_ids))]
-    by_argument = {argument: _files_in(suite, argument, folder) for argument, folder in paths.items()}
-    parts = []
-    for member in suite.benchmarks:
-        own = {argument: files[member] for argument, files in by_argument.items()}
-        parts.append((member, _read(own, member, needs_no_ids)))
-    return parts
-
-
-def _read(paths: dict[str, Path], member: str, needs_no_ids: bool) -> _Given:
     from submissions.commands.rank_inputs import read_array, read_ids, read_lists
     from submissions.running.user_ids import not_given
 
@@ -176,7 +150,7 @@ def _read(paths: dict[str, Path], member: str, needs_no_ids: bool) -> _Given:
     lines = set()
     for argument, of in (("query_ids", "row"), ("image_ids", "column")):
         if argument not in paths and not needs_no_ids:
-            raise not_given(argument, of, _names())
+            raise not_given(argument, of, replace(names, member=""))
     # What is cheap to refuse comes first.
     for argument, path in sorted(paths.items(), key=lambda item: not item[0].endswith("_ids")):
         option = _OPTIONS[argument]
@@ -188,17 +162,10 @@ def _read(paths: dict[str, Path], member: str, needs_no_ids: bool) -> _Given:
         else:
             values[argument] = read_array(path, option)
     files = {argument: str(path) for argument, path in paths.items()}
-    return _Given(values, replace(_names(), files=files, member=member, lines=frozenset(lines)))
+    return values, replace(names, files=files, lines=frozenset(lines))
 
 
-def _names() -> Names:
-    from submissions.running.user_ids import Names
-
-    options = {argument: f"{option} FILE" for argument, option in _OPTIONS.items()}
-    return Names(options=options | {"by_position": "--by-position"})
-
-
-def _files_in(suite: Suite, argument: str, folder: Path) -> dict[str, Path]:
+def _files_in(suite: Suite, argument: str, folder: Path, names: Names) -> dict[str, Path]:
     """The file of each member of the suite."""
     from submissions.commands.rank_inputs import ENDINGS
     from submissions.errors import MethodError
@@ -216,7 +183,7 @@ def _files_in(suite: Suite, argument: str, folder: Path) -> dict[str, Path]:
     twice = next((stem for stem in stems if stems.count(stem) > 1), None)
     if twice is not None:
         raise MethodError(f"{option} {folder}: several files are named {twice}. Fix: leave one there.")
-    return by_member(suite, argument, dict(zip(stems, files, strict=True)), _names())
+    return by_member(suite, argument, dict(zip(stems, files, strict=True)), names)
 
 
 def _next_step(benchmark: str, written: str) -> str:

@@ -18,7 +18,15 @@ from submissions.evaluator.member import MemberRanker, Similarity
 from submissions.evaluator.processes import of_each
 from submissions.rank_file.benchmarks import Benchmarks
 from submissions.rank_file.findings import ValidationReport
-from submissions.rank_file.model import Method, RankBundle, RankFile, answer_of, runs_of, write
+from submissions.rank_file.model import (
+    Method,
+    RankBundle,
+    RankFile,
+    answer_of,
+    checked_method,
+    runs_of,
+    write,
+)
 from submissions.running.make import loaded_benchmark
 from submissions.running.user_ids import Names, by_member
 from submissions.scoring import score_checked
@@ -283,7 +291,9 @@ class Evaluator:
                 f"step {best.step} holds a part of {self.id} only. Fix: evaluate all of it, "
                 "second lists too (subset_ids=) where it has them."
             )
-        described = _described(method)
+        given = {"name": method} if isinstance(method, str) else method
+        fix = f"give a name, or of {', '.join(Method.model_fields)}"
+        described = checked_method(given, MethodError, fix)
         notes = " ".join(filter(None, (described.notes, *best.notes, self._chosen(best))))
         written = []
         for run in runs_of(best.rankings):
@@ -411,19 +421,6 @@ class Evaluator:
             return ""
         metric = best.metric.removeprefix(f"{self.id}/")
         return f"Step {best.step} was chosen by {metric} on {self.id} itself, the split that papers report."
-
-
-def _described(method: str | Mapping[str, Any] | Method) -> Method:
-    from pydantic import ValidationError
-
-    try:
-        return Method.model_validate({"name": method} if isinstance(method, str) else method)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = "".join(f"[{each!r}]" for each in first["loc"])
-        reason = str(first["msg"]).removeprefix("Value error, ")
-        fields = ", ".join(Method.model_fields)
-        raise MethodError(f"method{place} is refused: {reason}. Fix: give a name, or of {fields}.") from error
 
 
 def _loaded(benchmark: str | Benchmark, data_dir: str | Path | None) -> Benchmark:

@@ -32,7 +32,15 @@ from submissions.rank_file.model import Method, RankFile
 from submissions.running.answers import declaring_reference
 from submissions.running.user_arrays import is_tensor, numbers
 from submissions.running.user_embeddings import joined_vectors
-from submissions.running.user_ids import Names, check_keys, described, given_ids, own_gallery, rows_and_turns
+from submissions.running.user_ids import (
+    Names,
+    RankSettings,
+    check_keys,
+    described,
+    given_ids,
+    own_gallery,
+    rows_and_turns,
+)
 from submissions.running.user_lists import ranked_by_lists
 
 Similarity = Literal["cosine", "dot"] | Callable[[Any, Any], Any]
@@ -317,9 +325,7 @@ class MemberRanker:
             benchmark,
             rankings,
             self.names,
-            method=name,
-            k=None,
-            ranks_second=self.ranks_second or "subset_lists" in rankings,
+            RankSettings(name, ranks_second=self.ranks_second or "subset_lists" in rankings),
         )
         return RankedMember(benchmark, answer, [*self._order_notes("ranked_ids"), *left_out], lambda: answer)
 

@@ -425,7 +425,7 @@ def _taken(scores: Any, columns: IntArray) -> NDArray[Any]:
     if isinstance(scores, np.ndarray):
         return np.take_along_axis(scores, columns, 1)
     torch: Any = sys.modules["torch"]
-    return from_device(scores.gather(1, torch.fromfrom_device(columns).to(scores.device)))
+    return from_device(scores.gather(1, torch.from_numpy(columns).to(scores.device)))
 
 
 def from_device(tensor: Any) -> NDArray[Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import gzip
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -25,10 +25,12 @@ from pydantic import (
     StrictBool,
     StrictInt,
     StrictStr,
+    ValidationError,
 )
 
 from cir_datasets.common.terminal import counted
 from cir_metrics.catalogue import Declared
+from cir_metrics.errors import CirError
 from submissions.errors import SubmissionError
 from submissions.rank_file import texts
 
@@ -197,6 +199,30 @@ class Method(BaseModel):
     def to_dict(self) -> dict[str, Any]:
         """The method as JSON values; what was left empty is left out."""
         return {key: value for key, value in self.model_dump().items() if value not in ("", [], None)}
+
+
+def checked_method(fields: Mapping[str, Any] | Method, error: Callable[[str], CirError], fix: str) -> Method:
+    """A method block of fields that somebody gave.
+
+    Args:
+        fields: those of `Method`.
+        error: makes the error of a message.
+        fix: what to do about a field that is refused.
+
+    Raises:
+        CirError: of `error`; one is unknown, missing or refused.
+
+    Example:
+        >>> checked_method({"name": "Mine"}, SubmissionError, "choose another").name
+        'Mine'
+    """
+    try:
+        return Method.model_validate(fields)
+    except ValidationError as refused:
+        first = refused.errors(include_url=False)[0]
+        reason = str(first["msg"]).removeprefix("Value error, ")
+        what = "".join(f"'s {place} {first['input']!r:.100}" for place in first["loc"][:1])
+        raise error(f"the method{what} is refused: {reason}. Fix: {fix}.") from refused
 
 
 def declared_fields() -> dict[str, Any]:

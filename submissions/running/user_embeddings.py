@@ -15,7 +15,15 @@ from submissions.running.answers import Answers
 from submissions.running.by_embeddings import VectorOrder
 from submissions.running.search import Searcher
 from submissions.running.user_arrays import check_whole, give_back, is_tensor, numbers
-from submissions.running.user_ids import Names, from_own, joined, unframed
+from submissions.running.user_ids import (
+    Names,
+    RankSettings,
+    by_member,
+    joined,
+    parts_of,
+    ranked_parts,
+    unframed,
+)
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
@@ -82,38 +90,28 @@ def rank_file_from_embeddings(
         "query_ids": query_ids,
         "image_ids": image_ids,
     }
-    make = functools.partial(
-        ranked_by_embeddings, method=method, normalise=normalise, by_position=by_position, k=k
+    settings = RankSettings(method, k, by_position, normalise)
+    return ranked_parts(
+        benchmark, parts_of(benchmark, given, Names(), by_member), ranked_by_embeddings, settings
     )
-    return from_own(benchmark, given, make)
 
 
 def ranked_by_embeddings(
-    benchmark: str | Benchmark,
-    given: Mapping[str, Any],
-    names: Names,
-    *,
-    method: str | Method,
-    normalise: bool,
-    by_position: bool,
-    k: int | None,
+    benchmark: Benchmark, given: Mapping[str, Any], names: Names, settings: RankSettings
 ) -> RankFile:
     """What `rank_file_from_embeddings` does for one benchmark.
 
     Args:
-        benchmark: an id or a benchmark.
+        benchmark: what is ranked.
         given: `query_embeddings` and `image_embeddings`, and `query_ids` and `image_ids` where these were
             given.
         names: what messages call these.
-        method: as for `rank_file_from_embeddings`.
-        normalise: likewise.
-        by_position: likewise.
-        k: likewise.
+        settings: how it is ranked.
     """
     given = unframed(given, "query_embeddings", {"query_ids": "index"}, names)
     given = unframed(given, "image_embeddings", {"image_ids": "index"}, names)
-    task = joined(benchmark, given, method, by_position=by_position, k=k, names=names)
-    vectors = functools.partial(joined_vectors, given, names=names, normalise=normalise)
+    task = joined(benchmark, given, names, settings)
+    vectors = functools.partial(joined_vectors, given, names=names, normalise=settings.normalise)
     queries = vectors("query_embeddings", task.keys, "query")
     images = vectors("image_embeddings", task.gallery.ids, "image")
     if queries.shape[1] != images.shape[1]:

@@ -17,7 +17,7 @@ from cir_metrics.pairing import answered_once, warn_of_padding
 from submissions.errors import MethodError
 from submissions.methods.turns import Candidates, Turn, turns_of
 from submissions.rank_file.benchmarks import MAX_DEPTH, Spelling, board_depth, image_family, well_formed
-from submissions.rank_file.model import Method, RankBundle, RankFile, answer_of
+from submissions.rank_file.model import Method, RankBundle, RankFile, answer_of, checked_method
 from submissions.rank_file.owners import owner_of, owners_of_images
 from submissions.running.answers import Answers, declaring_reference
 from submissions.running.make import loaded_benchmark
@@ -70,6 +70,25 @@ class Names:
         """How to give it."""
         option = self.options.get(argument)
         return f"pass {argument}=" if option is None else f"add {option}"
+
+
+@dataclass(frozen=True)
+class RankSettings:
+    """How what a user has is ranked.
+
+    Args:
+        method: its name, or a `Method`.
+        k: images a ranking; None: what the board's metrics use.
+        by_position: whether ids that are not given are the benchmark's own, in its order.
+        normalise: whether embeddings are brought to length 1 first.
+        ranks_second: whether a second ranking is wanted where the benchmark asks for one.
+    """
+
+    method: str | Method
+    k: int | None = None
+    by_position: bool = False
+    normalise: bool = True
+    ranks_second: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,44 +147,26 @@ class Joined:
         return answers.rank_file(self.method)
 
 
-def joined(
-    benchmark: str | Benchmark,
-    given: Mapping[str, Any],
-    method: str | Method,
-    *,
-    by_position: bool,
-    k: int | None,
-    names: Names,
-) -> Joined:
+def joined(benchmark: Benchmark, given: Mapping[str, Any], names: Names, settings: RankSettings) -> Joined:
     """Rows and columns joined to a benchmark by their ids.
 
     Args:
-        benchmark: an id or a benchmark.
+        benchmark: what is ranked.
         given: `query_ids`, the id of each row, of a session's turn `SESSION#TURN`; `image_ids`, the id of
             each column.
-        method: its name, or a `Method`.
-        by_position: whether ids that are not given are the benchmark's own, in its order.
-        k: images a ranking; None: what the board's metrics use.
         names: what messages call the arguments.
+        settings: how it is ranked.
 
     Raises:
         MethodError: ids are missing, unknown, or given twice; k is out of range.
-        CirError: the benchmark is not known, or its data is not available.
     """
-    benchmark = loaded_benchmark(benchmark)
     rows, turns = rows_and_turns(benchmark)
+    by_position = settings.by_position
     keys = _query_keys(given.get("query_ids"), list(turns), benchmark, names, by_position=by_position)
     images = _columns(given.get("image_ids"), benchmark, names, by_position=by_position)
-    return Joined(
-        benchmark,
-        rows,
-        turns,
-        keys,
-        Candidates(benchmark, images),
-        declaring_reference(described(method, benchmark, images), benchmark),
-        depth_of(benchmark, k),
-        names,
-    )
+    method = declaring_reference(described(settings.method, benchmark, images), benchmark)
+    gallery, depth = Candidates(benchmark, images), depth_of(benchmark, settings.k)
+    return Joined(benchmark, rows, turns, keys, gallery, method, depth, names)
 
 
 def unframed(
@@ -232,15 +233,8 @@ def described(method: str | Method, benchmark: Benchmark, images: Sequence[str] 
     Raises:
         MethodError: the name is refused, or `method` is something else.
     """
-    from pydantic import ValidationError
-
-    try:
-        found = method if isinstance(method, Method) else Method(name=method)
-    except ValidationError as error:
-        reason = str(error.errors(include_url=False)[0]["msg"]).removeprefix("Value error, ")
-        raise MethodError(
-            f"the method's name {method!r:.100} is refused: {reason}. Fix: pass a name of 1 to 80 characters."
-        ) from error
+    given = method if isinstance(method, Method) else {"name": method}
+    found = checked_method(given, MethodError, "pass a name of 1 to 80 characters")
     if benchmark.gallery is not None or images is None:
         return found
     return found.model_copy(update={"own_gallery": f"{len(images)}:{gallery_hash(images)}"})
@@ -437,33 +431,57 @@ def _elsewhere(ids: Sequence[str], asked: int, argument: str, names: Names, benc
     return f"None of the {len(ids):,} ids is of {benchmark.id}. Fix: give its ids{example}."
 
 
-def from_own(
+Part = tuple["str | Benchmark", Mapping[str, Any], Names]
+"""A benchmark, by argument what was given of it, and what messages call these."""
+
+
+def parts_of(
     benchmark: str | Benchmark,
     given: Mapping[str, Any],
-    make: Callable[[str | Benchmark, Mapping[str, Any], Names], RankFile],
+    names: Names,
+    split: Callable[[Suite, str, Any, Names], dict[str, Any]],
+) -> list[Part]:
+    """What a user has by benchmark: of a suite a part a member.
+
+    Args:
+        benchmark: an id or a benchmark, or a suite's id.
+        given: by argument what was given, None where nothing was.
+        names: what messages call the arguments.
+        split: of a suite what was given of each member, by the member's id.
+
+    Raises:
+        MethodError: as `split` does.
+    """
+    given = {argument: value for argument, value in given.items() if value is not None}
+    suite = find_suite(benchmark) if isinstance(benchmark, str) else None
+    if suite is None:
+        return [(benchmark, given, names)]
+    parts = {argument: split(suite, argument, value, names) for argument, value in given.items()}
+    return [
+        (member, {argument: part[member] for argument, part in parts.items()}, replace(names, member=member))
+        for member in suite.benchmarks
+    ]
+
+
+def ranked_parts(
+    benchmark: str | Benchmark,
+    parts: Sequence[Part],
+    make: Callable[[Benchmark, Mapping[str, Any], Names, RankSettings], RankFile],
+    settings: RankSettings,
 ) -> RankFile | RankBundle:
     """The rank file of what a user has; of a suite a bundle.
 
     Args:
         benchmark: an id or a benchmark, or a suite's id.
-        given: by argument what was given; of a suite a mapping by member.
-        make: makes one rank file.
+        parts: as `parts_of` gives them.
+        make: makes one rank file, by scores, embeddings or lists.
+        settings: how all are ranked.
 
     Raises:
-        MethodError: of a suite an argument is not a mapping, or a member is unknown, named twice or missing.
-        CirError: as `make` does.
+        CirError: a benchmark is not known or its data is not available, and as `make` does.
     """
-    names = Names()
-    given = {argument: value for argument, value in given.items() if value is not None}
-    suite = find_suite(benchmark) if isinstance(benchmark, str) else None
-    if suite is None:
-        return make(benchmark, given, names)
-    parts = {argument: by_member(suite, argument, value, names) for argument, value in given.items()}
-    runs = []
-    for member in suite.benchmarks:
-        own = {argument: value[member] for argument, value in parts.items()}
-        runs.append(make(member, own, replace(names, member=member)))
-    return answer_of(suite.id, runs)
+    runs = [make(loaded_benchmark(asked), given, names, settings) for asked, given, names in parts]
+    return answer_of(benchmark if isinstance(benchmark, str) else runs[0].benchmark, runs)
 
 
 def by_member(suite: Suite, argument: str, value: Any, names: Names) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
@@ -16,16 +15,18 @@ from submissions.rank_file.benchmarks import SUBSET_DEPTH, Spelling, image_famil
 from submissions.rank_file.model import BUNDLE, RANK_FILE, turn_key
 from submissions.running.answers import Answers
 from submissions.running.by_lists import checked_ranking
-from submissions.running.make import loaded_benchmark
 from submissions.running.user_ids import (
     Joined,
     Names,
+    RankSettings,
+    by_member,
     check_keys,
     depth_of,
     described,
-    from_own,
     given_ids,
     own_gallery,
+    parts_of,
+    ranked_parts,
     rows_and_turns,
 )
 
@@ -77,29 +78,21 @@ def rank_file_from_lists(
         (300, 50)
     """
     given = {"lists": lists, "subset_lists": subset_lists, "image_ids": image_ids}
-    return from_own(benchmark, given, functools.partial(ranked_by_lists, method=method, k=k))
+    parts = parts_of(benchmark, given, Names(), by_member)
+    return ranked_parts(benchmark, parts, ranked_by_lists, RankSettings(method, k))
 
 
 def ranked_by_lists(
-    benchmark: str | Benchmark,
-    given: Mapping[str, Any],
-    names: Names,
-    *,
-    method: str | Method,
-    k: int | None,
-    ranks_second: bool = True,
+    benchmark: Benchmark, given: Mapping[str, Any], names: Names, settings: RankSettings
 ) -> RankFile:
     """What `rank_file_from_lists` does for one benchmark.
 
     Args:
-        benchmark: an id or a benchmark.
+        benchmark: what is ranked.
         given: `lists`, and `subset_lists` and `image_ids` where they were given.
         names: what messages call these.
-        method: as for `rank_file_from_lists`.
-        k: likewise.
-        ranks_second: whether a second ranking is wanted where the benchmark asks for one.
+        settings: how it is ranked.
     """
-    benchmark = loaded_benchmark(benchmark)
     rows, turns = rows_and_turns(benchmark)
     by_key = _by_key(given.get("lists"), benchmark, names)
     check_keys(list(by_key), list(turns), benchmark, names, "lists")
@@ -108,18 +101,10 @@ def ranked_by_lists(
     images = benchmark.gallery if own is None else own
     # Without any list of the gallery what is ranked is all that is known of it.
     known = Candidates(benchmark, [] if images is None else images)
-    task = Joined(
-        benchmark,
-        rows,
-        turns,
-        list(turns),
-        known,
-        described(method, benchmark, own),
-        depth_of(benchmark, k),
-        names,
-    )
+    method, depth = described(settings.method, benchmark, own), depth_of(benchmark, settings.k)
+    task = Joined(benchmark, rows, turns, list(turns), known, method, depth, names)
     whole = {key: _ranking(by_key[key], key, "lists", task) for key in task.keys}
-    second = _second_rankings(given.get("subset_lists"), whole, task) if ranks_second else {}
+    second = _second_rankings(given.get("subset_lists"), whole, task) if settings.ranks_second else {}
     ranked = {
         key: _checked(found, turns[key], task, listed=images is not None) for key, found in whole.items()
     }

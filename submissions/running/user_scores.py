@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,16 @@ from submissions.rank_file.model import Method
 from submissions.running.answers import Answers
 from submissions.running.by_scores import CELLS, ScoreOrder
 from submissions.running.user_arrays import check_whole, give_back, is_tensor, numbers
-from submissions.running.user_ids import Joined, Names, from_own, joined, unframed
+from submissions.running.user_ids import (
+    Joined,
+    Names,
+    RankSettings,
+    by_member,
+    joined,
+    parts_of,
+    ranked_parts,
+    unframed,
+)
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
@@ -75,34 +83,26 @@ def rank_file_from_scores(
         (300, 50)
     """
     given = {"scores": scores, "query_ids": query_ids, "image_ids": image_ids}
-    make = functools.partial(ranked_by_scores, method=method, by_position=by_position, k=k)
-    return from_own(benchmark, given, make)
+    settings = RankSettings(method, k, by_position)
+    return ranked_parts(benchmark, parts_of(benchmark, given, Names(), by_member), ranked_by_scores, settings)
 
 
 def ranked_by_scores(
-    benchmark: str | Benchmark,
-    given: Mapping[str, Any],
-    names: Names,
-    *,
-    method: str | Method,
-    by_position: bool,
-    k: int | None,
+    benchmark: Benchmark, given: Mapping[str, Any], names: Names, settings: RankSettings
 ) -> RankFile:
     """What `rank_file_from_scores` does for one benchmark.
 
     Args:
-        benchmark: an id or a benchmark.
+        benchmark: what is ranked.
         given: `scores`, and `query_ids` and `image_ids` where they were given.
         names: what messages call these.
-        method: as for `rank_file_from_scores`.
-        by_position: likewise.
-        k: likewise.
+        settings: how it is ranked.
     """
     given = unframed(given, "scores", {"query_ids": "index", "image_ids": "columns"}, names)
-    task = joined(benchmark, given, method, by_position=by_position, k=k, names=names)
+    task = joined(benchmark, given, names, settings)
     scores = given.get("scores")
     answers, start = Answers(task.benchmark), 0
-    declared = isinstance(method, Method) and method.reference
+    declared = isinstance(settings.method, Method) and settings.method.reference
     masked = task.method.reference == "kept" and not declared
     with step_progress(f"ranking {task.benchmark.id}", len(task.keys)) as advance:
         for block in _blocks(scores, task):

@@ -34,6 +34,7 @@ from submissions.rank_file.model import (
     NATIVE,
     PARQUET,
     TREC,
+    checked_method,
 )
 from submissions.transform.losses import losses
 from submissions.validation import read, validate
@@ -370,13 +371,5 @@ def _join(runs: Sequence[RankFile]) -> RankFile:
 def _named(rank_file: RankFile, name: str | None) -> RankFile:
     if name is None:
         return rank_file
-    from pydantic import ValidationError
-
-    from submissions.rank_file.model import Method
-
-    try:
-        method = Method.model_validate({**rank_file.method.to_dict(), "name": name})
-    except ValidationError as error:
-        reason = str(error.errors(include_url=False)[0]["msg"]).removeprefix("Value error, ")
-        raise ConversionError(f"the name {shown(name)} is refused: {reason}. Fix: choose another.") from error
-    return dataclasses.replace(rank_file, method=method)
+    fields = {**rank_file.method.to_dict(), "name": name}
+    return dataclasses.replace(rank_file, method=checked_method(fields, ConversionError, "choose another"))

@@ -17,7 +17,7 @@ from submissions.errors import FusionError
 from submissions.rank_file.benchmarks import MAX_DEPTH, Benchmarks, board_depth
 from submissions.rank_file.content import MAX_BYTES
 from submissions.rank_file.findings import RefusedError, shown
-from submissions.rank_file.model import Method, RankBundle, RankFile, turn_key
+from submissions.rank_file.model import Method, RankBundle, RankFile, checked_method, turn_key
 from submissions.rank_file.texts import LONGEST_WORD, is_oracle, of_several
 from submissions.validation import validate
 
@@ -82,10 +82,8 @@ def fuse(
         raise CallError(f"files is of type {type(files).__name__}. Fix: pass a list of rank files.")
     if len(files) < 2:
         raise CallError("a fusion needs two rank files or more. Fix: name another one.")
-    if not _is_whole(constant):
+    if not _is_whole(constant) or constant < 0:
         raise CallError(f"constant={constant!r}; it is a whole number, 0 or more. Fix: use {K}.")
-    if constant < 0:
-        raise CallError(f"constant={constant}; it is 0 or more. Fix: use {K}.")
     if k is not None and not _is_whole(k):
         raise CallError(f"k={k!r}; it is a whole number of images. Fix: use 50, say.")
     benchmarks = Benchmarks(benchmark)
@@ -261,8 +259,6 @@ def _rrf(rankings: Iterable[Sequence[str]], units: Sequence[int], depth: int, qu
 
 
 def _method(methods: Sequence[Method], constant: int, name: str | None) -> Method:
-    from pydantic import ValidationError
-
     names = [method.name for method in methods]
     removing = [method.name for method in methods if method.reference == "removed"]
     if 0 < len(removing) < len(names):
@@ -286,11 +282,7 @@ def _method(methods: Sequence[Method], constant: int, name: str | None) -> Metho
         "reference": methods[0].reference if len({method.reference for method in methods}) == 1 else "",
         "notes": f"Reciprocal rank fusion, k = {constant}, of: {'; '.join(names)}"[:_NOTES],
     }
-    try:
-        return Method.model_validate(fields)
-    except ValidationError as error:
-        reason = str(error.errors(include_url=False)[0]["msg"]).removeprefix("Value error, ")
-        raise FusionError(f"the name {shown(name)} is refused: {reason}. Fix: choose another.") from error
+    return checked_method(fields, FusionError, "choose another")
 
 
 def _joined(texts: Iterable[str]) -> str:

@@ -20,7 +20,7 @@ import submissions
 from cir_metrics.errors import CirError
 from leaderboard.cli import build
 from submissions.errors import MethodError
-from submissions.running import user_ids, user_lists
+from submissions.running import user_ids
 
 DRAWN = np.random.default_rng(0)
 SCORES = DRAWN.standard_normal((len(KEYS), len(IMAGES))).astype(np.float32)
@@ -32,10 +32,9 @@ LISTS = dict.fromkeys(KEYS, IMAGES)
 def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The benchmark with few queries under its own id, and a folder with a user's files."""
     known = {BENCHMARK.id: BENCHMARK, **small_suite()}
-    for module in (user_ids, user_lists):
-        monkeypatch.setattr(
-            module, "loaded_benchmark", lambda given: known[given] if isinstance(given, str) else given
-        )
+    monkeypatch.setattr(
+        user_ids, "loaded_benchmark", lambda given: known[given] if isinstance(given, str) else given
+    )
     monkeypatch.chdir(tmp_path)
     np.save("S.npy", SCORES)
     np.save("Q.npy", QUERIES)

@@ -15,6 +15,7 @@ import cir_datasets
 import submissions
 from cir_datasets.rows.benchmark import SUBSET, AskedRanking
 from submissions.errors import MethodError, WithheldError
+from submissions.evaluator.ranking import Block, TurnPlaces, ranked
 
 DRAWN = np.random.default_rng(3)
 SCORES = DRAWN.integers(0, 9, (len(KEYS), len(IMAGES))).astype(np.float32)
@@ -46,6 +47,22 @@ def test_scores_are_ranked_as_a_rank_file_ranks_them(kind: str) -> None:
     given = SCORES.copy()
     submissions.Evaluator(BENCHMARK)(scores=given)
     np.testing.assert_array_equal(given, SCORES)
+
+
+def test_scores_on_a_device_are_ranked_as_arrays_are() -> None:
+    """A tensor takes this way on a device alone: elsewhere it becomes an array first."""
+    torch = pytest.importorskip("torch")
+    scores = np.random.default_rng(8).integers(0, 4, (3, 9)).astype(np.float32)
+    few, turns = np.array([[4, 1, 7], [0, 2, -1], [8, 3, 5]]), np.arange(3)
+    keys, excluded, none = ["a", "b", "c"], np.array([2, -1, 0]), np.full((3, 1), -1)
+    for own in (None, few):
+        places = TurnPlaces([f"im{n}" for n in range(9)], keys, excluded, none, own, few)
+        lists = [
+            [each.columns.tolist() for each in ranked([Block(given, np.zeros(3))], places, turns, 4) if each]
+            for given in (scores, torch.from_numpy(scores))
+        ]
+        assert lists[0] == lists[1]
+        assert len(lists[0]) == 2
 
 
 def test_scores_of_sessions_and_of_references_that_are_masked() -> None:
@@ -297,7 +314,7 @@ def test_a_fix_names_what_works(tmp_path: Path) -> None:
     evaluator(scores=SCORES)
     with refusal("pass metric= ... recall@2", MethodError):
         evaluator.write(tmp_path / "best.json", method="Mine")
-    with refusal("method['zeroshot'] is refused ... zero_shot", MethodError):
+    with refusal("the method's zeroshot ... is refused ... zero_shot", MethodError):
         evaluator.write(tmp_path / "best.json", method={"name": "Mine", "zeroshot": True}, metric="recall@2")
     torch = pytest.importorskip("torch")
     with refusal("Fix: convert it, .float()", MethodError):

@@ -99,7 +99,7 @@ SUBSET = split()["recall_subset"]
         ([SUBSET], "native", None, ConversionError, 'give the CIRR server\'s "recall" file as well'),
         ([], "native", None, ConversionError, "there is no file to convert"),
         ([b"[]"], "native", None, RefusedError, "wrong-format"),
-        ([NATIVE], "native", "<script>", ConversionError, "the name ... is refused"),
+        ([NATIVE], "native", "<script>", ConversionError, "the method's name ... is refused"),
     ],
 )
 def test_conversions_that_do_not_fit_the_files_are_refused(

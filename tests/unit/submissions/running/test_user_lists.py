@@ -15,7 +15,7 @@ import submissions
 from cir_datasets.rows.benchmark import SUBSET, AskedRanking, Benchmark
 from cir_datasets.rows.hashing import gallery_hash
 from submissions.errors import MethodError
-from submissions.running import user_ids, user_lists
+from submissions.running import user_ids
 from submissions.running.user_lists import rank_file_from_lists
 
 SECOND = AskedRanking(SUBSET, removes_reference=True, on_board=True)
@@ -114,7 +114,7 @@ def test_a_list_of_the_users_own_is_the_gallery_and_without_one_it_is_unknown() 
 
 def test_a_suite_is_answered_by_member(monkeypatch: pytest.MonkeyPatch) -> None:
     own = small_suite()
-    monkeypatch.setattr(user_lists, "loaded_benchmark", own.__getitem__)
+    monkeypatch.setattr(user_ids, "loaded_benchmark", own.__getitem__)
     lists = {member.partition("/")[2]: drawn(benchmark) for member, benchmark in own.items()}
     bundle = rank_file_from_lists("fashioniq/val", lists, method="Mine")
     assert isinstance(bundle, submissions.RankBundle)

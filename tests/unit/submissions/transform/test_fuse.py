@@ -242,13 +242,17 @@ def test_files_that_lack_rankings_are_refused() -> None:
     ("options", "error", "text"),
     [
         ({"by": "rff"}, UnknownNameError, "by='rff' is not a way to fuse ... mean 'rrf'? ... leave it out"),
-        ({"constant": -1}, CallError, "constant=-1; it is 0 or more. Fix: use 60."),
+        ({"constant": -1}, CallError, "constant=-1; it is a whole number, 0 or more. Fix: use 60."),
         ({"constant": 1.5}, CallError, "constant=1.5; it is a whole number, 0 or more. Fix: use 60."),
         ({"constant": "a"}, CallError, "constant='a'; it is a whole number, 0 or more. Fix: use 60."),
         ({"constant": True}, CallError, "constant=True; it is a whole number, 0 or more. Fix: use 60."),
         ({"k": 60.5}, CallError, "k=60.5; it is a whole number of images. Fix: use 50, say."),
         ({"k": 5}, CallError, "k=5; this board takes 50 to 1,000 images a ranking."),
-        ({"name": "a\u202eb"}, FusionError, "the name ... is refused: the character U+202E is refused"),
+        (
+            {"name": "a\u202eb"},
+            FusionError,
+            "the method's name ... is refused: the character U+202E",
+        ),
     ],
 )
 def test_a_wrong_call_is_named(options: Any, error: type[Exception], text: str) -> None:
