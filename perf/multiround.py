@@ -30,8 +30,8 @@ from fresh import Verdict, add_bound_option, at_most
 import cir_datasets
 from cir_datasets.rows.benchmark import Benchmark
 from cir_datasets.shapes import describe, scene
+from submissions.embeddings.folder import Embeddings
 from submissions.embeddings.pictures import pictures_of
-from submissions.embeddings.shards import Embeddings
 from submissions.encoders.loading import load_encoder
 from submissions.language import load_language
 from submissions.methods.composing import Context, unit

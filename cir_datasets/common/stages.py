@@ -129,6 +129,8 @@ class Stages:
     call_error: ClassVar[type[CirError]] = CirError
     """Of a call that another run, or another program, is in the way of."""
     noun: ClassVar[str] = "run"
+    room: ClassVar[str] = "make room, or name another folder."
+    """What a user does where nothing can be written."""
     anew: ClassVar[str] = "remove the folder and run again"
     """What makes a stage anew, with `{folder}` and `{stage}`."""
     _synced = 0.0
@@ -324,7 +326,8 @@ class Stages:
         if self._done.pop(stage, None) is not None:
             # First: of a file that is not noted, nobody says that a person has changed it.
             self._save()
-        self._write(path, content)
+        # On the disk itself, before what it was made of is removed.
+        self._write(path, content, durable=True)
         return self._note(stage, path, content)
 
     def keep(self, stage: str, content: bytes, *, durable: bool = False) -> None:
@@ -440,7 +443,7 @@ class Stages:
 
     def _append(self, path: Path, line: list[Any]) -> None:
         """Add a line, which outlives the process; a loss of power costs those of the last second."""
-        with write_errors(path, self.error), path.open("ab") as file:
+        with write_errors(path, self.error, self.room), path.open("ab") as file:
             file.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
             file.flush()
             if time.monotonic() - self._synced >= _SYNC_SECONDS:
@@ -468,7 +471,7 @@ class Stages:
 
     def _check(self, stage: str) -> None:
         path = self.folder / self._done[stage]["file"]
-        if not path.is_file() or _sha256(path) != self._done[stage]["sha256"]:
+        if not path.is_file() or _sha256(path) != self._done[stage].get("sha256"):
             what = "was changed since it was made" if path.is_file() else "is gone"
             anew = self.anew.format(folder=self.folder, stage=stage)
             behind = [*self._stages, RESULT][number_of(self._stages, stage)]
@@ -486,7 +489,7 @@ class Stages:
         """
         noted = self._done[stage]
         path = self.folder / noted["file"]
-        if not path.is_file() or _sha256(path) == noted["sha256"]:
+        if not path.is_file() or _sha256(path) == noted.get("sha256"):
             return noted
         anew = f"or {self.anew.format(folder=self.folder, stage=stage)}"
         lines = path.read_bytes().splitlines() if path.suffix == ".jsonl" else ()
@@ -514,7 +517,11 @@ class Stages:
         whole = isinstance(state, dict) and all(
             isinstance(state.get(key), dict) for key in ("stages", "settings", "done")
         )
-        if not whole or not isinstance(state.get("pipeline"), str):
+        if (
+            not whole
+            or not isinstance(state.get("pipeline"), str)
+            or not all(name in state["stages"] and _is_note(note) for name, note in state["done"].items())
+        ):
             raise self._damaged(path)
         checked: Row = state
         return checked
@@ -532,7 +539,7 @@ class Stages:
         )
 
     def _write(self, path: Path, content: bytes, *, durable: bool = False) -> None:
-        with write_errors(path, self.error):
+        with write_errors(path, self.error, self.room):
             write_whole(path, content, durable=durable)
 
     def _damaged(self, path: Path) -> CirError:
@@ -540,6 +547,12 @@ class Stages:
             f"{path}: it is damaged. Fix: remove the folder {path.parent}, or name another one; answers of "
             "language backends are kept in their cache."
         )
+
+
+def _is_note(note: Any) -> bool:
+    """Whether this can have been written of a finished stage."""
+    kinds = {"file": str, "rows": int, "failed": int}
+    return isinstance(note, dict) and all(isinstance(note.get(key), kind) for key, kind in kinds.items())
 
 
 def number_of(stages: Collection[str], stage: str) -> int:

@@ -12,9 +12,9 @@ from submissions.running.method_options import EncoderOptions, EngineOptions, Lo
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from submissions.embeddings.folder import Embeddings
     from submissions.embeddings.pictures import Pictures
     from submissions.embeddings.ray_cluster import Cluster
-    from submissions.embeddings.shards import Embeddings
 
 ENGINES = ("local", "ray")
 _READERS = {"local": 2, "ray": 0}
@@ -77,6 +77,7 @@ def embed_command(options: EmbedOptions) -> None:
     import functools
 
     import cir_datasets
+    from cir_datasets.common.shared_stages import VECTORS
     from cir_datasets.registry import members_of
     from cir_metrics.errors import UnknownNameError, did_you_mean
     from submissions.embeddings.embed import Timing, embed_gallery
@@ -120,7 +121,7 @@ def embed_command(options: EmbedOptions) -> None:
         folder = store.folder(made.identity, own, shard_size=options.shard_size)
         if made.missing:
             echo(f"cir: {counted(len(made.missing), 'missing image')}; zeros in place of vectors.", err=True)
-        file = folder.path / "vectors.npy"
+        file = folder.path(VECTORS, ".npy")
         if not options.as_json:
             echo(str(file))
         described.append(

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cir_datasets.common.progress import step_progress
+from cir_datasets.common.shared_stages import Part
 from cir_datasets.common.terminal import counted
 from cir_datasets.errors import MissingImagesError
 from cir_metrics.errors import CallError
@@ -33,7 +34,6 @@ from submissions.embeddings.store import (
     EmbeddingFolder,
     Embeddings,
     EmbeddingStore,
-    Shard,
     store_of,
 )
 from submissions.encoders.check import checked_vectors
@@ -142,7 +142,7 @@ def embed_gallery(
         if missing is None:
             missing = check_gallery(pictures, skip_missing=skip_missing)
         folder.prepare()
-        left = folder.shards_to_do()
+        left = folder.parts_to_do()
         if left:
             run = _Run(
                 folder, encoder, pictures, batch_size, workers, missing, skip_missing, timing or Timing()
@@ -168,7 +168,7 @@ def set_repaired_aside(folder: EmbeddingFolder, pictures: Pictures, made: Embedd
     """
     repaired = made.missing.difference(still_missing(pictures, made.missing)) if made.missing else ()
     if repaired:
-        folder.set_aside(repaired)
+        folder.encode_again(repaired)
     return bool(repaired)
 
 
@@ -217,7 +217,7 @@ def missing_error(pictures: Pictures, missing: Sequence[str]) -> MissingImagesEr
 def encode_shard(
     encoder: Encoder,
     pictures: Pictures,
-    shard: Shard,
+    shard: Part,
     *,
     batch_size: int = 64,
     workers: int = 0,
@@ -261,7 +261,7 @@ class _Run:
     skip_missing: bool
     timing: Timing
 
-    def finish(self, left: Sequence[Shard], advance: Callable[[int], None]) -> None:
+    def finish(self, left: Sequence[Part], advance: Callable[[int], None]) -> None:
         """Encode what is left, and wait for what other processes are at."""
         done = 0
 
@@ -276,17 +276,17 @@ class _Run:
                 self._encode(left, advanced)
             else:  # Others are at them; if one ends without finishing, we take over.
                 time.sleep(_WAIT_SECONDS)
-            left = self.folder.shards_to_do()
+            left = self.folder.parts_to_do()
             advanced(max(0, total - _images(left) - done))
 
-    def _any_free(self, shards: Sequence[Shard]) -> bool:
+    def _any_free(self, shards: Sequence[Part]) -> bool:
         for shard in shards:
             with self.folder.claim(shard) as ours:
                 if ours:
                     return True
         return False
 
-    def _encode(self, shards: Sequence[Shard], advance: Callable[[int], None]) -> None:
+    def _encode(self, shards: Sequence[Part], advance: Callable[[int], None]) -> None:
         """Encode the shards that no other process has claimed."""
         claims: dict[int, AbstractContextManager[bool]] = {}
 
@@ -314,7 +314,7 @@ class _Run:
                 self.timing.images += images
                 shard = opened.batch.shard
                 if opened.batch.stop == shard.stop:
-                    self.folder.write_shard(shard, np.concatenate(parts))
+                    self.folder.write_part(shard, np.concatenate(parts))
                     parts.clear()
                     claims.pop(shard.number).__exit__(None, None, None)
                     since = self._spent("writing", since)
@@ -345,7 +345,7 @@ def _encoded(encoder: Encoder, opened: Opened, skip_missing: bool) -> Vectors:
     return vectors
 
 
-def _images(shards: Sequence[Shard]) -> int:
+def _images(shards: Sequence[Part]) -> int:
     return sum(shard.stop - shard.start for shard in shards)
 
 

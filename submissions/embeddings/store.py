@@ -15,18 +15,19 @@ from typing import Any
 
 from cir_datasets.common.atomic import write_errors, write_whole
 from cir_datasets.common.paths import cache_home
+from cir_datasets.common.shared_stages import Part
+from cir_datasets.common.stages import CALLED
 from cir_metrics.errors import CallError, CirError, did_you_mean
-from submissions.embeddings.pictures import Pictures, pictures_of
-from submissions.embeddings.shards import (
+from submissions.embeddings.folder import (
     FORMAT,
     SHARD_SIZE,
+    STAGES,
     EmbeddingFolder,
     Embeddings,
-    Shard,
     as_json,
-    being_written,
     key_of,
 )
+from submissions.embeddings.pictures import Pictures, pictures_of
 from submissions.encoders.protocol import Identity, is_shapes_encoder
 from submissions.errors import StoreError
 
@@ -36,7 +37,6 @@ __all__ = [
     "EmbeddingFolder",
     "EmbeddingStore",
     "Embeddings",
-    "Shard",
     "Stored",
     "store_of",
 ]
@@ -103,14 +103,19 @@ class EmbeddingStore:
             StoreError: the folder cannot be made.
         """
         path, about = self._place(identity, pictures, shard_size)
-        with write_errors(path, StoreError, "set CIR_CACHE_HOME to a folder that can be written."):
+        with write_errors(path, StoreError, EmbeddingFolder.room):
             _ensure(path / "ids.json", as_json(list(pictures.ids)))
-            if not _is_described(path):
-                described = {**about, "identity": identity.to_dict(), "pictures": pictures.name}
-                _ensure(path / "about.json", as_json(described))
-        found = EmbeddingFolder(path)
-        found.identity = identity  # the entry may be by a model of the same weights and another name
-        return found
+        if not EmbeddingFolder.begun(path):
+            EmbeddingFolder(
+                path,
+                "embeddings",
+                STAGES,
+                {**about, "identity": identity.to_dict(), CALLED: pictures.name},
+            )
+        entry = EmbeddingFolder.existing(path)
+        entry.take_over()
+        entry.identity = identity  # the entry may be by a model of the same weights and another name
+        return entry
 
     def holds(self, identity: Identity, pictures: Pictures, *, shard_size: int = SHARD_SIZE) -> bool:
         """Whether a gallery's vectors by an encoder are there, done or under way; as in `folder`."""
@@ -133,14 +138,14 @@ class EmbeddingStore:
         """
         path = self._entry(key)
         try:
-            folder = EmbeddingFolder(path)
+            folder = EmbeddingFolder.existing(path)
             ids = folder.ids
         except StoreError as error:
             return [str(error)]
         damaged = _joined(folder.damaged())
         fix = _fix(folder) if damaged else ""
         return [
-            f"rows {start:,} to {stop - 1:,} of {folder.images:,} ({ids[start]!r} to {ids[stop - 1]!r}) are "
+            f"rows {start:,} to {stop - 1:,} of {len(ids):,} ({ids[start]!r} to {ids[stop - 1]!r}) are "
             f"damaged. {fix}"
             for start, stop in damaged
         ]
@@ -154,7 +159,7 @@ class EmbeddingStore:
             StoreError: no entry has that key, a process is writing to it, or it cannot be removed.
         """
         path = self._entry(key)
-        if being_written(path):
+        if EmbeddingFolder.in_use(path):
             raise StoreError(
                 f"embeddings {key}: a process is writing to them. Fix: wait until it ends, or stop it."
             )
@@ -236,7 +241,7 @@ def _fix(folder: EmbeddingFolder) -> str:
     elif not in_folder:
         options["revision"] = identity.revision
     try:
-        known = pictures_of(benchmark).digest == folder.digest
+        known = pictures_of(benchmark).digest == folder.settings["digest"]
     except CirError:
         known = False
     if not known:
@@ -244,20 +249,20 @@ def _fix(folder: EmbeddingFolder) -> str:
         unknown.append("that of the images")
     if identity.dtype != "float32":
         options["dtype"] = identity.dtype
-    if folder.shard_size != SHARD_SIZE:
-        options["shard-size"] = str(folder.shard_size)
+    if folder.part_rows != SHARD_SIZE:
+        options["shard-size"] = str(folder.part_rows)
     command = " ".join(["cir embed", *(f"--{name} {value}" for name, value in options.items())])
-    if folder.any_missing():
+    if folder.counts()[1]:
         command += " --skip-missing"
     where = f" (FOLDER: {', '.join(unknown)})" if unknown else ""
     return f"Fix: `{command}`{where} encodes them again, and no others."
 
 
-def _joined(shards: Iterable[Shard]) -> list[tuple[int, int]]:
+def _joined(shards: Iterable[Part]) -> list[tuple[int, int]]:
     """Starts and stops of what shards cover, neighbours as one.
 
     Example:
-        >>> _joined([Shard(0, 0, 5), Shard(1, 5, 10), Shard(3, 15, 20)])
+        >>> _joined([Part(0, 0, 5), Part(1, 5, 10), Part(3, 15, 20)])
         [(0, 10), (15, 20)]
     """
     found: list[tuple[int, int]] = []
@@ -265,15 +270,6 @@ def _joined(shards: Iterable[Shard]) -> list[tuple[int, int]]:
         joins = bool(found) and found[-1][1] == start
         found.append((found.pop()[0] if joins else start, stop))
     return found
-
-
-def _is_described(path: Path) -> bool:
-    """Whether the description is whole and of this entry; names in it are those of the first."""
-    try:
-        EmbeddingFolder(path)
-    except StoreError:
-        return False
-    return True
 
 
 def _ensure(path: Path, content: bytes) -> None:
@@ -286,11 +282,11 @@ def _ensure(path: Path, content: bytes) -> None:
 
 def _stored(path: Path) -> Stored:
     try:
-        folder = EmbeddingFolder(path)
+        folder = EmbeddingFolder.existing(path)
     except StoreError:
         return Stored(path.name, "", None, 0, 0, 0, _size(path))
     done, missing = folder.counts()
-    return Stored(path.name, folder.name, folder.identity, folder.images, done, missing, _size(path))
+    return Stored(path.name, folder.name, folder.identity, folder.shape[0], done, missing, _size(path))
 
 
 def _size(path: Path) -> int:

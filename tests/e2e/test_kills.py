@@ -30,7 +30,7 @@ from PIL import Image
 
 from cir_datasets.shapes import picture
 from examples.clips import write_clips
-from submissions.embeddings.shards import EmbeddingFolder
+from submissions.embeddings.folder import EmbeddingFolder
 from submissions.embeddings.store import EmbeddingStore
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -92,10 +92,11 @@ def finished_shards_are_right(folder: Path) -> None:
     store = EmbeddingStore(folder / "store")
     for stored in store.list():
         assert store.damage(stored.key) == []
-        vectors = EmbeddingFolder(store.root / stored.key)
-        if not (vectors.path / "vectors.npy").exists():
+        vectors = EmbeddingFolder.existing(store.root / stored.key)
+        array = next(vectors.folder.glob("01-vectors*.npy"), None)
+        if array is None:
             continue
-        rows = np.load(vectors.path / "vectors.npy", mmap_mode="r")
+        rows = np.load(array, mmap_mode="r")
         wanted = every_vector()
         for _, start, stop in finished(vectors):
             np.testing.assert_array_equal(rows[start:stop], wanted[start:stop])

@@ -365,9 +365,9 @@ def test_a_shard_that_another_process_is_at_is_waited_for(joined: Machines, tmp_
     claimed, opened = threading.Event(), set[int]()
 
     def hold_and_give_up() -> None:
-        with folder.claim(folder.shards()[4]):
+        with folder.claim(folder.parts()[4]):
             claimed.set()
-            while len(folder.shards_to_do()) > 1:
+            while len(folder.parts_to_do()) > 1:
                 time.sleep(0.05)
             opened.update(pictures.opened())
 

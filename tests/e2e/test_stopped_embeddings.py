@@ -49,29 +49,6 @@ def started(*arguments: object) -> subprocess.Popen[bytes]:
     return forked.Process([sys.executable, str(program), *map(str, arguments)])
 
 
-@pytest.mark.parametrize("synchronised", [1, 2])
-def test_a_shard_counts_as_finished_only_once_its_rows_are_on_the_disk(
-    synchronised: int, store: EmbeddingStore, wanted: Vectors, tmp_path: Path
-) -> None:
-    """The process dies when it has written rows, and when it has written their checksum."""
-    folder = folder_of(store)
-    np.save(tmp_path / "rows.npy", wanted[:SHARD_SIZE])
-    dies = (
-        "import os, sys, pathlib, numpy; from submissions.embeddings.shards import EmbeddingFolder\n"
-        "folder, calls, real = EmbeddingFolder(pathlib.Path(sys.argv[1])), [], os.fsync\n"
-        "def fsync(file):\n"
-        "    real(file); calls.append(file)\n"
-        "    if len(calls) == int(sys.argv[3]): os._exit(9)\n"
-        "os.fsync = fsync\n"
-        "folder.write_shard(folder.shards()[0], numpy.load(sys.argv[2]))"
-    )
-    command = [sys.executable, "-c", dies, folder.path, tmp_path / "rows.npy", str(synchronised)]
-    assert forked.run(command, check=False).returncode == 9
-    lying = np.load(folder.path / "vectors.npy", mmap_mode="r")
-    np.testing.assert_array_equal(lying[:SHARD_SIZE], wanted[:SHARD_SIZE])
-    assert [shard.number for shard in finished(folder)] == ([] if synchronised == 1 else [0])
-
-
 @pytest.mark.slow
 def test_workers_of_a_killed_process_hold_no_claims(
     store: EmbeddingStore, wanted: Vectors, tmp_path: Path
@@ -88,7 +65,7 @@ def test_workers_of_a_killed_process_hold_no_claims(
     process.kill()
     process.wait()
     done = len(finished(folder))
-    claims = [folder.claim(shard) for shard in folder.shards_to_do()]
+    claims = [folder.claim(shard) for shard in folder.parts_to_do()]
     assert all(claim.__enter__() for claim in claims)
     for claim in claims:
         claim.__exit__(None, None, None)
@@ -118,17 +95,17 @@ def test_a_process_takes_over_from_one_that_is_killed(
 ) -> None:
     """The second finds every shard done or claimed by the first; when that dies, its claim is free."""
     folder = folder_of(store)
-    vectors = {shard.number: wanted[shard.start : shard.stop] for shard in folder.shards()}
-    for shard in folder.shards()[1:]:
-        folder.write_shard(shard, vectors[shard.number])
+    vectors = {shard.number: wanted[shard.start : shard.stop] for shard in folder.parts()}
+    for shard in folder.parts()[1:]:
+        folder.write_part(shard, vectors[shard.number])
     hold = (
-        "import sys, time; from pathlib import Path; from submissions.embeddings.shards import *\n"
-        "folder = EmbeddingFolder(Path(sys.argv[1]))\n"
-        "with folder.claim(folder.shards()[0]) as ours: print(ours, flush=True); time.sleep(600)"
+        "import sys, time; from pathlib import Path; from submissions.embeddings.folder import *\n"
+        "folder = EmbeddingFolder.existing(Path(sys.argv[1]))\n"
+        "with folder.claim(folder.parts()[0]) as ours: print(ours, flush=True); time.sleep(600)"
     )
-    holder = forked.Process([sys.executable, "-c", hold, folder.path], stdout=subprocess.PIPE)
+    holder = forked.Process([sys.executable, "-c", hold, folder.folder], stdout=subprocess.PIPE)
     assert holder.stdout.readline() == b"True\n"
-    with folder.claim(folder.shards()[0]) as ours:
+    with folder.claim(folder.parts()[0]) as ours:
         assert not ours
     second = started(store.root, tmp_path / "log")
     time.sleep(1.5)

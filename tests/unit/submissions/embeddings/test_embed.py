@@ -236,7 +236,7 @@ def test_worker_processes_change_nothing(
     alone = make()
     parts = [
         encode_shard(alone, pictures, shard, batch_size=3)
-        for shard in store.folder(encoder.identity, pictures, shard_size=10).shards()
+        for shard in store.folder(encoder.identity, pictures, shard_size=10).parts()
     ]
     np.testing.assert_array_equal(made.vectors, np.concatenate(parts))
 

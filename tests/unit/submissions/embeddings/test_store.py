@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -28,10 +30,11 @@ from embedding_worlds import (
 )
 
 import cir_datasets
+from cir_datasets.common.shared_stages import Part
 from cir_metrics.errors import CallError
-from submissions.embeddings.embed import embed_gallery, encode_shard
+from submissions.embeddings.embed import encode_shard
+from submissions.embeddings.folder import EmbeddingFolder
 from submissions.embeddings.pictures import ShapesPictures
-from submissions.embeddings.shards import EmbeddingFolder, Shard, key_of
 from submissions.embeddings.store import EmbeddingStore
 from submissions.encoders.protocol import Identity, Vectors
 from submissions.errors import StoreError
@@ -65,6 +68,7 @@ def test_vectors_are_stored_once_and_mapped(store: EmbeddingStore, wanted: Vecto
     assert second.batches == []
 
 
+ARRAY = "01-vectors.npy"
 DAMAGES = {"flipped": SHARD_SIZE, "cut": 3, "other shape": IMAGES, "empty": IMAGES, "gone": IMAGES}
 """What can happen to an array, and how many images are then encoded again: those of the shards it hit."""
 
@@ -85,30 +89,34 @@ def damage(how: str, path: Path, wanted: Vectors) -> None:
 @pytest.mark.parametrize("how", DAMAGES)
 def test_a_damaged_array_is_noticed_and_mended(how: str, store: EmbeddingStore, wanted: Vectors) -> None:
     embed(store, ColourEncoder())
-    damage(how, folder_of(store).path / "vectors.npy", wanted)
+    damage(how, store.root / store.list()[0].key / ARRAY, wanted)
     again = ColourEncoder()
     np.testing.assert_array_equal(embed(store, again).vectors, wanted)
     assert sum(again.batches) == DAMAGES[how]
 
 
-@pytest.mark.parametrize("how", ["cut", "empty", "other shape", "gone"])
-def test_rows_that_are_not_listed_as_finished_are_encoded_again(
-    how: str, store: EmbeddingStore, wanted: Vectors
-) -> None:
-    embed(store, ColourEncoder())
-    damage(how, folder_of(store).path / "finished.npy", wanted)
+@pytest.mark.parametrize("how", ["flipped", "empty", "gone"])
+def test_rows_without_their_hash_are_encoded_again(how: str, store: EmbeddingStore, wanted: Vectors) -> None:
+    folder = folder_of(store)
+    for shard in folder.parts()[:3]:
+        folder.write_part(shard, wanted[shard.start : shard.stop])
+    path = folder.folder / "01-vectors.parts/000001"
+    if how == "gone":
+        path.unlink()
+    else:
+        path.write_text("" if how == "empty" else path.read_text()[::-1])
     again = ColourEncoder()
     np.testing.assert_array_equal(embed(store, again).vectors, wanted)
-    assert sum(again.batches) == DAMAGES[how]
+    assert sum(again.batches) == IMAGES - 2 * SHARD_SIZE
 
 
 def test_a_damaged_shard_of_an_array_under_way_is_encoded_again(
     store: EmbeddingStore, wanted: Vectors
 ) -> None:
     folder = folder_of(store)
-    for shard in folder.shards()[:4]:
-        folder.write_shard(shard, wanted[shard.start : shard.stop])
-    path = folder.path / "vectors.npy"
+    for shard in folder.parts()[:4]:
+        folder.write_part(shard, wanted[shard.start : shard.stop])
+    path = folder.folder / "01-vectors.part.npy"
     whole = bytearray(path.read_bytes())
     whole[128 + 48 * 12] ^= 1
     path.write_bytes(whole)
@@ -124,7 +132,7 @@ def test_damage_is_told_by_rows_with_the_command_that_mends_them(
     embed(store, ColourEncoder())
     folder = folder_of(store)
     assert store.damage(folder.key) == []
-    path = folder.path / "vectors.npy"
+    path = folder.folder / ARRAY
     whole = bytearray(path.read_bytes())
     for row in (6, 14, 101):
         whole[128 + 48 * row] ^= 1
@@ -141,11 +149,10 @@ def test_damage_is_told_by_rows_with_the_command_that_mends_them(
     assert store.damage(folder.key) == []
 
 
-@pytest.mark.parametrize("name", ["vectors.npy", "finished.npy"])
-def test_a_file_that_is_gone_is_damage_to_all_rows(name: str, store: EmbeddingStore) -> None:
+def test_an_array_that_is_gone_is_damage_to_all_rows(store: EmbeddingStore) -> None:
     embed(store, ColourEncoder())
     folder = folder_of(store)
-    (folder.path / name).unlink()
+    (folder.folder / ARRAY).unlink()
     [message] = store.damage(folder.key)
     assert message.startswith("rows 0 to 102 of 103 (")
 
@@ -153,70 +160,53 @@ def test_a_file_that_is_gone_is_damage_to_all_rows(name: str, store: EmbeddingSt
 def test_what_is_not_vectors_is_looked_at_too(store: EmbeddingStore) -> None:
     embed(store, ColourEncoder())
     folder = folder_of(store)
-    whole = (folder.path / "ids.json").read_text()
-    (folder.path / "ids.json").write_text(whole.replace("val-", "vel-", 1))  # as many as before
+    whole = (folder.folder / "ids.json").read_text()
+    (folder.folder / "ids.json").write_text(whole.replace("val-", "vel-", 1))  # as many as before
     [message] = store.damage(folder.key)
     assert "ids.json: missing or damaged. Fix: embed again" in message
     again = ColourEncoder()
     embed(store, again)
     assert again.batches == []
     assert store.damage(folder.key) == []
-    (folder.path / "about.json").unlink()
+    (folder.folder / "make.json").unlink()
     [message] = store.damage(folder.key)
-    assert f"about.json is missing or damaged. Fix: `cir embeddings rm {folder.key}`" in message
+    assert message.endswith(f"or `cir embeddings rm {folder.key}`.")
     with pytest.raises(StoreError, match="no embeddings 'x'"):
         store.damage("x")
 
 
-def test_an_entry_of_another_format_is_left_and_encoded_again(store: EmbeddingStore, wanted: Vectors) -> None:
-    embed(store, ColourEncoder())
-    folder = folder_of(store)
-    about = json.loads((folder.path / "about.json").read_bytes()) | {"format": 2}
-    name = about.pop("pictures")
-    path = folder.path.rename(store.root / key_of(about))
-    (path / "about.json").write_text(json.dumps(about | {"pictures": name}))
-    [message] = store.damage(path.name)
+@pytest.mark.parametrize("finished", [True, False])
+def test_what_version_0_1_wrote_is_gone_on_with(
+    finished: bool, store: EmbeddingStore, wanted: Vectors
+) -> None:
+    """It had one array, of each shard a checksum of its rows and of how many are zeros, and a description."""
+    key = folder_of(store).key
+    folder = store.root / key
+    settings = json.loads((folder / "make.json").read_bytes())["settings"]
+    described = {**settings, "pictures": settings.pop("called")}
+    shutil.rmtree(folder)
+    folder.mkdir()
+    (folder / "about.json").write_text(json.dumps(described))
+    np.save(folder / "vectors.npy", wanted)
+    checksums = np.zeros(SHARDS, [("sha256", "S64"), ("missing", "<u4")])
+    for number in range(SHARDS if finished else 4):
+        rows = wanted[number * SHARD_SIZE : (number + 1) * SHARD_SIZE].tobytes()
+        checksums[number]["sha256"] = hashlib.sha256(rows + bytes(4)).hexdigest()
+    checksums[2]["sha256"] = "damaged"
+    np.save(folder / "finished.npy", checksums)
+    [entry] = store.list()
+    assert (entry.done, entry.identity) == (0, None)
+    [message] = store.damage(key)
     assert message.endswith(
-        f"of store format 2, which is not read; this is format 3. Fix: `cir embeddings rm {path.name}`; the "
-        "images are encoded again when they are needed."
+        "it has no make.json; versions up to 0.1 wrote none. Fix: embed again, which goes on with what it "
+        f"can read, or `cir embeddings rm {key}`."
     )
-    assert [(one.done, one.identity) for one in store.list()] == [(0, None)]
     again = ColourEncoder()
     np.testing.assert_array_equal(embed(store, again).vectors, wanted)
-    assert sum(again.batches) == IMAGES
-    assert store.remove(path.name) > 0
-
-
-class Blind(ShapesPictures):
-    """Pictures of which one is missing."""
-
-    def missing(self) -> list[str]:
-        return [self.ids[7]]
-
-
-@pytest.mark.parametrize("left_out", [True, False])
-def test_how_many_are_missing_is_checked_too(left_out: bool, store: EmbeddingStore) -> None:
-    shown = (Blind if left_out else ShapesPictures)("shapes/val", shapes_gallery().ids)
-
-    def made(encoder: ColourEncoder) -> frozenset[str]:
-        return embed_gallery(
-            encoder, shown, store=store, shard_size=SHARD_SIZE, workers=0, skip_missing=True
-        ).missing
-
-    before = made(ColourEncoder())
-    assert len(before) == left_out
-    [entry] = store.list()
-    path = store.root / entry.key / "finished.npy"
-    written = np.load(path)
-    written["missing"][1] ^= 1
-    np.save(path, written)
-    [message] = store.damage(entry.key)
-    assert message.startswith("rows 5 to 9 of 103 (")
-    again = ColourEncoder()
-    assert made(again) == before
-    assert sum(again.batches) == SHARD_SIZE
-    assert store.damage(entry.key) == []
-    assert store.list() == [entry]
+    assert sum(again.batches) == (SHARD_SIZE if finished else IMAGES - 3 * SHARD_SIZE)
+    assert [(one.done, one.pictures) for one in store.list()] == [(IMAGES, "shapes/val")]
+    names = {path.name for path in folder.iterdir()}
+    assert names == {".claims", "01-vectors.npy", "ids.json", "make.json"}
 
 
 def test_of_an_array_that_was_cut_only_the_lost_shards_are_damaged(
@@ -224,24 +214,32 @@ def test_of_an_array_that_was_cut_only_the_lost_shards_are_damaged(
 ) -> None:
     embed(store, ColourEncoder())
     folder = folder_of(store)
-    for name, bytes_a_shard in (("vectors.npy", 5 * 48), ("finished.npy", 68)):
-        path = folder.path / name
-        path.write_bytes(path.read_bytes()[: 128 + 2 * bytes_a_shard + 7])
-        [message] = store.damage(folder.key)
-        assert message.startswith("rows 10 to 102 of 103 (")
-        again = ColourEncoder()
-        np.testing.assert_array_equal(embed(store, again).vectors, wanted)
-        assert sum(again.batches) == IMAGES - 10
-        assert store.damage(folder.key) == []
+    path = folder.folder / ARRAY
+    path.write_bytes(path.read_bytes()[: 128 + 2 * 5 * 48 + 7])
+    [message] = store.damage(folder.key)
+    assert message.startswith("rows 10 to 102 of 103 (")
+    again = ColourEncoder()
+    np.testing.assert_array_equal(embed(store, again).vectors, wanted)
+    assert sum(again.batches) == IMAGES - 10
+    assert store.damage(folder.key) == []
 
 
-def test_a_description_that_was_changed_is_damage(store: EmbeddingStore) -> None:
+@pytest.mark.parametrize("key", ["settings", "done"])
+def test_a_state_that_was_changed_is_damage_until_it_is_removed(key: str, store: EmbeddingStore) -> None:
     embed(store, ColourEncoder())
     folder = folder_of(store)
-    about = json.loads((folder.path / "about.json").read_bytes())
-    (folder.path / "about.json").write_text(json.dumps(about | {"shard_size": 6}))
+    path = folder.folder / "make.json"
+    state = json.loads(path.read_bytes())
+    changed = {"settings": {"shard_size": 6}, "done": {"vectors": {"rows": IMAGES}}}
+    state[key] |= changed[key]
+    path.write_text(json.dumps(state))
     [message] = store.damage(folder.key)
-    assert "about.json is missing or damaged" in message
+    assert f"make.json: it is damaged. Fix: `cir embeddings rm {folder.key}`" in message
+    [entry] = store.list()
+    assert (entry.pictures, entry.identity, entry.images) == ("", None, 0)
+    with pytest.raises(StoreError, match=r"make\.json: it is damaged"):
+        embed(store, ColourEncoder())
+    assert store.remove(folder.key) > 0
 
 
 def test_the_command_that_mends_is_of_galleries_and_encoders_that_a_command_can_name(
@@ -251,8 +249,8 @@ def test_the_command_that_mends_is_of_galleries_and_encoders_that_a_command_can_
         folder = store.folder(identity, ShapesPictures(name, ids), shard_size=size)
         folder.prepare()
         rows = np.eye(1, 12, dtype=np.float32).repeat(min(size, len(ids)), axis=0)
-        folder.write_shard(folder.shards()[0], rows)
-        (folder.path / "vectors.npy").unlink()
+        folder.write_part(folder.parts()[0], rows)
+        (folder.folder / "01-vectors.part.npy").unlink()
         [message] = store.damage(folder.key)
         start = message.index("Fix: ")
         return message[start:].replace(folder.key, "KEY")
@@ -302,8 +300,8 @@ def test_another_encoder_gallery_or_shard_size_is_another_entry(store: Embedding
 def test_what_is_not_a_vector_is_refused(rows: Vectors, text: str, store: EmbeddingStore) -> None:
     folder = folder_of(store)
     with pytest.raises(StoreError, match=text):
-        folder.write_shard(folder.shards()[0], rows)
-    assert len(folder.shards_to_do()) == SHARDS
+        folder.write_part(folder.parts()[0], rows)
+    assert len(folder.parts_to_do()) == SHARDS
     with pytest.raises(StoreError, match=r"21 of 21 shards are still to do\. Fix: run `cir embed` again"):
         folder.embeddings()
 
@@ -311,13 +309,13 @@ def test_what_is_not_a_vector_is_refused(rows: Vectors, text: str, store: Embedd
 def test_shards_of_one_process_are_those_of_many(store: EmbeddingStore, wanted: Vectors) -> None:
     """What another engine uses: claim, encode, write, join."""
     folder, pictures = folder_of(store), shapes_gallery()
-    for shard in folder.shards_to_do():
+    for shard in folder.parts_to_do():
         with folder.claim(shard) as ours:
             assert ours
-            folder.write_shard(shard, encode_shard(ColourEncoder(), pictures, shard, batch_size=BATCH_SIZE))
+            folder.write_part(shard, encode_shard(ColourEncoder(), pictures, shard, batch_size=BATCH_SIZE))
         with folder.claim(shard) as ours:
             assert not ours  # done
-    assert folder.shards()[-1] == Shard(20, 100, 103)
+    assert folder.parts()[-1] == Part(20, 100, 103)
     np.testing.assert_array_equal(folder.embeddings().vectors, wanted)
 
 
@@ -334,7 +332,7 @@ def test_what_a_store_lists_can_be_removed(store: EmbeddingStore) -> None:
         store.remove(entry.key[:-1] + "x")
     folder = folder_of(store)
     with (
-        folder.claim(folder.shards()[3]),
+        folder.claim(folder.parts()[3]),
         pytest.raises(StoreError, match=r"a process is writing to them\. Fix: wait until it ends"),
     ):
         store.remove(entry.key)
@@ -344,24 +342,6 @@ def test_what_a_store_lists_can_be_removed(store: EmbeddingStore) -> None:
     assert store.list() == []
     with pytest.raises(StoreError, match=r"no embeddings '\.\./\.\./etc'"):
         store.remove("../../etc")
-
-
-def test_an_entry_whose_description_is_damaged_is_listed_and_made_anew(
-    store: EmbeddingStore, wanted: Vectors
-) -> None:
-    embed(store, ColourEncoder())
-    path = folder_of(store).path / "about.json"
-    path.write_text("{")
-    [entry] = store.list()
-    assert (entry.pictures, entry.identity, entry.images) == ("", None, 0)
-    with pytest.raises(
-        StoreError, match=rf"about\.json is missing or damaged\. Fix: `cir embeddings rm {entry.key}`"
-    ):
-        EmbeddingFolder(path.parent)
-    again = ColourEncoder()
-    np.testing.assert_array_equal(embed(store, again).vectors, wanted)
-    assert again.batches == []
-    assert json.loads(path.read_text())["pictures"] == "shapes/val"
 
 
 def test_a_folder_that_was_renamed_finds_its_vectors(store: EmbeddingStore) -> None:
@@ -414,7 +394,7 @@ def test_what_is_complete_is_used_where_it_may_not_be_written(shared: Path, want
 def test_what_is_under_way_is_refused_where_it_may_not_be_written(shared: Path, wanted: Vectors) -> None:
     store, pictures = EmbeddingStore(shared / "store"), shapes_gallery()
     folder = folder_of(store)
-    folder.write_shard(folder.shards()[0], wanted[:SHARD_SIZE])
+    folder.write_part(folder.parts()[0], wanted[:SHARD_SIZE])
     text = r"cannot be written: Permission denied\. Fix: set CIR_CACHE_HOME to a folder that"
     with another_user(), pytest.raises(StoreError, match=text):
         embed(store, ColourEncoder(), pictures)
@@ -429,8 +409,8 @@ def test_files_have_the_rights_that_the_umask_gives(store: EmbeddingStore) -> No
         embed(store, ColourEncoder())
     finally:
         os.umask(before)
-    names = {path.name: path.stat().st_mode & 0o777 for path in folder_of(store).path.glob("*.*")}
-    assert names == dict.fromkeys(("about.json", "finished.npy", "ids.json", "vectors.npy"), 0o640)
+    names = {path.name: path.stat().st_mode & 0o777 for path in folder_of(store).folder.glob("[!.]*")}
+    assert names == dict.fromkeys(("01-vectors.npy", "ids.json", "make.json"), 0o640)
 
 
 def test_a_shard_size_of_0_an_empty_gallery_and_a_file_as_store_are_refused(
@@ -470,10 +450,10 @@ def test_a_disk_that_takes_no_more_is_told_before_anything_is_encoded(
 def test_an_entry_that_is_removed_under_way_is_told(store: EmbeddingStore, wanted: Vectors) -> None:
     folder = folder_of(store)
     assert store.remove(folder.key) > 0
-    removed = rf"embeddings {folder.key}: removed meanwhile\. Fix: embed again"
+    removed = rf"embeddings {folder.key}: removed meanwhile\. Fix: make them again"
     with pytest.raises(StoreError, match=removed):
-        folder.write_shard(folder.shards()[0], wanted[:SHARD_SIZE])
-    with pytest.raises(StoreError, match=removed), folder.claim(folder.shards()[0]):
+        folder.write_part(folder.parts()[0], wanted[:SHARD_SIZE])
+    with pytest.raises(StoreError, match=removed), folder.claim(folder.parts()[0]):
         pass
     with pytest.raises(StoreError, match=removed):
         folder.prepare()
