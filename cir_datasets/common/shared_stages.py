@@ -37,7 +37,7 @@ _LOCKS, _STATE_LOCK = ".claims", "state"
 _NUMBER_BYTES = 4
 
 
-class Part(NamedTuple):
+class Shard(NamedTuple):
     """The rows `start` to `stop` - 1; `number` counts from 0."""
 
     number: int
@@ -63,14 +63,14 @@ class SharedVectors(Stages):
         """Numbers and hashes of parts that were read, and are as they were written."""
         return set()
 
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[Shard]:
         """All parts, in order."""
         rows, size = self.shape[0], self.part_rows
         return [
-            Part(number, start, min(start + size, rows)) for number, start in enumerate(range(0, rows, size))
+            Shard(number, start, min(start + size, rows)) for number, start in enumerate(range(0, rows, size))
         ]
 
-    def parts_to_do(self, among: Sequence[Part] | None = None) -> list[Part]:
+    def parts_to_do(self, among: Sequence[Shard] | None = None) -> list[Shard]:
         """Parts that are not there, or damaged, in order; what was found good is not read again."""
         parts = self.parts() if among is None else among
         self._read_again()
@@ -81,7 +81,7 @@ class SharedVectors(Stages):
                     self._good.add((part.number, rows_hash))
         return [part for part in parts if (part.number, self._hash(part)) not in self._good]
 
-    def damaged(self) -> list[Part]:
+    def damaged(self) -> list[Shard]:
         """Parts that were written and whose rows are not what they were, in order."""
         return [part for part in self.parts_to_do() if self._hash(part)]
 
@@ -91,7 +91,7 @@ class SharedVectors(Stages):
             return self.shape[0], int(self._done[VECTORS]["failed"])
         return sum(part.stop - part.start for part in self.parts() if self._hash(part)), 0
 
-    def prepare(self, again: Collection[Part] = ()) -> None:
+    def prepare(self, again: Collection[Shard] = ()) -> None:
         """Make the array where it is not there; to be called before a claim.
 
         Args:
@@ -114,7 +114,7 @@ class SharedVectors(Stages):
             self._make_array()
 
     @contextmanager
-    def claim(self, part: Part) -> Iterator[bool]:
+    def claim(self, part: Shard) -> Iterator[bool]:
         """Whether this program may make a part: it is still to do and no other program is at it.
 
         The claim ends with the block, or with the program.
@@ -126,7 +126,7 @@ class SharedVectors(Stages):
             # What was to do before the claim may be done by now.
             yield free and bool(self.parts_to_do([part]))
 
-    def write_part(self, part: Part, rows: NDArray[np.float32]) -> None:
+    def write_part(self, part: Shard, rows: NDArray[np.float32]) -> None:
         """Put the rows of a part on the disk, and then their hash.
 
         Raises:
@@ -216,10 +216,10 @@ class SharedVectors(Stages):
     def _hashes(self) -> Path:
         return self.path(VECTORS, ".parts")
 
-    def _hash_file(self, part: Part) -> Path:
+    def _hash_file(self, part: Shard) -> Path:
         return self._hashes / f"{part.number:06d}"
 
-    def _hash(self, part: Part) -> str:
+    def _hash(self, part: Shard) -> str:
         """What was written of a part; "" where it is to do."""
         if self.is_done(VECTORS):
             return str(self._done[VECTORS]["parts"][part.number])
@@ -231,7 +231,7 @@ class SharedVectors(Stages):
         """Where a row begins in the file."""
         return len(self._header) + row * self.shape[1] * _NUMBER_BYTES
 
-    def _rows_hash(self, part: Part) -> str:
+    def _rows_hash(self, part: Shard) -> str:
         """That of the rows as they lie there; "" where the file is not there, or of another array."""
         with suppress(OSError), self._array.open("rb") as file:
             if self._hash(part) and file.read(len(self._header)) == self._header:

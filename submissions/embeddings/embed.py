@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cir_datasets.common.progress import step_progress
-from cir_datasets.common.shared_stages import Part
+from cir_datasets.common.shared_stages import Shard
 from cir_datasets.common.terminal import counted
 from cir_datasets.errors import MissingImagesError
 from cir_metrics.errors import CallError
@@ -217,7 +217,7 @@ def missing_error(pictures: Pictures, missing: Sequence[str]) -> MissingImagesEr
 def encode_shard(
     encoder: Encoder,
     pictures: Pictures,
-    shard: Part,
+    shard: Shard,
     *,
     batch_size: int = 64,
     workers: int = 0,
@@ -261,7 +261,7 @@ class _Run:
     skip_missing: bool
     timing: Timing
 
-    def finish(self, left: Sequence[Part], advance: Callable[[int], None]) -> None:
+    def finish(self, left: Sequence[Shard], advance: Callable[[int], None]) -> None:
         """Encode what is left, and wait for what other processes are at."""
         done = 0
 
@@ -279,14 +279,14 @@ class _Run:
             left = self.folder.parts_to_do()
             advanced(max(0, total - _images(left) - done))
 
-    def _any_free(self, shards: Sequence[Part]) -> bool:
+    def _any_free(self, shards: Sequence[Shard]) -> bool:
         for shard in shards:
             with self.folder.claim(shard) as ours:
                 if ours:
                     return True
         return False
 
-    def _encode(self, shards: Sequence[Part], advance: Callable[[int], None]) -> None:
+    def _encode(self, shards: Sequence[Shard], advance: Callable[[int], None]) -> None:
         """Encode the shards that no other process has claimed."""
         claims: dict[int, AbstractContextManager[bool]] = {}
 
@@ -345,7 +345,7 @@ def _encoded(encoder: Encoder, opened: Opened, skip_missing: bool) -> Vectors:
     return vectors
 
 
-def _images(shards: Sequence[Part]) -> int:
+def _images(shards: Sequence[Shard]) -> int:
     return sum(shard.stop - shard.start for shard in shards)
 
 

@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 
 from cir_datasets.common.atomic import write_whole
-from cir_datasets.common.shared_stages import VECTORS, Part, SharedVectors
+from cir_datasets.common.shared_stages import VECTORS, Shard, SharedVectors
 from cir_datasets.common.stages import CALLED
 from submissions.encoders.protocol import Identity, Vectors
 from submissions.errors import StoreError
@@ -137,7 +137,7 @@ class EmbeddingFolder(SharedVectors):
             "no image is encoded again."
         )
 
-    def write_part(self, part: Part, rows: Vectors) -> None:
+    def write_part(self, part: Shard, rows: Vectors) -> None:
         """Put a shard's vectors on disk; rows of zeros are the missing.
 
         Raises:

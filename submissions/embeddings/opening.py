@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cir_datasets.common.shared_stages import Part
+from cir_datasets.common.shared_stages import Shard
 from cir_datasets.errors import MissingImagesError
 from submissions.errors import EncoderError
 
@@ -37,7 +37,7 @@ _ROOMY_BYTES = 1 << 30
 class Batch(NamedTuple):
     """Images that the model takes at once: those at places `start` to `stop` - 1."""
 
-    shard: Part
+    shard: Shard
     start: int
     stop: int
 
@@ -88,11 +88,11 @@ class Opener:
         return Opened(batch, images if self.prepare is None else self.prepare(images), problems)
 
 
-def batches_of(shard: Part, batch_size: int) -> Iterator[Batch]:
+def batches_of(shard: Shard, batch_size: int) -> Iterator[Batch]:
     """The batches of a shard; the last may be smaller.
 
     Example:
-        >>> [(batch.start, batch.stop) for batch in batches_of(Part(1, 100, 150), 32)]
+        >>> [(batch.start, batch.stop) for batch in batches_of(Shard(1, 100, 150), 32)]
         [(100, 132), (132, 150)]
     """
     for start in range(shard.start, shard.stop, batch_size):

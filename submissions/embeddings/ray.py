@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cir_datasets.common.progress import step_progress
-from cir_datasets.common.shared_stages import Part
+from cir_datasets.common.shared_stages import Shard
 from cir_datasets.errors import MissingImagesError
 from cir_metrics.errors import CallError, CirError, MissingExtraError
 from submissions.embeddings.embed import (
@@ -117,7 +117,7 @@ class ShardEncoder:
         for row in rows.to_pylist():
             answer = {"number": row["number"], "vectors": b"", "error": "", "message": ""}
             try:
-                answer["vectors"] = self._vectors(Part(**row)).astype("<f4").tobytes()
+                answer["vectors"] = self._vectors(Shard(**row)).astype("<f4").tobytes()
             except CirError as problem:
                 answer["error"] = type(problem).__name__
                 answer["message"] = f"on {socket.gethostname()}: {problem}"
@@ -126,7 +126,7 @@ class ShardEncoder:
         columns += [("error", pyarrow.string()), ("message", pyarrow.string())]
         return pyarrow.Table.from_pylist(made, schema=pyarrow.schema(columns))
 
-    def _vectors(self, shard: Part) -> Vectors:
+    def _vectors(self, shard: Shard) -> Vectors:
         import ray
 
         task = self._task
@@ -229,7 +229,7 @@ def _finish(
     folder: EmbeddingFolder,
     task: Task,
     room: Cluster,
-    left: Sequence[Part],
+    left: Sequence[Shard],
     advance: Callable[[int], None],
 ) -> None:
     """Have all shards encoded, and wait for those that other processes are at."""
@@ -249,10 +249,10 @@ def _finish(
 
 
 def _claims(
-    folder: EmbeddingFolder, shards: Sequence[Part], stack: ExitStack
-) -> dict[int, tuple[Part, AbstractContextManager[bool]]]:
+    folder: EmbeddingFolder, shards: Sequence[Shard], stack: ExitStack
+) -> dict[int, tuple[Shard, AbstractContextManager[bool]]]:
     """Claims on shards that no other process is at; what is left of them ends with the stack."""
-    claims: dict[int, tuple[Part, AbstractContextManager[bool]]] = {}
+    claims: dict[int, tuple[Shard, AbstractContextManager[bool]]] = {}
     stack.callback(lambda: [claim.__exit__(None, None, None) for _, claim in claims.values()])
     for shard in shards:
         if len(claims) == _CLAIMED_AT_ONCE:
@@ -265,7 +265,7 @@ def _claims(
     return claims
 
 
-def _encoded(task: Task, room: Cluster, shards: Sequence[Part]) -> Iterator[tuple[Part, Vectors]]:
+def _encoded(task: Task, room: Cluster, shards: Sequence[Shard]) -> Iterator[tuple[Shard, Vectors]]:
     """Shards with their vectors, as workers finish them.
 
     Raises:
@@ -302,7 +302,7 @@ def _encoded(task: Task, room: Cluster, shards: Sequence[Part]) -> Iterator[tupl
             yield shard, vectors
 
 
-def _check_zeros(task: Task, shard: Part, vectors: Vectors) -> None:
+def _check_zeros(task: Task, shard: Shard, vectors: Vectors) -> None:
     """See that what a worker could not open cannot be opened here either.
 
     Raises:
@@ -322,5 +322,5 @@ def _check_zeros(task: Task, shard: Part, vectors: Vectors) -> None:
         )
 
 
-def _images(shards: Sequence[Part]) -> int:
+def _images(shards: Sequence[Shard]) -> int:
     return sum(shard.stop - shard.start for shard in shards)

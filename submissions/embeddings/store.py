@@ -15,7 +15,7 @@ from typing import Any
 
 from cir_datasets.common.atomic import write_errors, write_whole
 from cir_datasets.common.paths import cache_home
-from cir_datasets.common.shared_stages import Part
+from cir_datasets.common.shared_stages import Shard
 from cir_datasets.common.stages import CALLED
 from cir_metrics.errors import CallError, CirError, did_you_mean
 from submissions.embeddings.folder import (
@@ -258,11 +258,11 @@ def _fix(folder: EmbeddingFolder) -> str:
     return f"Fix: `{command}`{where} encodes them again, and no others."
 
 
-def _joined(shards: Iterable[Part]) -> list[tuple[int, int]]:
+def _joined(shards: Iterable[Shard]) -> list[tuple[int, int]]:
     """Starts and stops of what shards cover, neighbours as one.
 
     Example:
-        >>> _joined([Part(0, 0, 5), Part(1, 5, 10), Part(3, 15, 20)])
+        >>> _joined([Shard(0, 0, 5), Shard(1, 5, 10), Shard(3, 15, 20)])
         [(0, 10), (15, 20)]
     """
     found: list[tuple[int, int]] = []

@@ -30,7 +30,7 @@ from embedding_worlds import (
 )
 
 import cir_datasets
-from cir_datasets.common.shared_stages import Part
+from cir_datasets.common.shared_stages import Shard
 from cir_metrics.errors import CallError
 from submissions.embeddings.embed import encode_shard
 from submissions.embeddings.folder import EmbeddingFolder
@@ -315,7 +315,7 @@ def test_shards_of_one_process_are_those_of_many(store: EmbeddingStore, wanted: 
             folder.write_part(shard, encode_shard(ColourEncoder(), pictures, shard, batch_size=BATCH_SIZE))
         with folder.claim(shard) as ours:
             assert not ours  # done
-    assert folder.parts()[-1] == Part(20, 100, 103)
+    assert folder.parts()[-1] == Shard(20, 100, 103)
     np.testing.assert_array_equal(folder.embeddings().vectors, wanted)
 
 
