@@ -1,4 +1,4 @@
-"""docs/scores.md: its Python runs, and its commands are ones that `cir` reads."""
+"""docs/scores.md: its Python runs, and its table is whole."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from docs_shell import ROOT, parsed
+from docs_shell import ROOT
 from user_answers import small_suite
 
 import submissions
@@ -19,13 +19,6 @@ TEXT = (ROOT / "docs" / "scores.md").read_text(encoding="utf-8")
 
 def blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
-
-
-def test_every_command_is_read() -> None:
-    commands = [line for block in blocks("sh") for line in block.splitlines()]
-    assert len(commands) > 5
-    for command in commands:
-        assert parsed(command) is not None, command
 
 
 def test_the_python_runs(

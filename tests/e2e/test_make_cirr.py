@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -24,17 +23,7 @@ from leaderboard.cli import build
 FORM = AnswerLimits().form
 CAPTION = "textarea[data-question=caption]"
 HINT = "[data-of=caption] .hint"
-COMMAND = [
-    sys.executable,
-    "-m",
-    "leaderboard.cli",
-    "make",
-    "cirr",
-    "--benchmark",
-    "shapes/val",
-    "--limit",
-    "40",
-]
+COMMAND = ["make", "cirr", "--benchmark", "shapes/val", "--limit", "40"]
 OPTIONS = ["--splits", "test=100", "--captions", "model", "--language", "oracle", "--name", "mine"]
 
 
@@ -139,7 +128,7 @@ def test_subsets_on_ray_have_the_same_bytes(tmp_path: Path, monkeypatch: pytest.
     pytest.importorskip("ray", reason="Ray is not installed (extra `distributed`)")
     monkeypatch.setattr(pipeline, "_FIRSTS", 16)
     for engine in ("local", "ray"):
-        call = [*COMMAND[3:], *OPTIONS, "--engine", engine, "--out", str(tmp_path / engine)]
+        call = [*COMMAND, *OPTIONS, "--engine", engine, "--out", str(tmp_path / engine)]
         made = CliRunner().invoke(build(), call)
         assert made.exit_code == 0, f"{made.output}{made.exception}"
     assert bytes_of(tmp_path / "ray") == bytes_of(tmp_path / "local")
@@ -172,7 +161,7 @@ def test_faults_of_a_server_change_no_byte(tmp_path: Path, monkeypatch: pytest.M
             )
             before = len(server.requests)
             language = ["--captions", "model", "--language", f"openai:tiny,url={server.url}"]
-            call = [*COMMAND[3:], "--splits", "test=100", "--subsets", "4", *language, "--name", "mine"]
+            call = [*COMMAND, "--splits", "test=100", "--subsets", "4", *language, "--name", "mine"]
             made = CliRunner().invoke(build(), [*call, "--out", str(tmp_path / name)])
             assert made.exit_code == 0, f"{made.output}{made.exception}"
             asked = len(server.requests) - before

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
-from docs_shell import parsed, section
+from docs_shell import section
 from fisd_runs import content, shapes_captions
 from language_server import Asked, Fault, LanguageServer
 from typer.testing import CliRunner
@@ -225,16 +224,6 @@ def test_what_is_damaged_is_said_with_its_place_and_what_to_do(
 def test_a_limit_of_nothing_is_refused() -> None:
     done = cir(*COUNTS, "--limit", "0", "--out", "mine", code=2)
     assert "--limit" in done.output
-
-
-@pytest.mark.parametrize("command", re.findall(r"^(?:CIR_BENCHMARKS=\S+ )?(cir .+)$", PAGE, re.MULTILINE))
-def test_every_command_of_the_page_is_read(
-    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    for line in re.findall(r"^printf .+$", PAGE, re.MULTILINE):  # the files of options
-        subprocess.run(["sh", "-c", line], check=True)
-    assert parsed(command).params
 
 
 def test_the_papers_sources_are_in_the_help_and_on_the_page() -> None:
