@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -13,7 +13,9 @@ SHARED = 4
 """Commands that have the same option, from which on it is told at the top of the page."""
 PLAIN = ("`--benchmark`, `-b`", "`--json`")
 """Options that need no more than the first clause of their help, wherever they stand."""
-LONG = 80
+PLACES = ("Where to", "Where to write")
+"""Labels of `--to` and `--out`, which their names say."""
+LONG = 40
 """Characters of a help that is not told again, if it is the only one."""
 SENTENCES = 1
 """Of what a help says below its first line, where the command is in no group; the rest stands in the help."""
@@ -43,8 +45,10 @@ class Parameter(NamedTuple):
 
     @property
     def meaning(self) -> tuple[str, str]:
-        """Its names and its help, or the first clause of that where it says enough."""
-        return self.names, re.split(r"[.,:;]", self.text)[0] if self.names in PLAIN else self.text
+        """Its names and what the page says of it: the first sentence, or clause where that is enough."""
+        plain = self.names in PLAIN
+        text = re.split(r"[.,:;]", self.text)[0] if plain else _unlabelled(self.names, _short(self.text))
+        return self.names, text
 
 
 class Command(NamedTuple):
@@ -104,8 +108,9 @@ def page() -> str:
     shared = _shared(each for group in tree.values() for each in group)
     at, told = dict.fromkeys(shared, ""), set[str]()
     parts = [INTRODUCTION, *_contents(), "## Options of many commands\n"]
-    parts += [f"- {names}: {_unlabelled(names, text)}" for names, text in sorted(shared)]
-    parts += ["", FILES, *_table(tree)]
+    for (names, short), text in sorted(shared.items()):
+        parts.append(f"- {names}: {short if names in PLAIN else _unlabelled(names, text)}")
+    parts += ["", FILES, *_keys(tree)]
     for task, names in TASKS.items():
         parts.append(f"\n## {task}\n")
         for name in (*names.first, *names.further):
@@ -116,17 +121,20 @@ def page() -> str:
     return re.sub(r"\n{3,}", "\n\n", "\n".join(parts))
 
 
-def _shared(every: Iterable[Command]) -> set[tuple[str, str]]:
-    """The options that many commands declare alike; of a name the words that most of them have."""
-    count = Counter(each.meaning for command in every for each in command.parameters if each.option)
-    texts: dict[str, str] = {}
-    for (names, text), times in count.most_common():
-        if times >= SHARED:
-            texts.setdefault(names, text)
-    return set(texts.items())
+def _shared(every: Iterable[Command]) -> dict[tuple[str, str], str]:
+    """What many commands say of an option, of a name as most say it: the help, or the part that is alike."""
+    helps: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for each in (each for command in every for each in command.parameters if each.option):
+        helps[each.meaning].append(each.text)
+    shared = sorted(meaning for meaning, texts in helps.items() if len(texts) >= SHARED)
+    most = {meaning[0]: meaning for meaning in sorted(shared, key=lambda each: len(helps[each]))}
+    return {
+        (names, text): helps[names, text][0] if len({*helps[names, text]}) == 1 else text
+        for names, text in most.values()
+    }
 
 
-def _table(tree: Mapping[str, list[Command]]) -> Iterator[str]:
+def _keys(tree: Mapping[str, list[Command]]) -> Iterator[str]:
     """The keys of the files, each with the commands that have it."""
     places: dict[Parameter, list[Command]] = defaultdict(list)
     for group in tree.values():
@@ -134,12 +142,11 @@ def _table(tree: Mapping[str, list[Command]]) -> Iterator[str]:
             for key in command.keys:
                 places[key].append(command)
     trainings = tree["train"]
-    yield "key | commands | what it is\n---|---|---"
     for key, there in sorted(places.items()):
         names = [command.words.rpartition(" ")[2] for command in there if command not in trainings]
         trained = [command.words.rpartition(" ")[2] for command in there if command in trainings]
         names += ["train"] if len(trained) == len(trainings) else trained
-        yield f"{key.names} | {', '.join(names)} | {key.text}"
+        yield f"- {key.names} ({', '.join(names)}): {key.text}"
 
 
 def _contents() -> list[str]:
@@ -157,8 +164,8 @@ def _sentences(text: str) -> list[str]:
 def _unlabelled(names: str, text: str) -> str:
     """A help without the label that says an option's name again."""
     label, _, rest = text.partition(": ")
-    repeats = rest and label.lower().split() == re.split("[-_]", names.strip("`-").partition("`")[0])
-    return rest if repeats else text
+    repeats = label.lower().split() == re.split("[-_]", names.strip("`-").partition("`")[0])
+    return rest if rest and (repeats or label in PLACES) else text
 
 
 def _short(text: str) -> str:
@@ -173,11 +180,12 @@ def _section(command: Command, at: dict[tuple[str, str], str], told: set[str]) -
         if text not in told:
             yield f"{text}\n"
             told.add(text)
-    yield f"    {command.example}\n"
+    if command.example != f"cir {command.words}":
+        yield f"    {command.example}\n"
     elsewhere = _elsewhere(command, at)
     for each in command.parameters:
         if not any(each in several for several in elsewhere.values()):
-            yield f"- {each.names}: {_unlabelled(each.names, _short(each.text))}"
+            yield f"- {each.names}: {each.meaning[1]}"
             at.setdefault(each.meaning, command.words)
     yield ""
     for place, several in elsewhere.items():
@@ -194,5 +202,5 @@ def _elsewhere(command: Command, at: Mapping[tuple[str, str], str]) -> dict[str,
     return {
         place: several
         for place, several in places.items()
-        if not place or len(several) > 1 or len(several[0].text) >= LONG
+        if not place or len(several) > 1 or len(several[0].meaning[1]) >= LONG
     }

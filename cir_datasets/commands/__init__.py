@@ -38,8 +38,6 @@ __all__ = ["CommandOfOptions", "Options", "argument", "command", "option"]
 
 _Model = TypeVar("_Model", bound=Options)
 _CONFIG, _WRITE_CONFIG = "config", "write_config"
-_BEFORE_THE_COMMAND = ("data_dir", "no_checks")
-"""Options of `cir` itself, which its commands had."""
 
 
 class CommandOfOptions(TyperCommand):
@@ -61,20 +59,13 @@ class CommandOfOptions(TyperCommand):
         moved: frozenset[str] = getattr(self.callback, "in_file", frozenset())
         for parameter in self.hidden_params:
             source = ctx.get_parameter_source(parameter.name)
-            if source is None or source.name != "COMMANDLINE":
+            if parameter.name not in moved or source is None or source.name != "COMMANDLINE":
                 continue
-            long = max(parameter.opts, key=len)
-            path = _path_of(ctx)
-            if parameter.name in _BEFORE_THE_COMMAND:
-                fix = f"write it before the command, as in cir {long} ... {path}"
-            elif parameter.name in moved:
-                fix = (
-                    f"write it into a file for --config, as `{long[2:].replace('-', '_')}: VALUE`; "
-                    f"cir {path} --write-config prints one"
-                )
-            else:
-                continue
-            words = f"{long} is deprecated behind cir {path} and goes with 0.3. Fix: {fix}."
+            long, path = max(parameter.opts, key=len), _path_of(ctx)
+            words = (
+                f"{long} is deprecated behind cir {path} and goes with 0.3. Fix: write it into a file for "
+                f"--config, as `{long[2:].replace('-', '_')}: VALUE`; cir {path} --write-config prints one."
+            )
             warnings.warn(words, FutureWarning, stacklevel=2)
         return left
 

@@ -4,15 +4,29 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from cir_datasets.commands import CommandOfOptions
 from cir_datasets.common.terminal import echo
+from cir_metrics.errors import CallError
 from submissions.commands import as_text
 
 Folder = Annotated[Path, typer.Argument(help="Folder of a run of `cir make`.")]
+
+
+class _Makers(TyperGroup):
+    """The group, which says where a command has gone."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        """Find the command that is called."""
+        if args[:1] == ["clips"]:
+            raise CallError(
+                "cir make clips is a script now. Fix: in a clone, python -m examples.clips --out FOLDER --videos N"
+            )
+        return super().resolve_command(ctx, args)
 
 
 def make_commands() -> typer.Typer:
@@ -24,7 +38,9 @@ def make_commands() -> typer.Typer:
     from submissions.commands.make_zerosight import zerosight_command
 
     group = typer.Typer(
-        help="Make a benchmark from images, videos, captions or another benchmark.", no_args_is_help=True
+        cls=_Makers,
+        help="Make a benchmark from images, videos, captions or another benchmark.",
+        no_args_is_help=True,
     )
     group.command("circled", cls=CommandOfOptions)(circled_command)
     group.command("fisd", cls=CommandOfOptions)(fisd_command)

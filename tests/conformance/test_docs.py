@@ -166,6 +166,6 @@ def test_every_direct_dependency_is_explained_and_pinned() -> None:
     for heading, lines in groups.items():
         names = {re.split(r"[\s<>=\[]", line.strip())[0] for line in lines.splitlines() if line.strip()}
         names -= {"cir-benchmarks"}
-        first = " ".join(re.findall(r"^\| (.*?) \|", sections[heading], re.MULTILINE))
+        first = " ".join(re.findall(r"^- (.*?): ", sections[heading], re.MULTILINE))
         assert {name for name in names if name not in re.split(r"[ ,]+", first)} == set(), heading
         assert {name for name in names if f"{name.lower()}==" not in pinned} == set()

@@ -82,15 +82,23 @@ def test_an_option_that_left_the_line_warns_and_says_where_it_went(name: str) ->
     for each in command.hidden_params:
         long = max(each.opts, key=len)
         assert f"{long} " not in shown
-        if each.name == "data_dir":  # its folder is looked into at once
+        if each.name in ("data_dir", "no_checks"):  # they have not moved: behind a command, too
             continue
         words = [long] if each.is_flag else [long, *["8"] * each.nargs]
         place = f"`{long[2:].replace('-', '_')}: VALUE`"
-        if each.name == "no_checks":
-            place = rf"cir {long} \.\.\. .*{name}"
         said = rf"{long} is deprecated behind .*{name} and .*{place}"
         with pytest.warns(FutureWarning, match=said):
             command.make_context(name, words, parent=program, resilient_parsing=True).close()
+
+
+def test_no_checks_may_stand_behind_the_command(config: Any, recwarn: pytest.WarningsRecorder) -> None:
+    assert cir(*RUN, "--no-checks", "--out", "run.json").exit_code == 0
+    assert list(recwarn) == []
+
+
+def test_a_maker_that_moved_says_where_it_is() -> None:
+    done = cir("make", "clips", "--out", "clips")
+    assert re.search(r"python -m examples\.clips", f"{done.output} {done.exception}")
 
 
 def test_the_line_goes_before_the_file_and_the_file_before_the_default(config: Any) -> None:
