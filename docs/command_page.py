@@ -17,8 +17,6 @@ PLACES = ("Where to", "Where to write")
 """Labels of `--to` and `--out`, which their names say."""
 LONG = 40
 """Characters of a help that is not told again, if it is the only one."""
-SENTENCES = 1
-"""Of what a help says below its first line, where the command is in no group; the rest stands in the help."""
 INTRODUCTION = """# The `cir` command
 
 After this page you can name the command that does a thing, and its options. `cir COMMAND --help` prints
@@ -55,7 +53,7 @@ class Command(NamedTuple):
     """A command with its words, such as `datasets prepare`; `keys` are the options of its file alone."""
 
     words: str
-    about: tuple[str, ...]
+    about: str
     example: str
     parameters: tuple[Parameter, ...]
     keys: tuple[Parameter, ...]
@@ -78,10 +76,8 @@ def _commands(command: Any, words: str) -> Iterator[Command]:
         visible = tuple(_parameter(each) for each in command.params if not getattr(each, "hidden", False))
         moved = getattr(command.callback, "in_file", frozenset())
         hidden = (each for each in getattr(command, "hidden_params", ()) if each.name in moved)
-        below = " ".join(_sentences(" ".join(about[1:2]))[:SENTENCES])
-        begun = (about[0], below) if below and " " not in words else (about[0],)
         shown = re.sub(r"\\\n +", "\\\n        ", example[1] if example else "")
-        yield Command(words, begun, shown, visible, tuple(_key(each) for each in hidden))
+        yield Command(words, about[0], shown, visible, tuple(_key(each) for each in hidden))
     for name, child in (children or {}).items():
         yield from _commands(child, f"{words} {name}")
 
@@ -106,7 +102,7 @@ def page() -> str:
     """The whole page, in the order of `cir help --all`."""
     tree = commands()
     shared = _shared(each for group in tree.values() for each in group)
-    at, told = dict.fromkeys(shared, ""), set[str]()
+    at = dict.fromkeys(shared, "")
     parts = [INTRODUCTION, *_contents(), "## Options of many commands\n"]
     for (names, short), text in sorted(shared.items()):
         parts.append(f"- {names}: {short if names in PLAIN else _unlabelled(names, text)}")
@@ -117,7 +113,7 @@ def page() -> str:
             if name in GROUPS:
                 parts.append(f"### `cir {name}`\n")
             for command in tree[name]:
-                parts += _section(command, at, told)
+                parts += _section(command, at)
     return re.sub(r"\n{3,}", "\n\n", "\n".join(parts))
 
 
@@ -173,13 +169,10 @@ def _short(text: str) -> str:
     return re.split("; ", re.sub(r" \([^()]*\)", "", _sentences(text)[0]))[0].rstrip(".")
 
 
-def _section(command: Command, at: dict[tuple[str, str], str], told: set[str]) -> Iterator[str]:
-    """A command with the options and paragraphs that were not told before, and where the others stand."""
+def _section(command: Command, at: dict[tuple[str, str], str]) -> Iterator[str]:
+    """A command with the options that were not told before, and where the others stand."""
     yield f"{'####' if ' ' in command.words else '###'} `cir {command.words}`\n"
-    for text in command.about:
-        if text not in told:
-            yield f"{text}\n"
-            told.add(text)
+    yield f"{command.about}\n"
     if command.example != f"cir {command.words}":
         yield f"    {command.example}\n"
     elsewhere = _elsewhere(command, at)

@@ -66,6 +66,7 @@ def benchmark_table() -> str:
             f"- Licence of the annotations: {card.license.annotations}",
             f"- Licence of the images: {card.license.images}",
             f"- Images: {card.images.removesuffix(' Loading and scoring need no images.')}",
+            f"- Ids: {' '.join(card.ids.split())}",
             *([f"- Status: {card.status.replace('_', ' ')}"] if card.status == "pending_publication" else []),
             "",
             *_configurations(card),
@@ -109,6 +110,8 @@ def _configurations(card: Any) -> list[str]:
     same = [name for name in rows[0] if len(rows) > 1 and len({row[name] for row in rows}) == 1]
     heads = [name for name in rows[0] if name not in same]
     shared = [f"{name} {rows[0][name]}" for name in same]
+    if heads == ["benchmark"]:
+        return [f"{', '.join(row['benchmark'] for row in rows)}: {', '.join(shared)}."]
     table = _table(heads, [f"| {' | '.join(row[name] for name in heads)} |" for row in rows])
     return [*([f"All have: {', '.join(shared)}.\n"] if shared else []), table]
 
@@ -261,7 +264,6 @@ def shapes_encoder() -> str:
     }
     names, turns = list(queries), list(sessions)
     shown = {
-        "queries": (names[:4], [(composed, other) for other in names[:3]]),
         "words-queries": (names[4:], [*((name, PIXELS) for name in names[4:]), ("`cirevl`", composed)]),
         "sessions": (turns[:5], []),
         "words-sessions": (turns[5:], []),
@@ -338,17 +340,6 @@ def _table(head: list[str], rows: list[str]) -> str:
     return "\n".join([f"| {' | '.join(head)} |", "|" + "---|" * len(head), *rows])
 
 
-def finding_table() -> str:
-    """Every code that validation can give; what it means, with the fix, a finding says itself."""
-    from submissions.rank_file.findings import codes
-
-    lines = []
-    for severity in ("error", "warning"):
-        names = [f"`{name}`" for name, code in codes().items() if code.severity == severity]
-        lines.append(f"- {severity.capitalize()}s: {', '.join(names)}.")
-    return "\n".join(lines)
-
-
 def api_page() -> str:
     """`docs/python_api.md`: the public functions and classes of every room."""
     import inspect
@@ -377,7 +368,7 @@ def api_page() -> str:
             if inspect.isclass(thing) and issubclass(thing, Exception):
                 errors.append(f"`{name}`")
             elif callable(thing):
-                summary = _line(re.split(r"(?<=\w)[.;:](?=\s|$)", inspect.getdoc(thing) or "")[0])
+                summary = _line(re.split(r"(?<=[\w`)])[.;:](?=\s|$)", inspect.getdoc(thing) or "")[0])
                 shown = name if inspect.isclass(thing) else f"{name}{_signature(thing)}"
                 lines.append(f"- `{shown}`: {summary}")
         lines += ["", f"Errors: {', '.join(errors)}."] if errors else []
@@ -415,17 +406,17 @@ def _count(number: int | None) -> str:
 
 
 def rank_files() -> str:
-    """`docs/rank_files.md` with its words, its doors and its findings written anew between the markers."""
-    from submissions.rank_file.texts import LISTED_FIELDS, words_of
+    """`docs/rank_files.md` with its words and its doors written anew between the markers."""
+    from submissions.rank_file.texts import words_of
 
     rows = [f"- `{word}`: {_line(meaning)}" for word, meaning in words_of("oracle").items()]
-    lists = [
-        f"`{field}` is one of {', '.join(f'`{word}`' for word in words_of(field))}."
-        for field in LISTED_FIELDS
-        if field != "oracle"
+    backbones = ", ".join(f"`{word}`" for word in words_of("backbone"))
+    words = [
+        "`oracle` says what a method knows that no user's query holds:\n",
+        *rows,
+        f"\n`backbone` is one of {backbones}.",
     ]
-    words = "\n".join(["`oracle` says what a method knows that no user's query holds:\n", *rows, "", *lists])
-    return _filled(DOCS / "rank_files.md", {"words": words, "doors": _doors(), "findings": finding_table()})
+    return _filled(DOCS / "rank_files.md", {"words": "\n".join(words), "doors": _doors()})
 
 
 def _doors() -> str:

@@ -20,6 +20,7 @@ from submissions.running.search import MEASURED, SEARCHES, Searcher
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "running.md"
 TEXT = PAGE.read_text(encoding="utf-8")
+FIRST = PAGE.with_name("first_use.md").read_text(encoding="utf-8")
 CAPTIONS = ["is Shinier and Silver.", " has Longer sleeves, "]
 
 
@@ -74,8 +75,8 @@ def test_the_page_names_every_search_and_its_settings() -> None:
 
 
 def shown(begin: str) -> dict[str, Any]:
-    """What the one block of Python that begins so defines."""
-    (source,) = re.findall(rf"```python\n({re.escape(begin)}.*?)```", TEXT, re.DOTALL)
+    """What the one block of Python that begins so defines, here or on the page of first use."""
+    (source,) = re.findall(rf"```python\n({re.escape(begin)}.*?)```", TEXT + FIRST, re.DOTALL)
     made: dict[str, Any] = {}
     exec(source, made)
     return made
@@ -83,7 +84,7 @@ def shown(begin: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     ("begin", "name", "title"),
-    [("# mine.py, a scorer", "MeanColour", "Mean colour"), ("# mine.py, a ranker", "Second", "Second stage")],
+    [("# mine.py\n", "HalfTheText", "Half the text"), ("# mine.py, a ranker", "Second", "Second stage")],
     ids=["scorer", "ranker"],
 )
 @pytest.mark.parametrize("config", ["val", "multiturn_val"])
@@ -97,7 +98,7 @@ def test_methods_without_an_encoder_that_are_shown_run(
 
 
 def test_the_method_that_is_shown_runs(tmp_path: Path) -> None:
-    made = shown("# mine.py\n")
+    made = shown("# more.py\n")
     benchmark = small_shapes("multiturn_val", rows=3)
     rank_file = make_rank_file(
         benchmark, made["MoreText"](), encoder=PlainEncoder(), store=EmbeddingStore(tmp_path), workers=0
