@@ -110,8 +110,6 @@ def _configurations(card: Any) -> list[str]:
     same = [name for name in rows[0] if len(rows) > 1 and len({row[name] for row in rows}) == 1]
     heads = [name for name in rows[0] if name not in same]
     shared = [f"{name} {rows[0][name]}" for name in same]
-    if heads == ["benchmark"]:
-        return [f"{', '.join(row['benchmark'] for row in rows)}: {', '.join(shared)}."]
     table = _table(heads, [f"| {' | '.join(row[name] for name in heads)} |" for row in rows])
     return [*([f"All have: {', '.join(shared)}.\n"] if shared else []), table]
 
@@ -365,6 +363,8 @@ def api_page() -> str:
         errors = []
         for name in sorted(listed, key=str.lower):
             thing = getattr(module, name)
+            if getattr(thing, "__name__", name) != name:
+                continue  # an earlier name of another one
             if inspect.isclass(thing) and issubclass(thing, Exception):
                 errors.append(f"`{name}`")
             elif callable(thing):
