@@ -25,7 +25,7 @@ from submissions.embeddings.store import EmbeddingStore
 from submissions.encoders.protocol import Identity
 from submissions.errors import EncoderError
 from submissions.training.composition_training import train_composition
-from submissions.training.triplet_plan import NetworkShape
+from submissions.training.training_options import CirplantTraining, TirgTraining
 
 DIMENSIONS = 2048
 
@@ -66,23 +66,26 @@ def main(arguments: Sequence[str]) -> None:
     import torch
 
     torch.set_num_threads(given.threads)
-    shape = NetworkShape(given.hidden_size, given.layers, given.heads)
+    sizes = {"hidden_size": given.hidden_size, "layers": given.layers, "heads": given.heads}
     with tempfile.TemporaryDirectory() as made:
         folder, begun = Path(made), time.perf_counter()
         write_pixels(given.benchmark, folder / "nlvr2")
         print(f"pixels written in {time.perf_counter() - begun:.1f} s", flush=True)
         marks: list[tuple[float, float]] = []
+        options = {
+            "encoder": RandomFeatures(),
+            "benchmark": given.benchmark,
+            "out": folder / "head",
+            "epochs": 1,
+            "epoch_steps": given.steps,
+            "images": folder / "nlvr2",
+            "device": "cpu",
+        }
         done = train_composition(
-            RandomFeatures(),
-            given.benchmark,
-            folder / "head",
-            composition=given.composition,
-            shape=shape,
-            epochs=1,
-            epoch_steps=given.steps,
-            images=folder / "nlvr2",
+            TirgTraining(**options, hidden_size=given.hidden_size)
+            if given.composition == "tirg"
+            else CirplantTraining(**options, **sizes),
             store=EmbeddingStore(folder / "store"),
-            device="cpu",
             say=lambda line: marks.append((time.perf_counter(), time.process_time())) or print(line),  # type: ignore[func-returns-value]
         )
         wall, processor = (

@@ -14,7 +14,6 @@ goes on. Table (`cirplant_curves.tsv`) and picture (`images/cirplant_curves.png`
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,7 +21,7 @@ from typing import Any
 
 from cir_datasets.common.terminal import echo
 from submissions.training.composition_training import train_composition
-from submissions.training.triplet_plan import RECIPES, NetworkShape
+from submissions.training.training_options import CirplantTraining
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "code6": {"triplets": 6},
@@ -40,8 +39,6 @@ RECALLS = ("recall@1", "recall@10", "recall_subset@1")
 
 def trained(name: str, folder: Path, epochs: int) -> None:
     """Train a setting, where that is not done yet; a line an epoch says how far it is."""
-    from submissions.encoders.loading import load_encoder
-
     chosen: dict[str, Any] = {
         "triplets": 0,
         "together": 1,
@@ -49,21 +46,26 @@ def trained(name: str, folder: Path, epochs: int) -> None:
         "learning_rate": 0.002,
     }
     chosen |= SETTINGS[name]
-    recipe = {"triplets": chosen["triplets"], "together": chosen["together"], "decay": "step"}
-    train_composition(
-        load_encoder("shapes", device="cpu", threads=1),
-        "shapes/train",
-        folder,
-        recipe=dataclasses.replace(RECIPES["code"], **recipe),
-        shape=NetworkShape(chosen["width"], layers=2, heads=4, feed_forward=2 * chosen["width"]),
+    training = CirplantTraining(
+        encoder="shapes",
+        threads=1,
+        benchmark="shapes/train",
+        out=folder,
+        triplets=chosen["triplets"],
+        together=chosen["together"],
+        decay="step",
+        hidden_size=chosen["width"],
+        layers=2,
+        heads=4,
+        feed_forward=2 * chosen["width"],
         epochs=epochs,
         epoch_steps=EPOCH_STEPS,
         batch_size=128,
         learning_rate=chosen["learning_rate"],
         device="cpu",
         hold_out=0.15,
-        say=lambda line: echo(f"{name}: {line}", err=True),
     )
+    train_composition(training, say=lambda line: echo(f"{name}: {line}", err=True))
 
 
 def history(folder: Path) -> list[dict[str, float]]:

@@ -128,7 +128,8 @@ def _typer_option(parameter: Parameter) -> Any:
     }
     if parameter.in_file:
         more["hidden"] = True
-    return typer.Option(..., *names, help=info.help, autocompletion=info.values, **more, **info.more)
+    values = info.values or (benchmark_values if parameter.name == "benchmark" else None)
+    return typer.Option(..., *names, help=info.help, autocompletion=values, **more, **info.more)
 
 
 def _of_files(model: type[Options]) -> list[inspect.Parameter]:

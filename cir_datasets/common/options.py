@@ -93,9 +93,11 @@ class Options:
 
     in_file: ClassVar[frozenset[str]] = frozenset()
 
-    def __init_subclass__(cls, in_file: tuple[str, ...] = (), on_line: tuple[str, ...] = ()) -> None:
+    def __init_subclass__(
+        cls, in_file: tuple[str, ...] = (), on_line: tuple[str, ...] = (), kw_only: bool = True
+    ) -> None:
         """Make a dataclass of it."""
-        dataclass(frozen=True, kw_only=True)(cls)
+        dataclass(frozen=True, kw_only=kw_only)(cls)
         there = {entry.name: entry.metadata.get(_INFO) for entry in fields(cls)}  # type: ignore[arg-type]
         new = vars(cls).get("__annotations__", {}).keys() & there.keys()
         inherited = frozenset().union(*(getattr(base, "in_file", ()) for base in cls.__bases__))
@@ -266,7 +268,7 @@ def _parameters_of(model: Any) -> tuple[Parameter, ...]:
             # An alias of several models, which has typer's own word for it.
             marks = (mark for mark in getattr(kind, "__metadata__", ()) if hasattr(mark, "param_decls"))
             info = next(marks, None)
-        if info is not None:
+        if info:
             names = info.names if isinstance(info, Declared) else info.param_decls or ()
             long = next((word for word in names if word.startswith("--")), f"--{name}")
             key = long.partition("/")[0][2:].replace("-", "_")

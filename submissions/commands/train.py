@@ -1,21 +1,27 @@
-"""`cir train`: the heads of methods, and the encoder that comes with the package."""
+"""`cir train`: the heads of methods."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from cir_datasets.commands import CommandOfOptions, benchmark_values, command, option
+from cir_datasets.commands import CommandOfOptions, LoadsBenchmarks, command, option
 from cir_datasets.common.terminal import echo
-from submissions.commands.train_compositions import cirplant_command, tirg_command
-from submissions.commands.train_options import Trains, TrainsBySteps, TrainsOnQueries, report_done
+from submissions.training.training_options import (
+    CirplantTraining,
+    CompositionTraining,
+    ConcatTraining,
+    MagicLensTraining,
+    Pic2WordTraining,
+    TirgTraining,
+)
 
 if TYPE_CHECKING:
-    from submissions.embeddings.pictures import Pictures
+    from submissions.training.loop import Trained
 
 _INTERRUPTED = 130
 """What a shell reports of a program that Ctrl-C has ended."""
@@ -46,15 +52,8 @@ def _resumable(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-class ConcatOptions(TrainsBySteps, TrainsOnQueries):
+class ConcatOptions(ConcatTraining, LoadsBenchmarks):
     """What `cir train concat` takes."""
-
-    loss: str = option(
-        "soft_triplet", "soft_triplet (the paper's choice on CIRR) or batch_softmax.", in_file=True
-    )
-    hidden_size: int | None = option(
-        None, "Hidden size: units of the layer between; default: twice the dimensions.", min=1, in_file=True
-    )
 
 
 @command
@@ -67,28 +66,13 @@ def concat_command(options: ConcatOptions) -> None:
     Example:
         cir train concat --benchmark shapes/train --encoder shapes --out FOLDER
     """
-    from submissions.training.concat_training import PLAN, train_concat
+    from submissions.training.concat_training import train_concat
 
-    plan = options.changed(PLAN)
-    encoder = options.loaded()
-    report_done(options.call(train_concat, encoder=encoder, folder=options.out, plan=plan))
+    report_done(train_concat(options))
 
 
-class Pic2WordOptions(TrainsBySteps, Trains):
+class Pic2WordOptions(Pic2WordTraining, LoadsBenchmarks):
     """What `cir train pic2word` takes."""
-
-    images: Path | None = option(
-        None,
-        "Folder of the images, which are trained on with those of its sub-folders; with "
-        "--benchmark the benchmark's, default: below CIR_IMAGES.",
-    )
-    benchmark: str | None = option(
-        None, "Id of the benchmark, whose gallery is trained on.", "-b", values=benchmark_values
-    )
-    hidden_size: int = option(512, "Hidden size: units of the two layers between.", min=1, in_file=True)
-    dropout: float = option(
-        0.1, "Dropout: share of units left out in training, from 0 to below 1.", in_file=True
-    )
 
 
 @command
@@ -101,37 +85,13 @@ def pic2word_command(options: Pic2WordOptions) -> None:
     Example:
         cir train pic2word --benchmark shapes/train --encoder shapes --out FOLDER
     """
-    from submissions.training.pic2word_training import PLAN, train_pic2word
+    from submissions.training.pic2word_training import train_pic2word
 
-    plan = options.changed(PLAN)
-    pictures = _pictures(options.benchmark, options.images)
-    encoder = options.loaded()
-    folder = options.out
-    report_done(options.call(train_pic2word, encoder=encoder, pictures=pictures, folder=folder, plan=plan))
+    report_done(train_pic2word(options))
 
 
-def _pictures(benchmark: str | None, images: Path | None) -> Pictures:
-    """What is trained on: a benchmark's gallery, or all pictures below a folder."""
-    from cir_metrics.errors import CallError
-    from submissions.embeddings.pictures import pictures_in, pictures_of
-
-    if benchmark is not None:
-        import cir_datasets
-
-        return pictures_of(cir_datasets.load(benchmark), images=images)
-    if images is None:
-        raise CallError("nothing to train on. Fix: add --images FOLDER or --benchmark NAME.")
-    return pictures_in(images)
-
-
-class MagicLensOptions(TrainsBySteps, TrainsOnQueries):
+class MagicLensOptions(MagicLensTraining, LoadsBenchmarks):
     """What `cir train magiclens` takes."""
-
-    layers: int = option(4, "Layers, of self-attention.", min=1, in_file=True)
-    heads: int = option(8, "Attention heads; they divide the encoder's dimensions.", min=1, in_file=True)
-    feed_forward: int | None = option(
-        None, "Units of feed-forward blocks; default: four times the dimensions.", min=1, in_file=True
-    )
 
 
 @command
@@ -144,18 +104,89 @@ def magiclens_command(options: MagicLensOptions) -> None:
     Example:
         cir train magiclens --benchmark shapes/train --encoder shapes --out FOLDER
     """
-    from submissions.training.magiclens_training import PLAN, train_magiclens
+    from submissions.training.magiclens_training import train_magiclens
 
-    plan = options.changed(PLAN)
-    done = train_magiclens(
-        options.loaded(),
-        options.benchmark,
-        options.out,
-        plan=plan,
-        layers=options.layers,
-        heads=options.heads,
-        feed_forward=options.feed_forward,
-        caption_rule=options.caption_rule,
-        images=options.images,
+    report_done(train_magiclens(options))
+
+
+class DescribedOptions(CompositionTraining, LoadsBenchmarks):
+    """What is done with a checkpoint of CIRPLANT or TIRG."""
+
+    report: str | None = option(
+        None,
+        "Id of a benchmark that is ranked and scored at the end, for the model card and .eval_results.",
+        in_file=True,
     )
+    push: str | None = option(None, "Push to this repository on the Hub, ORG/NAME, of models.", in_file=True)
+    private: bool = option(False, "Make what is new private: the repository of `push`.", in_file=True)
+    even_private: bool = option(
+        False,
+        "Push although the card of a benchmark of yours says private: true; to a private repository.",
+        in_file=True,
+    )
+
+
+class CirplantOptions(CirplantTraining, DescribedOptions):
+    """What `cir train cirplant` takes."""
+
+
+@command
+def cirplant_command(options: CirplantOptions) -> None:
+    """Train CIRPLANT: a BERT that reads the caption and the image's vector, and gives the target's.
+
+    The folder is printed. Stopped and called again, the training goes on from its last epoch or half minute.
+
+    \b
+    Example:
+        cir train cirplant --write-config > sizes.yaml
+        cir train cirplant --benchmark shapes/train --encoder shapes --config sizes.yaml \\
+            --learning-rate 0.001 --epochs 2 --out FOLDER
+    """
+    _train_composition(options)
+
+
+class TirgOptions(TirgTraining, DescribedOptions):
+    """What `cir train tirg` takes."""
+
+
+@command
+def tirg_command(options: TirgOptions) -> None:
+    """Train TIRG, the image's feature gated by image and text plus a residual, by CIRPLANT's trainer.
+
+    The folder is printed. Stopped and called again, the training goes on from its last epoch or half minute.
+
+    \b
+    Example:
+        cir train tirg --benchmark shapes/train --encoder shapes --learning-rate 0.001 --epochs 2 --out FOLDER
+    """
+    _train_composition(options)
+
+
+def _train_composition(options: DescribedOptions) -> None:
+    """Train one of the compositions, describe its folder, and push it where that is asked for."""
+    from submissions.training.composition_training import train_composition
+    from submissions.training.model_card import check_push, check_report, describe_checkpoint, push_checkpoint
+
+    hidden = False
+    if options.push is not None:
+        measured = (options.benchmark, options.validation, options.report)
+        hidden = check_push(options.push, measured, even_private=options.even_private)
+    if options.report is not None:
+        check_report(options.report, options.images)
+    say = functools.partial(echo, err=True)
+    training = replace(options, encoder=options.loaded())
+    done = train_composition(training, say=say)
+    describe_checkpoint(done.folder, training.loaded(), report=options.report, images=options.images, say=say)
     report_done(done)
+    if options.push is not None:
+        say(push_checkpoint(done.folder, options.push, private=options.private, only_private=hidden))
+
+
+def report_done(done: Trained) -> None:
+    """Print the folder; the course of the training goes to stderr."""
+    if done.resumed_at == done.steps:
+        echo(f"{done.folder}: this training is done already.", err=True)
+    elif done.resumed_at:
+        echo(f"went on at step {done.resumed_at:,} of {done.steps:,}.", err=True)
+    echo(f"{done.steps:,} steps: loss {done.first_loss:.4f} -> {done.last_loss:.4f}", err=True)
+    echo(str(done.folder))

@@ -14,13 +14,14 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cir_datasets.common.options import Options, by_call_alone, check_values, option
 from cir_datasets.common.progress import step_progress
 from cir_datasets.common.stages import Stages
 from cir_datasets.common.terminal import counted
@@ -88,48 +89,50 @@ class _Training(Stages):
         self.keep("training", written.getvalue(), durable=True)
 
 
-@dataclass(frozen=True)
-class Plan:
-    """How a head is trained.
+class Plan(Options, kw_only=False):
+    """How a head is trained; the rate rises over the first 5 % of the steps and falls as a cosine to 0.
 
     Args:
         steps: optimiser steps, 1 or more.
         batch_size: rows a step, 2 or more: every row's rivals are the others.
-        learning_rate: of AdamW, at its highest; it rises over the first 5 % and falls as a cosine to 0.
+        learning_rate: of AdamW, at its highest.
         weight_decay: of AdamW.
         seed: of the weights, the batches and dropout.
         clip: length that the gradient is cut to; None does not cut it.
         precision: type of the forward pass, `float16` or `bfloat16`; weights stay float32. None is float32.
+
+    Raises:
+        CallError: a number is out of range.
     """
 
-    steps: int
-    batch_size: int
-    learning_rate: float
-    weight_decay: float = 0.1
-    seed: int = 0
-    clip: float | None = None
-    precision: str | None = None
+    steps: int = option(1000, "Steps: of the optimiser.", min=1)
+    batch_size: int = option(256, "Batch: rows of a step.", min=2, in_file=True)
+    learning_rate: float = option(1e-3, "Learning rate of AdamW: the highest.")
+    weight_decay: float = option(0.1, "Weight decay of AdamW.", min=0, in_file=True)
+    seed: int = option(0, "Seed, a whole number from 0, of weights, batches and dropout.", min=0)
+    clip: float | None = by_call_alone(None)
+    precision: str | None = by_call_alone(None)
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that train nothing."""
+        self.check()
 
     def check(self) -> None:
-        """Refuse numbers that train nothing.
-
-        Raises:
-            CallError: one is out of range.
-        """
-        least = {"steps": 1, "batch_size": 2, "seed": 0}
-        for name, low in least.items():
-            value = getattr(self, name)
-            if value < low:
-                raise CallError(f"{name}={value}; it is {low} or more. Fix: choose a larger one.")
-        if not (math.isfinite(self.learning_rate) and self.learning_rate > 0):
-            raise CallError(f"learning_rate={self.learning_rate}; it is above 0. Fix: 0.0001 is a usual one.")
-        if not (math.isfinite(self.weight_decay) and self.weight_decay >= 0):
-            raise CallError(f"weight_decay={self.weight_decay}; it is 0 or more. Fix: 0.1 is a usual one.")
-        if self.clip is not None and not (math.isfinite(self.clip) and self.clip > 0):
-            raise CallError(f"clip={self.clip}; it is above 0. Fix: 1.0 is a usual one.")
+        """Refuse numbers that train nothing, as every new plan does."""
+        check_values(self, CallError)
+        for name in ("learning_rate", "weight_decay", "clip"):
+            value, may_be_0 = getattr(self, name), name == "weight_decay"
+            if value is not None and not (math.isfinite(value) and (value > 0 or may_be_0)):
+                low = "0 or more" if may_be_0 else "above 0"
+                raise CallError(f"{name}={value}; it is {low}, and finite. Fix: choose another one.")
         if self.precision not in (None, *PRECISIONS):
             known = ", ".join(PRECISIONS)
             raise CallError(f"precision={self.precision!r} is not known. Fix: use {known}, or leave it out.")
+
+    @property
+    def numbers(self) -> dict[str, Any]:
+        """What of a training's options the loop goes by: the fields above."""
+        return {field.name: getattr(self, field.name) for field in fields(Plan)}
 
     def rate(self, step: int) -> float:
         """The learning rate of a step.
@@ -226,18 +229,17 @@ def train(
         watch: what looks at the module after each epoch; it may end the training.
 
     Raises:
-        CallError: the plan is out of range, or there is too little to train on.
+        CallError: there is too little to train on.
         CheckpointError: the folder holds another training, another program trains in it, or the loss is no
             longer a number.
     """
     import torch
 
-    plan.check()
     if count < 2:
         raise CallError(
             f"{label}: {counted(count, 'row')} to train on; two are the least. Fix: use a larger split."
         )
-    whole = {**settings, **asdict(plan), "rows": count}
+    whole = {**settings, **plan.numbers, "rows": count}
     optimizer = torch.optim.AdamW(
         _groups(module, undecayed), lr=plan.learning_rate, weight_decay=plan.weight_decay
     )
@@ -295,6 +297,81 @@ def train(
     few = min(_CURVE, max(1, len(losses) // 2))
     first, last = exact_mean(losses[:few]), exact_mean(losses[-few:])
     return Trained(folder, len(losses), first, last, resumed_at)
+
+
+@dataclass(frozen=True, eq=False)
+class Lesson:
+    """What a training begins with.
+
+    Args:
+        module: what is trained.
+        loss_of: the loss of a batch.
+        count: number of rows.
+        save: writes the head, with what is said of its training as `training`.
+        undecayed: names of the parameters that have no weight decay.
+        watch: what looks at the module after each epoch.
+    """
+
+    module: nn.Module
+    loss_of: Callable[[NDArray[np.int64]], Tensor]
+    count: int
+    save: Callable[..., object]
+    undecayed: Collection[str] = ()
+    watch: Watch | None = None
+
+
+def train_head(
+    folder: Path,
+    plan: Plan,
+    settings: Mapping[str, Any],
+    label: str,
+    begin: Callable[[], Lesson],
+    save_seconds: float,
+) -> Trained:
+    """Train a head and write it, unless the folder holds it already.
+
+    Args:
+        folder: where the head goes.
+        plan: how it is trained.
+        settings: what else the result depends on.
+        label: what the progress bar says.
+        begin: computes vectors and makes the module, its weights drawn from the plan's seed.
+        save_seconds: as of `train`.
+
+    Raises:
+        CallError: there is too little to train on.
+        CheckpointError: as of `train`.
+    """
+    earlier = finished(folder, {**settings, **plan.numbers})
+    if earlier is not None:
+        return earlier
+    lesson = begin()
+    done = train(
+        lesson.module,
+        lesson.loss_of,
+        count=lesson.count,
+        plan=plan,
+        folder=folder,
+        settings=settings,
+        label=label,
+        save_seconds=save_seconds,
+        undecayed=lesson.undecayed,
+        watch=lesson.watch,
+    )
+    losses = {"first_loss": done.first_loss, "last_loss": done.last_loss}
+    lesson.save(training={**settings, **plan.numbers, **losses})
+    forget(folder)
+    return done
+
+
+@contextlib.contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """While this lasts, torch draws from a seed, on the CPU."""
+    import torch
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        yield
 
 
 class _Interrupts:

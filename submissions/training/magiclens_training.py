@@ -11,9 +11,8 @@ Source: Zhang et al., ICML 2024, arXiv:2403.19651 (with references as negatives)
 
 from __future__ import annotations
 
+import functools
 import math
-from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,34 +23,21 @@ from cir_metrics.errors import CallError
 from submissions.encoders.pretrained import quiet
 from submissions.errors import CheckpointError, EncoderError
 from submissions.methods.heads.checkpoints import CONFIG
-from submissions.training.loop import SAVE_SECONDS, Plan, Trained, finished, forget, train
-from submissions.training.triplets import Examples, load_triplets
+from submissions.training.loop import SAVE_SECONDS, Lesson, Trained, seeded, train_head
+from submissions.training.training_options import MagicLensTraining
+from submissions.training.triplets import Examples, depends_on, load_triplets, with_nothing
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from submissions.encoders.magiclens_fusion import Fusion
-    from submissions.encoders.protocol import Encoder
-
-PLAN = Plan(steps=1000, batch_size=256, learning_rate=3e-4)
 
 _SCALE = 20.0
 """What similarities are multiplied with at the start of a training."""
 
 
 def train_magiclens(
-    encoder: Encoder,
-    benchmark: str,
-    folder: str | Path,
-    *,
-    plan: Plan = PLAN,
-    layers: int = 4,
-    heads: int = 8,
-    feed_forward: int | None = None,
-    caption_rule: str | None = None,
-    images: str | Path | None = None,
-    batch_size: int = 64,
-    save_seconds: float = SAVE_SECONDS,
+    training: MagicLensTraining, *, encoded_at_once: int = 64, save_seconds: float = SAVE_SECONDS
 ) -> Trained:
     """Train a fusion and write the whole encoder in Hugging Face format; called again, it goes on.
 
@@ -59,84 +45,60 @@ def train_magiclens(
     vectors have length 1.
 
     Args:
-        encoder: of the family clip, from `load_encoder`.
-        benchmark: id of a benchmark whose ground truth is public, such as `cirr/train`.
-        folder: where the checkpoint goes.
-        plan: how it is trained.
-        layers: layers of self-attention.
-        heads: heads of every attention; a divisor of the encoder's dimensions.
-        feed_forward: width of the feed-forward blocks; None is four times the encoder's dimensions.
-        caption_rule: how several captions become text, by name; None suits benchmarks with one caption.
-        images: folder of the benchmark's images; None looks below `CIR_IMAGES`, and draws shapes.
-        batch_size: images or texts that are encoded at once.
+        training: all options; the encoder is of the family clip.
+        encoded_at_once: images or texts.
         save_seconds: seconds between two states of an unfinished training.
 
     Raises:
-        CallError: a number is out of range, or the ground truth is withheld.
+        CallError: the heads do not divide the dimensions, or the ground truth is withheld.
         CheckpointError: the folder holds another training.
         EncoderError: the encoder is not a CLIP.
         CaptionRuleError: a query has several captions and no rule was given.
         MissingImagesError: pictures are missing.
     """
-    import torch
-    from torch import nn
-
-    from submissions.encoders.magiclens_fusion import Fusion
-    from submissions.methods.heads.features import features_of, text_features
-
-    plan.check()
-    size = encoder.identity.dimensions
-    if layers < 1 or heads < 1 or size % heads:
+    encoder = training.loaded()
+    identity, layers, heads = encoder.identity, training.layers, training.heads
+    if identity.dimensions % heads:
         raise CallError(
-            f"layers={layers}, heads={heads}; both are 1 or more, and heads divide the encoder's {size} "
-            "dimensions. Fix: 4 layers and 8 heads are the paper's."
+            f"heads={heads}; heads divide the encoder's {identity.dimensions} dimensions. "
+            "Fix: 8 heads are the paper's."
         )
-    if encoder.identity.family != "clip":
+    if identity.family != "clip":
         raise EncoderError(
-            f"MagicLens stands on a CLIP, and {encoder.identity.model} is of the family "
-            f"{encoder.identity.family}. Fix: use an encoder of the family clip."
+            f"MagicLens stands on a CLIP, and {identity.model} is of the family {identity.family}. "
+            "Fix: use an encoder of the family clip."
         )
-    root = Path(folder).expanduser()
-    examples = load_triplets(benchmark, caption_rule=caption_rule, images=images)
-    settings: dict[str, Any] = {
-        "benchmark": benchmark,
-        "data_hash": examples.data_hash,
-        "pictures_digest": examples.pictures.digest,
-        "encoder": asdict(encoder.identity),
-        "caption_rule": caption_rule,
+    examples = training.call(load_triplets, benchmark_id=training.benchmark)
+    feed_forward = training.feed_forward or 4 * identity.dimensions
+    settings = {
+        **depends_on(training, examples, identity),
         "layers": layers,
         "heads": heads,
-        "feed_forward": 4 * size if feed_forward is None else feed_forward,
+        "feed_forward": feed_forward,
     }
-    earlier = finished(root, {**settings, **asdict(plan)})
-    if earlier is not None:
-        return earlier
-    seen = features_of(encoder, examples.pictures, batch_size)
-    pictures = np.concatenate([seen, np.zeros((1, size), dtype=np.float32)])
-    texts = text_features(encoder, [*examples.captions, ""], batch_size)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(plan.seed)
-        fusion = Fusion(size, layers, heads, settings["feed_forward"])
-    trained = nn.ModuleDict({"fusion": fusion})
-    trained.register_parameter("log_scale", nn.Parameter(torch.tensor(math.log(_SCALE))))
 
-    def loss_of(rows: NDArray[np.int64]) -> Tensor:
-        return _loss(fusion, trained.log_scale, examples, rows, pictures, texts)
+    def begin() -> Lesson:
+        import torch
+        from torch import nn
 
-    done = train(
-        trained,
-        loss_of,
-        count=len(examples.targets),
-        plan=plan,
-        folder=root,
-        settings=settings,
-        label=f"magiclens: training on {benchmark}",
-        save_seconds=save_seconds,
-    )
-    training = {**settings, **asdict(plan), "first_loss": done.first_loss, "last_loss": done.last_loss}
-    _save(root, encoder, fusion, training)
-    forget(root)
-    return done
+        from submissions.encoders.magiclens_fusion import Fusion
+        from submissions.methods.heads.features import features_of, text_features
+
+        pictures = with_nothing(features_of(encoder, examples.pictures, encoded_at_once))
+        texts = text_features(encoder, [*examples.captions, ""], encoded_at_once)
+        with seeded(training.seed):
+            fusion = Fusion(identity.dimensions, layers, heads, feed_forward)
+        trained = nn.ModuleDict({"fusion": fusion})
+        trained.register_parameter("log_scale", nn.Parameter(torch.tensor(math.log(_SCALE))))
+
+        def loss_of(rows: NDArray[np.int64]) -> Tensor:
+            return _loss(fusion, trained.log_scale, examples, rows, pictures, texts)
+
+        save = functools.partial(_save, training, encoder, fusion)
+        return Lesson(trained, loss_of, len(examples.targets), save)
+
+    label = f"magiclens: training on {training.benchmark}"
+    return train_head(training.folder, training, settings, label, begin, save_seconds)
 
 
 def _loss(
@@ -166,7 +128,7 @@ def _loss(
     return torch.nn.functional.cross_entropy(logits, torch.arange(len(rows)))
 
 
-def _save(root: Path, encoder: Any, fusion: Fusion, training: dict[str, Any]) -> None:
+def _save(options: MagicLensTraining, encoder: Any, fusion: Fusion, *, training: dict[str, Any]) -> None:
     """Write the encoder with its fusion; config.json comes last, so that a folder with it is whole."""
     import transformers
 
@@ -188,7 +150,9 @@ def _save(root: Path, encoder: Any, fusion: Fusion, training: dict[str, Any]) ->
         training=training,
     )
     model = MagicLensModel(config)
-    model.load_state_dict({**encoder.model.state_dict(), **_named("fusion", fusion.state_dict())})
+    weights = {f"fusion.{name}": weight for name, weight in fusion.state_dict().items()}
+    model.load_state_dict({**encoder.model.state_dict(), **weights})
+    root = options.folder
     with staging_folder(
         root, ".writing-", error=CheckpointError, fix="choose another --out.", sweep_below=root
     ) as written:
@@ -198,7 +162,3 @@ def _save(root: Path, encoder: Any, fusion: Fusion, training: dict[str, Any]) ->
         encoder.image_processor.save_pretrained(written)
         for path in sorted(written.iterdir(), key=lambda path: path.name == CONFIG):
             path.replace(root / path.name)
-
-
-def _named(prefix: str, weights: dict[str, Any]) -> dict[str, Any]:
-    return {f"{prefix}.{name}": value for name, value in weights.items()}

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cir_metrics.errors import CallError
-from submissions.training.triplets import Examples, load_triplets
+from submissions.training.triplets import Examples, load_triplets, with_nothing
 from submissions.training.validation import Validation
 
 if TYPE_CHECKING:
@@ -154,12 +154,12 @@ class TripletData:
         from submissions.embeddings.embed import embed_gallery
 
         def of(examples: Examples) -> Vectors:
-            found = embed_gallery(encoder, examples.pictures, store=store).vectors
-            return np.concatenate([found, np.zeros((1, found.shape[1]), dtype=np.float32)])
+            return with_nothing(embed_gallery(encoder, examples.pictures, store=store).vectors)
 
         trained = of(self.examples)
-        other = self.measured is not None and self.measured is not self.examples
-        return trained, of(self.measured) if other and self.measured is not None else trained
+        if self.measured is None or self.measured is self.examples:
+            return trained, trained
+        return trained, of(self.measured)
 
     def measure(self, network: Any, vectors: Vectors, tokens: Rows, padding: int) -> dict[str, float]:
         """Recalls of a network on what is held out, by name.

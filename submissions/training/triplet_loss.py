@@ -22,8 +22,8 @@ from torch import Tensor, nn
 from submissions.methods.heads.composition import trimmed
 
 if TYPE_CHECKING:
+    from submissions.training.training_options import CompositionTraining
     from submissions.training.triplet_examples import TripletData
-    from submissions.training.triplet_plan import Recipe
 
 
 def drawn_negatives(allowed: Tensor, triplets: int) -> tuple[Tensor, Tensor]:
@@ -78,7 +78,7 @@ class Objective:
         data: what is trained on.
         vectors: of its images, with a row of zeros more.
         tokens: of its captions.
-        recipe: what code and paper do differently.
+        recipe: what code and paper do differently, of `resolved` options.
         padding: number of the padding token.
         device: where it is computed.
     """
@@ -87,7 +87,7 @@ class Objective:
     data: TripletData
     vectors: NDArray[np.float32]
     tokens: NDArray[np.int64]
-    recipe: Recipe
+    recipe: CompositionTraining
     padding: int
     device: Any
 
@@ -108,10 +108,11 @@ class Objective:
             queries, targets = (
                 scale * nn.functional.normalize(each.float(), dim=-1) for each in (queries, targets)
             )
-            pool = torch.cat([targets, queries]) if recipe.composed_negatives else targets
-            allowed = torch.from_numpy(self.data.allowed(rows, composed=recipe.composed_negatives))
-            pairs = drawn_negatives(allowed, recipe.triplets)
-            loss = triplet_loss(queries, targets, pool, pairs, squared=recipe.squared)
+            composed = bool(recipe.composed_negatives)
+            pool = torch.cat([targets, queries]) if composed else targets
+            allowed = torch.from_numpy(self.data.allowed(rows, composed=composed))
+            pairs = drawn_negatives(allowed, recipe.triplets or 0)
+            loss = triplet_loss(queries, targets, pool, pairs, squared=bool(recipe.squared))
         return (loss + loss.detach()) / 2 if recipe.halved_gradient else loss
 
     def _drawn(self, places: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from submissions.embeddings.pictures import Pictures
+    from submissions.encoders.protocol import Identity
+    from submissions.training.training_options import TrainsOnQueries
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,3 +108,19 @@ def load_triplets(
         tuple(map(str, queries)),
         benchmark.data_hash,
     )
+
+
+def depends_on(training: TrainsOnQueries, examples: Examples, encoder: Identity) -> dict[str, Any]:
+    """What the result of every training on triplets depends on, as JSON."""
+    return {
+        "benchmark": training.benchmark,
+        "data_hash": examples.data_hash,
+        "pictures_digest": examples.pictures.digest,
+        "encoder": asdict(encoder),
+        "caption_rule": training.caption_rule,
+    }
+
+
+def with_nothing(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Vectors of pictures in memory, and zeros behind the last: a turn without a reference."""
+    return np.concatenate([vectors, np.zeros((1, vectors.shape[1]), dtype=np.float32)])

@@ -108,12 +108,14 @@ from pathlib import Path
 from head_worlds import few_pictures
 from submissions.embeddings.store import EmbeddingStore
 from submissions.encoders.loading import load_encoder
-from submissions.training.loop import Plan
 from submissions.training.pic2word_training import train_pic2word
+from submissions.training.training_options import Pic2WordTraining
 torch.set_num_threads(1)
 train_pic2word(
-    load_encoder(Path(sys.argv[1])), few_pictures(20), Path("head"), plan=Plan(24, 8, 0.001),
-    store=EmbeddingStore(Path("store")), save_seconds=0.0,
+    Pic2WordTraining(
+        encoder=load_encoder(Path(sys.argv[1])), out=Path("head"), steps=24, batch_size=8, learning_rate=0.001
+    ),
+    few_pictures(20), store=EmbeddingStore(Path("store")), save_seconds=0.0,
 )
 """
 COMPOSITION = """
@@ -122,13 +124,15 @@ from pathlib import Path
 from submissions.embeddings.store import EmbeddingStore
 from submissions.encoders.loading import load_encoder
 from submissions.training.composition_training import train_composition
-from submissions.training.triplet_plan import NetworkShape
+from submissions.training.training_options import TirgTraining
 torch.set_num_threads(1)
 root = Path(sys.argv[1])
 train_composition(
-    load_encoder(root / "model"), "cirr/train", Path("head"), composition="tirg",
-    shape=NetworkShape(hidden_size=16, layers=1, heads=2), epochs=4, epoch_steps=5, batch_size=8,
-    learning_rate=0.01, validation="cirr/val", device="cpu", images=root / "nlvr2",
+    TirgTraining(
+        encoder=load_encoder(root / "model"), benchmark="cirr/train", out=Path("head"), hidden_size=16,
+        epochs=4, epoch_steps=5, batch_size=8, learning_rate=0.01, validation="cirr/val", device="cpu",
+        images=root / "nlvr2",
+    ),
     store=EmbeddingStore(Path("store")), save_seconds=0.0,
 )
 """

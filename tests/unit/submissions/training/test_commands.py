@@ -16,8 +16,7 @@ from retrieval_models import save_clip
 from typer.testing import CliRunner, Result
 
 from cir_metrics.errors import CallError
-from submissions.commands.train import concat_command, magiclens_command, pic2word_command
-from submissions.commands.train_options import report_done
+from submissions.commands.train import concat_command, magiclens_command, pic2word_command, report_done
 from submissions.encoders.loading import load_encoder
 from submissions.errors import CheckpointError, EncoderError
 from submissions.methods.heads.checkpoints import load_head
@@ -62,8 +61,18 @@ def test_pic2word_trains_on_a_folder_of_pictures(tmp_path: Path, clip: Path) -> 
     ("main", "options", "error", "words"),
     [
         (pic2word_command, [], CallError, "nothing to train on. Fix: add --images FOLDER or --benchmark"),
-        (pic2word_command, ["-b", "shapes/val", "--dropout", 1], CallError, "dropout=1.0; it is from 0"),
-        (concat_command, ["-b", "shapes/val", "--loss", "triplet"], CallError, "no loss 'triplet'"),
+        (
+            pic2word_command,
+            ["-b", "shapes/val", "--dropout", 1],
+            CallError,
+            "dropout=1.0; it is a share",
+        ),
+        (
+            concat_command,
+            ["-b", "shapes/val", "--loss", "triplet"],
+            CallError,
+            "loss='triplet' is not a choice. Did you mean 'soft_triplet'?",
+        ),
         (concat_command, ["-b", "shapes/val", "--learning-rate", 0], CallError, "learning_rate=0.0"),
         (
             magiclens_command,

@@ -31,9 +31,9 @@ from submissions.methods.heads.composition import CirplantNetwork, TirgNetwork
 from submissions.methods.heads.wordpieces import TOKENIZER, load_tokenizer
 from submissions.training import triplet_examples
 from submissions.training.composition_training import train_composition, undecayed
+from submissions.training.training_options import CirplantTraining, TirgTraining
 from submissions.training.triplet_examples import TripletData, Truth
 from submissions.training.triplet_loss import drawn_negatives, triplet_loss
-from submissions.training.triplet_plan import RECIPES, NetworkShape, Recipe, TripletPlan
 from submissions.training.triplets import Examples
 from submissions.training.validation import BestEpoch, Validation
 
@@ -123,7 +123,7 @@ def test_a_negative_is_never_of_the_own_subset(
 def test_the_two_decays_of_the_learning_rate() -> None:
     """529 batches and 300 epochs, as on CIRR: the code's ends at 1 - 299 / 158,700, the paper's near 0."""
     plans = {
-        decay: TripletPlan(300 * 529, 32, 1e-5, 0.05, epoch_steps=529, decay=decay)
+        decay: CirplantTraining(benchmark="cirr/train", out=Path("head"), decay=decay).resolved(16_939)
         for decay in ("epoch", "step")
     }
     last = 300 * 529 - 1
@@ -195,7 +195,9 @@ def world(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]:
     monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("CIR_VERIFICATION_MODE", "no_checks")
     return {
-        "shape": NetworkShape(hidden_size=16, layers=1, heads=2),
+        "encoder": ImagesOnly(),
+        "benchmark": "cirr/train",
+        "hidden_size": 16,
         "epochs": 3,
         "epoch_steps": 2,
         "batch_size": 6,
@@ -206,8 +208,13 @@ def world(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]:
     }
 
 
-def run(folder: Path, world: dict[str, Any], **options: Any) -> Any:
-    return train_composition(ImagesOnly(), "cirr/train", folder, **(world | options))
+def run(folder: Path, world: dict[str, Any], composition: str = "cirplant", **options: Any) -> Any:
+    options = world | options
+    call = {name: options.pop(name) for name in ("store", "say", "save_seconds") if name in options}
+    if composition == "tirg":
+        return train_composition(TirgTraining(out=folder, **options), **call)
+    sizes = {} if "init" in options else {"layers": 1, "heads": 2}
+    return train_composition(CirplantTraining(out=folder, **(sizes | options)), **call)
 
 
 def config(folder: Path) -> dict[str, Any]:
@@ -221,20 +228,23 @@ def test_a_training_is_written_with_words_and_log(
     world: dict[str, Any], tmp_path: Path, name: str, recipe: str
 ) -> None:
     said: list[str] = []
-    done = run(tmp_path / "a", world, composition=name, recipe=RECIPES[recipe], say=said.append)
+    done = run(tmp_path / "a", world, composition=name, recipe=recipe, say=said.append)
     assert done.steps == 6
     names = sorted(path.name for path in (tmp_path / "a").iterdir())
     assert names == ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"]
     how = {"code": "as the released code does", "paper": "as the paper says"}[recipe]
     assert how in said[0]
     written = config(tmp_path / "a")
-    assert (written["model_type"], written["training"]["decay"]) == (name, RECIPES[recipe].decay)
+    assert (written["model_type"], written["training"]["decay"]) == (
+        name,
+        {"code": "epoch", "paper": "step"}[recipe],
+    )
     head = load_head(tmp_path / "a", name, encoder=ImagesOnly().identity)
     scale = float(head.tensors["scale"])
     assert (scale == 1.0) == (recipe == "paper")
-    assert run(tmp_path / "a", world, composition=name, recipe=RECIPES[recipe]).resumed_at == 6
+    assert run(tmp_path / "a", world, composition=name, recipe=recipe).resumed_at == 6
     with pytest.raises(CheckpointError, match="holds a training with other settings"):
-        run(tmp_path / "a", world, composition=name, recipe=RECIPES[recipe], learning_rate=0.1)
+        run(tmp_path / "a", world, composition=name, recipe=recipe, learning_rate=0.1)
 
 
 def test_a_training_begins_with_an_oscars_weights_and_words(world: dict[str, Any], tmp_path: Path) -> None:
@@ -246,7 +256,7 @@ def test_a_training_begins_with_an_oscars_weights_and_words(world: dict[str, Any
     sizes |= {"num_attention_heads": 2, "intermediate_size": 8}
     tensors = save_bert(tmp_path / "oscar", sizes, words, image_size=DIMENSIONS + 6)
     said: list[str] = []
-    options = {"shape": None, "init": tmp_path / "oscar", "epochs": 1, "learning_rate": 1e-12}
+    options = {"hidden_size": None, "init": tmp_path / "oscar", "epochs": 1, "learning_rate": 1e-12}
     run(tmp_path / "a", world, say=said.append, **options)
     assert any("the projection begins with its layer for images" in line for line in said)
     head = load_head(tmp_path / "a", "cirplant", encoder=ImagesOnly().identity, beside=TOKENIZER)
@@ -276,7 +286,7 @@ def test_validation_keeps_the_best_epoch_and_may_end_early(
 ) -> None:
     said: list[str] = []
     options = {"composition": name, "validation": "cirr/val", "patience": 1, "epochs": 40}
-    options |= {"recipe": Recipe(together=2)}
+    options |= {"together": 2}
     done = run(tmp_path / "a", world, say=said.append, **options)
     training = config(tmp_path / "a")["training"]
     values = [each["recall_subset@1"] for each in training["history"]]
@@ -355,26 +365,20 @@ def test_triplets_without_a_negative_are_refused(world: dict[str, Any], tmp_path
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({"composition": "maaf"}, UnknownNameError, "no composition 'maaf'"),
-        (
-            {"recipe": Recipe(decay="never")},
-            UnknownNameError,
-            "no decay 'never'. Fix: use one of epoch, step.",
-        ),
+        ({"decay": "never"}, UnknownNameError, "decay='never' is not a choice. Fix: use epoch or step."),
         ({"patience": 2}, CallError, "patience=2 and nothing to measure on"),
         ({"hold_out": 1.0}, CallError, "hold_out=1.0"),
         ({"validation": "cirr/train"}, CallError, "validation=cirr/train is trained on as well"),
         ({"hold_out": 0.5, "validation": "cirr/val"}, CallError, "hold_out and validation are both given"),
-        ({"composition": "tirg", "init": "bert"}, CallError, "tirg does not begin with a BERT"),
         ({"precision": "float64"}, CallError, "precision='float64' is not known"),
         ({"epochs": 0}, CallError, "epochs=0"),
-        ({"recipe": Recipe(triplets=-1)}, CallError, "triplets=-1; it is 0 or more"),
-        ({"recipe": Recipe(together=0)}, CallError, "together=0; it is 1 or more"),
-        ({"recipe": Recipe(together=4)}, CallError, "together=4 and batch_size=6"),
+        ({"triplets": -1}, CallError, "triplets=-1 is out of range"),
+        ({"together": 0}, CallError, "together=0 is out of range"),
+        ({"together": 4}, CallError, "together=4 and batch_size=6"),
         ({"hold_out": 0.01}, CallError, "hold_out=0.01 of 3 references is none"),
         ({"clip": -1.0}, CallError, "clip=-1.0; it is above 0"),
         ({"clip": float("nan")}, CallError, "clip=nan; it is above 0"),
-        ({"shape": NetworkShape(heads=5)}, CallError, "heads divide hidden_size"),
+        ({"heads": 5}, CallError, "heads divide hidden_size"),
     ],
 )
 def test_calls_that_train_nothing_are_refused(

@@ -148,17 +148,17 @@ def test_an_epoch_sees_no_row_twice_and_the_next_has_another_order() -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"steps": 0}, "steps=0; it is 1 or more"),
-        ({"batch_size": 1}, "batch_size=1; it is 2 or more"),
-        ({"seed": -1}, "seed=-1; it is 0 or more"),
+        ({"steps": 0}, "steps=0 is out of range. Fix: use a whole number, 1 or more"),
+        ({"batch_size": 1}, "batch_size=1 is out of range"),
+        ({"seed": -1}, "seed=-1 is out of range"),
         ({"learning_rate": 0.0}, "learning_rate=0.0; it is above 0"),
         ({"learning_rate": float("nan")}, "learning_rate=nan; it is above 0"),
-        ({"weight_decay": -1.0}, "weight_decay=-1.0; it is 0 or more"),
+        ({"weight_decay": -1.0}, "weight_decay=-1.0 is out of range"),
     ],
 )
 def test_numbers_out_of_range_are_refused(change: dict[str, Any], words: str) -> None:
     with pytest.raises(CallError, match=words):
-        replace(PLAN, **change).check()
+        replace(PLAN, **change)
 
 
 def test_a_state_of_other_settings_or_of_no_training_is_refused(tmp_path: Path) -> None:
