@@ -1,4 +1,4 @@
-from .loop import Plan as Plan
 from .loop import Trained as Trained
 from .loop import forget as forget
 from .loop import train as train
+from .training_options import Plan as Plan

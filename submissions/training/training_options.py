@@ -6,22 +6,27 @@ A training's options are its `Plan`. The functions `train_...` beside this modul
 
 from __future__ import annotations
 
-from dataclasses import replace
+import math
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-import numpy as np
-from numpy.typing import NDArray
-
-from cir_datasets.common.options import by_call_alone, option
+from cir_datasets.common.options import Options, by_call_alone, check_values, option
 from cir_datasets.common.yaml import package_yaml
 from cir_metrics.errors import CallError
 from submissions.running.method_options import DeviceOptions
-from submissions.training.loop import Plan
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from submissions.encoders.protocol import Encoder
 
+PRECISIONS = ("float16", "bfloat16")
+"""Types of mixed precision; gradients of the first are scaled, so that small ones are not lost."""
+
+_WARM_UP = 0.05
+"""Share of the steps in which the learning rate rises."""
 _SIZES = ("hidden_size", "layers", "heads", "feed_forward", "dropout")
 _RECIPE = (
     "squared",
@@ -34,6 +39,80 @@ _RECIPE = (
     "decay",
 )
 _RATE = "Learning rate of AdamW: that of the first step."
+
+
+class Plan(Options, kw_only=False):
+    """How a head is trained; the rate rises over the first 5 % of the steps and falls as a cosine to 0.
+
+    Args:
+        steps: optimiser steps, 1 or more.
+        batch_size: rows a step, 2 or more: every row's rivals are the others.
+        learning_rate: of AdamW, at its highest.
+        weight_decay: of AdamW.
+        seed: of the weights, the batches and dropout.
+        clip: length that the gradient is cut to; None does not cut it.
+        precision: type of the forward pass, `float16` or `bfloat16`; weights stay float32. None is float32.
+
+    Raises:
+        CallError: a number is out of range.
+    """
+
+    steps: int = option(1000, "Steps: of the optimiser.", min=1)
+    batch_size: int = option(256, "Batch: rows of a step.", min=2, in_file=True)
+    learning_rate: float = option(1e-3, "Learning rate of AdamW: the highest.")
+    weight_decay: float = option(0.1, "Weight decay of AdamW.", min=0, in_file=True)
+    seed: int = option(0, "Seed, a whole number from 0, of weights, batches and dropout.", min=0)
+    clip: float | None = by_call_alone(None)
+    precision: str | None = by_call_alone(None)
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that train nothing."""
+        self.check()
+
+    def check(self) -> None:
+        """Refuse numbers that train nothing, as every new plan does."""
+        check_values(self, CallError)
+        for name in ("learning_rate", "weight_decay", "clip"):
+            value, may_be_0 = getattr(self, name), name == "weight_decay"
+            if value is not None and not (math.isfinite(value) and (value > 0 or may_be_0)):
+                low = "0 or more" if may_be_0 else "above 0"
+                raise CallError(f"{name}={value}; it is {low}, and finite. Fix: choose another one.")
+        if self.precision not in (None, *PRECISIONS):
+            known = ", ".join(PRECISIONS)
+            raise CallError(f"precision={self.precision!r} is not known. Fix: use {known}, or leave it out.")
+
+    @property
+    def numbers(self) -> dict[str, Any]:
+        """What of a training's options the loop goes by: the fields above."""
+        return {field.name: getattr(self, field.name) for field in fields(Plan)}
+
+    def rate(self, step: int) -> float:
+        """The learning rate of a step.
+
+        Example:
+            >>> [round(Plan(100, 8, 1.0).rate(step), 2) for step in (0, 4, 50, 99)]
+            [0.2, 1.0, 0.5, 0.0]
+        """
+        rise = min(1.0, (step + 1) / max(1.0, self.steps * _WARM_UP))
+        return self.learning_rate * rise * 0.5 * (1.0 + math.cos(math.pi * step / self.steps))
+
+    def steps_of_epoch(self, count: int) -> int:
+        """Steps that see each of `count` rows once, but for those left over.
+
+        Example:
+            >>> Plan(100, 8, 1.0).steps_of_epoch(20)
+            2
+        """
+        return count // min(self.batch_size, count)
+
+    def rows(self, step: int, count: int) -> NDArray[np.int64]:
+        """Which of `count` rows a step sees; every epoch has its own order, and drops what is left over."""
+        import numpy as np
+
+        size = min(self.batch_size, count)
+        epoch, place = divmod(step, self.steps_of_epoch(count))
+        order = np.random.default_rng([self.seed, epoch]).permutation(count)
+        return order[place * size : (place + 1) * size].astype(np.int64)
 
 
 class Trains(DeviceOptions):
@@ -287,6 +366,8 @@ class CompositionTraining(Plan, TrainsOnQueries):
 
     def rows(self, step: int, count: int) -> NDArray[np.int64]:
         """Which of `count` rows a step sees, drawn with replacement."""
+        import numpy as np
+
         return np.random.default_rng([self.seed, step]).integers(count, size=self.batch_size)
 
     def log(self) -> str:

@@ -27,7 +27,8 @@ from torch import Tensor, nn
 from submissions.encoders.protocol import Identity
 from submissions.methods.heads.checkpoints import load_head, save_head
 from submissions.methods.heads.mapping_network import MappingNetwork
-from submissions.training.loop import STATE, Plan, Trained, finished, train
+from submissions.training.loop import STATE, Trained, finished, train
+from submissions.training.training_options import Plan
 
 ENCODER = Identity("a model", "abc", "clip", "def", "float32", 6)
 PLAN = Plan(steps=12, batch_size=4, learning_rate=0.01, seed=3)
