@@ -24,7 +24,8 @@ class _Makers(TyperGroup):
         """Find the command that is called."""
         if args[:1] == ["clips"]:
             raise CallError(
-                "cir make clips is a script now. Fix: in a clone, python -m examples.clips --out FOLDER --videos N"
+                "cir make clips is a script now. "
+                "Fix: in a clone, python -m examples.clips --out FOLDER --videos N"
             )
         return super().resolve_command(ctx, args)
 
