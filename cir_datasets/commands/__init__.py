@@ -33,6 +33,7 @@ from cir_datasets.common.options import (
     read_config,
 )
 from cir_datasets.common.terminal import echo
+from cir_metrics.errors import CallError
 
 __all__ = ["CommandOfOptions", "Options", "argument", "command", "option"]
 
@@ -62,10 +63,13 @@ class CommandOfOptions(TyperCommand):
             if parameter.name not in moved or source is None or source.name != "COMMANDLINE":
                 continue
             long, path = max(parameter.opts, key=len), _path_of(ctx)
-            words = (
-                f"{long} is deprecated behind cir {path} and goes with 0.3. Fix: write it into a file for "
-                f"--config, as `{long[2:].replace('-', '_')}: VALUE`; cir {path} --write-config prints one."
+            fix = (
+                f"Fix: write it into a file for --config, as `{long[2:].replace('-', '_')}: VALUE`; "
+                f"cir {path} --write-config prints one."
             )
+            if not getattr(self.callback, "was_on_line", True) and not ctx.resilient_parsing:
+                raise CallError(f"{long} is not taken behind cir {path}. {fix}")
+            words = f"{long} is deprecated behind cir {path} and goes with 0.3. {fix}"
             warnings.warn(words, FutureWarning, stacklevel=2)
         return left
 
@@ -98,7 +102,7 @@ def command(function: Callable[[_Model], None]) -> Callable[..., None]:
     taken = [_for_typer(parameter) for parameter in parameters_of(model)]
     run.__signature__ = inspect.Signature([*taken, *further])  # type: ignore[attr-defined]
     run.__annotations__ = {}
-    run.in_file = model.in_file  # type: ignore[attr-defined]
+    run.in_file, run.was_on_line = model.in_file, model.was_on_line  # type: ignore[attr-defined]
     return run
 
 
@@ -317,7 +321,6 @@ class PrintsTables(LoadsBenchmarks):
     def __post_init__(self) -> None:
         """Refuse two formats, and one that there is not."""
         from cir_datasets.common.terminal import check_format
-        from cir_metrics.errors import CallError
 
         if self.as_json and self.format not in (None, "json"):
             raise CallError(

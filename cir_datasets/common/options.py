@@ -92,6 +92,8 @@ class Options:
     """
 
     in_file: ClassVar[frozenset[str]] = frozenset()
+    was_on_line: ClassVar[bool] = True
+    """Whether the command line had what the file alone has, so that it warns there instead of refusing."""
 
     def __init_subclass__(
         cls, in_file: tuple[str, ...] = (), on_line: tuple[str, ...] = (), kw_only: bool = True

@@ -28,7 +28,13 @@ _OPTIONS = {
     "image_ids": "--images",
 }
 """By argument of the functions the option that gives it."""
-_DOORS = ("scores", "query_embeddings", "lists")
+_SWITCHES = {"by_position": "--by-position", "normalise": "--no-normalise"}
+_DOORS = {
+    "scores": ("query_ids", "image_ids", "by_position"),
+    "query_embeddings": ("image_embeddings", "query_ids", "image_ids", "by_position", "normalise"),
+    "lists": ("subset_lists", "image_ids"),
+}
+"""The ways in, and what each has a use for."""
 
 
 class RankOptions(WritesRankFile):
@@ -86,11 +92,12 @@ def rank_command(options: RankOptions) -> None:
 
     named = {argument: getattr(options, argument) for argument in _OPTIONS}
     paths = {argument: path for argument, path in named.items() if path is not None}
-    door = _door(paths, by_position=options.by_position, normalise=options.normalise)
+    flags = {"by_position": options.by_position, "normalise": not options.normalise}
+    door = _door({*paths, *(name for name, is_given in flags.items() if is_given)})
     check_file(options.out)
     short = warn_of_short_rankings(options.benchmark, options.k)
     written = {argument: f"{option} FILE" for argument, option in _OPTIONS.items()}
-    names = Names(options=written | {"by_position": "--by-position"})
+    names = Names(options=written | {"by_position": _SWITCHES["by_position"]})
     needs_no_ids = options.by_position or door == "lists"
     parts = [
         (benchmark, *_read(files, of, needs_no_ids))
@@ -102,19 +109,18 @@ def rank_command(options: RankOptions) -> None:
         echo(_next_step(options.benchmark, file), err=True)
 
 
-def _door(paths: dict[str, Path], *, by_position: bool, normalise: bool) -> str:
+def _door(given: set[str]) -> str:
     """Which of the three ways in is taken.
+
+    Args:
+        given: the arguments that are given, and the switches that are set.
 
     Raises:
         CallError: none, several, or with an option of another one.
     """
     from cir_metrics.errors import CallError
 
-    doors = [door for door in _DOORS if door in paths]
-    if "image_embeddings" in paths and "query_embeddings" not in doors:
-        raise CallError(
-            "--image-embeddings: only beside --query-embeddings. Fix: add --query-embeddings FILE."
-        )
+    doors = [door for door in _DOORS if door in given]
     if len(doors) != 1:
         said = " and ".join(_OPTIONS[door] for door in doors) or "none of them"
         raise CallError(
@@ -122,17 +128,11 @@ def _door(paths: dict[str, Path], *, by_position: bool, normalise: bool) -> str:
             f"{said} {'are' if len(doors) > 1 else 'is'} given. Fix: give exactly one."
         )
     (door,) = doors
-    if door == "query_embeddings" and "image_embeddings" not in paths:
+    if door == "query_embeddings" and "image_embeddings" not in given:
         raise CallError("--query-embeddings: the gallery's are missing. Fix: add --image-embeddings FILE.")
-    wrong = {
-        "--subset-lists": "subset_lists" in paths and door != "lists",
-        "--queries": "query_ids" in paths and door == "lists",
-        "--by-position": by_position and door == "lists",
-        "--no-normalise": not normalise and door != "query_embeddings",
-    }
-    for name, is_wrong in wrong.items():
-        if is_wrong:
-            raise CallError(f"{name} has no effect beside {_OPTIONS[door]}. Fix: leave it out.")
+    for argument, word in (_OPTIONS | _SWITCHES).items():
+        if argument in given and argument not in (door, *_DOORS[door]):
+            raise CallError(f"{word} has no effect beside {_OPTIONS[door]}. Fix: leave it out.")
     return door
 
 

@@ -22,6 +22,7 @@ from submissions.running.method_options import LANGUAGE_HELP, DeviceOptions, Pro
 class RerankOptions(EstimatesReranking, PromptOptions, DeviceOptions, LoadsBenchmarks):
     """What `cir rerank` takes."""
 
+    was_on_line = False
     file: str = argument(..., FILE_HELP)
     benchmark: Benchmark = None
     language: str | None = option(None, f"{LANGUAGE_HELP}; none for s1 alone.")

@@ -10,7 +10,7 @@ import numpy as np
 
 from submissions.errors import MethodError
 from submissions.evaluator.processes import gathered, joined
-from submissions.running.user_arrays import check_whole, is_tensor, numbers
+from submissions.running.user_arrays import check_array, numbers
 from submissions.running.user_ids import Names, given_ids
 
 _ALIKE = 0.05
@@ -157,11 +157,9 @@ def checked(rows: Any, called: str, shapes: tuple[int, ...]) -> Any:
     Raises:
         MethodError: it is something else, or has another number of axes.
     """
-    if not (isinstance(rows, np.ndarray) or is_tensor(rows)):
-        raise MethodError(f"{called}: of type {type(rows).__name__}. Fix: give a tensor or an array.")
-    check_whole(rows, called)
+    wanted = "(rows, dimensions) or (rows, vectors, dimensions)" if 3 in shapes else "(queries, images)"
+    check_array(rows, called, wanted)
     if len(rows.shape) not in shapes or 0 in rows.shape[1:]:
-        wanted = "(rows, dimensions) or (rows, vectors, dimensions)" if 3 in shapes else "(queries, images)"
         raise MethodError(f"{called}: shape {tuple(rows.shape)}. Fix: give shape {wanted}.")
     return rows if isinstance(rows, np.ndarray) else rows.detach()
 

@@ -206,22 +206,16 @@ def run_baselines(
         if each.encoder is None:
             yield each, make_rank_file(benchmark, each.method, k=options.k)
             continue
-        own = options.with_encoder(encoder_of(each.encoder)).changed(
-            aggregation=each.aggregation, checkpoint=each.checkpoint, language=None, prompts=None
-        )
-        if "captions" not in method_card(each.method).reads:
-            own = own.changed(caption_rule=None)
+        values: dict[str, Any] = {"language": None, "prompts": None, **each.options}
+        if each.language is not None and each.language not in loaded:
+            named = options.changed(language=each.language)
+            loaded[each.language] = cast("Language", named.with_language().language)
         if each.language is not None:
-            if each.language not in loaded:
-                named = options.changed(language=each.language)
-                loaded[each.language] = cast("Language", named.with_language().language)
-            own = own.changed(language=loaded[each.language])
-        if each.rerank is not None:
-            own = own.changed(
-                rerank=each.rerank,
-                **({} if each.rerank_turns is None else {"rerank_turns": each.rerank_turns}),
-            )
-        yield each, make_rank_file(benchmark, each.method, own)
+            values["language"] = loaded[each.language]
+        if "captions" not in method_card(each.method).reads:
+            values["caption_rule"] = None
+        own = options.with_encoder(encoder_of(values.pop("encoder")))
+        yield each, make_rank_file(benchmark, each.method, own.changed(**values))
 
 
 def check_used(chosen: Baselines, options: RunOptions) -> None:

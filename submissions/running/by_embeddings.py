@@ -21,7 +21,7 @@ from submissions.methods.turns import Candidates, Turn, excluded_columns, turns_
 from submissions.methods.user_methods import bound_encoder, composed, describe_method
 from submissions.running.aggregation import aggregate, aggregate_feedback, feedback_weights
 from submissions.running.answers import Answers, ByRank, declaring_reference
-from submissions.running.describing import describe
+from submissions.running.describing import describe, with_skipped
 from submissions.running.search import Searcher
 
 if TYPE_CHECKING:
@@ -238,10 +238,6 @@ def _with_skipped(described: Method, context: Context) -> Method:
     missing = sorted(context.missing_outside)
     if not missing:
         return described
-    named = ", ".join(missing[:3]) + (", ..." if len(missing) > 3 else "")
-    words = f"{len(missing):,} references outside the gallery were missing or unreadable: {named}."
-    change = {
-        "skipped_images": (described.skipped_images or 0) + len(missing),
-        "notes": f"{described.notes} {words}".strip(),
-    }
-    return type(described).model_validate(described.to_dict() | change)
+    count = (described.skipped_images or 0) + len(missing)
+    sentence = f"{len(missing):,} references outside the gallery were missing or unreadable"
+    return with_skipped(described, count, sentence, missing)

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from submissions.methods.turns import Turn
     from submissions.running.aggregation import Aggregation
 
-LONGEST_NAME = 80
-"""Characters of a method's name."""
+LONGEST_NAME, LONGEST_NOTES = 80, 2000
+"""Characters of a method's name, and of its notes."""
 _SHAPES_DATA = "shapes/train"
 """What the shipped encoder was trained on."""
 
@@ -46,7 +46,7 @@ def describe(
         "name": labelled(described.name, ", ".join(label)),
         "backbone": described.backbone or identity.text(),
         "search": search,
-        "skipped_images": len(context.gallery.missing) or None,
+        "skipped_images": None,
     }
     if described.text_fields:
         change["caption_rule"] = described.caption_rule or context.caption_rule
@@ -58,11 +58,16 @@ def describe(
     if context.language is not None and asks_scene_graphs(context.language.identity):
         change["oracle"] = "scene_graphs"
     language = "" if context.language is None else f"Language: {context.language.identity.text()}."
-    change["notes"] = " ".join(
-        part for part in (described.notes, language, _skipped(context.gallery.missing)) if part
-    )
+    change["notes"] = f"{described.notes} {language}".strip()
     # Made anew, not copied: what is put in is checked like any other untrusted input.
-    return Method.model_validate(described.to_dict() | change)
+    made = Method.model_validate(described.to_dict() | change)
+    missing = sorted(context.gallery.missing)
+    if not missing:
+        return made
+    sentence = (
+        f"{counted(len(missing), 'image')} missing or unreadable, ranked last as members of the gallery"
+    )
+    return with_skipped(made, len(missing), sentence, missing)
 
 
 def encoder_label(identity: Identity) -> str:
@@ -106,12 +111,8 @@ def labelled(name: str, label: str) -> str:
     return f"{name} ({label[:room]})" if room > 0 else name
 
 
-def _skipped(missing: frozenset[str]) -> str:
-    if not missing:
-        return ""
-    named = ", ".join(sorted(missing)[:3])
-    more = ", ..." if len(missing) > 3 else ""
-    return (
-        f"{counted(len(missing), 'image')} missing or unreadable, ranked last as members of the gallery: "
-        f"{named}{more}."
-    )
+def with_skipped(described: Method, count: int, sentence: str, missing: Sequence[str]) -> Method:
+    """A method block that counts images which were skipped, and names the first of them in its notes."""
+    named = ", ".join(missing[:3]) + (", ..." if len(missing) > 3 else "")
+    notes = f"{described.notes} {sentence}: {named}.".strip()[:LONGEST_NOTES]
+    return Method.model_validate(described.to_dict() | {"skipped_images": count, "notes": notes})

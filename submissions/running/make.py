@@ -240,20 +240,15 @@ def named_method(
     method: str | Composer | Scorer | Ranker, options: RunOptions
 ) -> tuple[str, Composer | Scorer | Ranker]:
     """A method, and what it is called in messages."""
-    name = method if isinstance(method, str) else type(method).__name__
-    return name, _method(method, options)
-
-
-def _method(method: str | Composer | Scorer | Ranker, options: RunOptions) -> Composer | Scorer | Ranker:
     if isinstance(method, type):
         raise MethodError(f"{method.__name__} is a class. Fix: pass a method made of it, or its name.")
     if isinstance(method, str):
-        return method_of(method, checkpoint=None if options.checkpoint is None else str(options.checkpoint))
+        checkpoint = None if options.checkpoint is None else str(options.checkpoint)
+        return method, method_of(method, checkpoint=checkpoint)
+    name = type(method).__name__
     if kind_of_class(method) is None:
-        raise MethodError(
-            f"{type(method).__name__} has none of compose, scores and rank. Fix: see docs/running.md."
-        )
-    return method
+        raise MethodError(f"{name} has none of compose, scores and rank. Fix: see docs/running.md.")
+    return name, method
 
 
 def process_of(

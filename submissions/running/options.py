@@ -295,17 +295,19 @@ class RunOptions(MethodOptions, PromptOptions):
             if self.reranker is not None:
                 raise MethodError(
                     f"{SC4CIR.title} with s1 alone asks nobody, and {name} uses no language backend. "
-                    "Fix: leave --language out, or name more rerank_processes."
+                    "Fix: leave --language out, or name more rerank_processes (cir rerank: processes)."
                 )
             raise MethodError(f"{name} uses no language backend. Fix: leave --language out.")
 
     def _check_reranking(self, how: SC4CIR, benchmark: Benchmark, *, has_encoder: bool) -> None:
         """Refuse options of a re-ranker that this run would ignore, and one that it cannot do without."""
         if how.turns != SC4CIR.turns and not benchmark.multi_turn:
-            raise MethodError(f"{benchmark.id} has no turns to choose. Fix: leave --rerank-turns out.")
+            fix = "Fix: leave --rerank-turns (cir rerank: turns) out."
+            raise MethodError(f"{benchmark.id} has no turns to choose. {fix}")
         if "s3" not in how.used:
             if self.rerank_encoder is not None:
-                raise MethodError("--rerank-encoder is of s3, which is left out. Fix: leave it out as well.")
+                said = "--rerank-encoder (cir rerank: --encoder) is of s3, which is left out."
+                raise MethodError(f"{said} Fix: leave it out as well.")
         elif self.rerank_encoder is not None or not has_encoder:
             words = self.rerank_encoder_for(benchmark)
             if not has_encoder:
@@ -326,22 +328,13 @@ class RunOptions(MethodOptions, PromptOptions):
             EncoderError: no encoder has that name.
             MethodError: the benchmark is not of shapes, and no `rerank_encoder` is given.
         """
-        from submissions.encoders.loading import check_encoder_name
-        from submissions.encoders.protocol import SHAPES_ENCODER
-
-        given = self.rerank_encoder
-        if given is None and benchmark.spec.card.source.publisher == "embedded":
-            given = SHAPES_ENCODER
-        if given is None:
-            raise MethodError(
-                f"the process s3 compares words, and the method has no encoder for {benchmark.id}. "
-                "Fix: add rerank_encoder: NAME (of cir rerank: --encoder), such as "
-                "openai/clip-vit-large-patch14, or leave s3 out."
-            )
-        if isinstance(given, Path | str):
-            given = str(given)
-            check_encoder_name(given)
-        return given
+        return _chosen_encoder(
+            self.rerank_encoder,
+            benchmark,
+            f"the process s3 compares words, and the method has no encoder for {benchmark.id}. "
+            "Fix: add rerank_encoder: NAME (cir rerank: --encoder NAME), such as "
+            "openai/clip-vit-large-patch14, or leave s3 out.",
+        )
 
     def rerank_loading(self, *, has_encoder: bool) -> dict[str, Any]:
         """What `load_encoder` is given beside the name of the text encoder of s3.
@@ -364,19 +357,14 @@ class RunOptions(MethodOptions, PromptOptions):
             MethodError: no encoder is given and the benchmark is not of shapes, or an option of loading
                 could change nothing.
         """
-        from submissions.encoders.protocol import SHAPES_ENCODER
-
-        given = self.encoder if self.encoder is not None else own
-        if given is None and benchmark.spec.card.source.publisher == "embedded":
-            given = SHAPES_ENCODER
-        if given is None:
-            raise MethodError(
-                f"{name} needs an encoder for {benchmark.id}. "
-                "Fix: add --encoder NAME (encoder=), such as openai/clip-vit-large-patch14 or a folder."
-            )
-        given = str(given) if isinstance(given, Path) else given
-        self.check_loading(given)
-        return given
+        chosen = _chosen_encoder(
+            self.encoder if self.encoder is not None else own,
+            benchmark,
+            f"{name} needs an encoder for {benchmark.id}. "
+            "Fix: add --encoder NAME (encoder=), such as openai/clip-vit-large-patch14 or a folder.",
+        )
+        self.check_loading(chosen)
+        return chosen
 
     def check_loading(self, encoder: str | Encoder) -> None:
         """Refuse options of loading where there is nothing that they could change.
@@ -432,6 +420,26 @@ class RunOptions(MethodOptions, PromptOptions):
                 f"{name} reads no captions, and has no use for --caption-rule. Fix: leave it out."
             )
         return self.caption_rule
+
+
+def _chosen_encoder(given: str | Path | Encoder | None, benchmark: Benchmark, missing: str) -> str | Encoder:
+    """The encoder that is given, or the shipped one for its pictures.
+
+    Raises:
+        EncoderError: no encoder has that name.
+        MethodError: none is given and the benchmark is not of shapes, which `missing` says.
+    """
+    from submissions.encoders.loading import check_encoder_name
+    from submissions.encoders.protocol import SHAPES_ENCODER
+
+    if given is None:
+        if benchmark.spec.card.source.publisher != "embedded":
+            raise MethodError(missing)
+        return SHAPES_ENCODER
+    if isinstance(given, str | Path):
+        check_encoder_name(str(given))
+        return str(given)
+    return given
 
 
 def options_from(options: RunOptions | None, by_name: Mapping[str, Any]) -> RunOptions:

@@ -17,11 +17,13 @@ from submissions.methods.sc4cir import SC4CIR, Cost, Forward, turns_to_rerank
 from submissions.rank_file.model import Method, RankFile
 from submissions.running.describing import (
     LONGEST_NAME,
+    LONGEST_NOTES,
     asks_scene_graphs,
     encoder_label,
     labelled,
     language_label,
     trained_by_encoder,
+    with_skipped,
 )
 from submissions.running.options import RunOptions
 
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
 
 _CAPTION_RULE = "trim_and"
 """How SC4CIR reads several captions of a turn: as `Turn.text` has them."""
-_LONGEST, _LONGEST_NOTES = 300, 2000
+_LONGEST = 300
 """Characters of a field of the rank file."""
 
 
@@ -153,10 +155,8 @@ def _with_unseen(described: Method, unseen: Sequence[str]) -> Method:
     """A method block that counts the images without a picture, which were not candidates, too."""
     if len(unseen) <= (described.skipped_images or 0):
         return described
-    named = ", ".join(unseen[:3]) + (", ..." if len(unseen) > 3 else "")
-    words = f"{counted(len(unseen), 'picture')} missing or unreadable, not ranked anew: {named}."
-    change = {"skipped_images": len(unseen), "notes": f"{described.notes} {words}"[:_LONGEST_NOTES]}
-    return Method.model_validate(described.to_dict() | change)
+    sentence = f"{counted(len(unseen), 'picture')} missing or unreadable, not ranked anew"
+    return with_skipped(described, len(unseen), sentence, unseen)
 
 
 def _pictures(benchmark: Benchmark, options: RunOptions, ids: Sequence[str] | None) -> Pictures:
@@ -205,7 +205,7 @@ def _described(
     change: dict[str, Any] = {
         "name": renamed(described.name, how.label, labels),
         "reranking": _with_counts(", ".join(parts), cost.counts),
-        "notes": " ".join(part for part in notes if part)[:_LONGEST_NOTES],
+        "notes": " ".join(part for part in notes if part)[:LONGEST_NOTES],
     }
     if how.asks:
         change["text_fields"] = described.text_fields or ["relative_caption"]

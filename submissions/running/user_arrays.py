@@ -55,16 +55,21 @@ def numbers(given: Any, called: str, what: str, whole: str = "") -> NDArray[np.f
     return np.asarray(given, dtype=kind)
 
 
-def check_whole(given: Any, called: str) -> None:
-    """Refuse an array that does not hold a number everywhere.
+def check_array(given: Any, called: str, shape: str) -> None:
+    """Refuse what is no array or tensor that holds a number everywhere.
 
     Args:
-        given: an array or a tensor.
+        given: what was given.
         called: what messages call it.
+        shape: its shape in words, such as `(queries, images)`.
 
     Raises:
-        MethodError: it is masked, sparse or without values.
+        MethodError: it is something else, masked, sparse or without values.
     """
+    if not (isinstance(given, np.ndarray) or is_tensor(given)):
+        raise MethodError(
+            f"{called}: of type {type(given).__name__}. Fix: give an array or a tensor of shape {shape}."
+        )
     if np.ma.isMaskedArray(given):
         raise MethodError(f"{called}: a masked array. Fix: say what stands where it is masked, .filled(...).")
     if is_tensor(given) and (str(given.layout) != "torch.strided" or given.is_meta):

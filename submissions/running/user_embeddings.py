@@ -14,7 +14,7 @@ from submissions.methods.composing import unit
 from submissions.running.answers import Answers
 from submissions.running.by_embeddings import VectorOrder
 from submissions.running.search import Searcher
-from submissions.running.user_arrays import check_whole, give_back, is_tensor, numbers
+from submissions.running.user_arrays import check_array, give_back, numbers
 from submissions.running.user_ids import (
     Names,
     RankSettings,
@@ -134,11 +134,7 @@ def joined_vectors(
     """Checked vectors as float32; a memory map of these stays one where it is not normalised."""
     vectors: Any = given.get(argument)
     called = names.of(argument)
-    if not (isinstance(vectors, np.ndarray) or is_tensor(vectors)):
-        raise MethodError(
-            f"{called}: of type {type(vectors).__name__}. Fix: give an array of shape ({of} ids, dimensions)."
-        )
-    check_whole(vectors, called)
+    check_array(vectors, called, f"({of} ids, dimensions)")
     if len(vectors.shape) != 2 or vectors.shape[0] != len(ids) or not vectors.shape[1]:
         turned = len(vectors.shape) == 2 and vectors.shape[1] == len(ids)
         fix = "transpose it (.T)" if turned else f"give a row for each {of} id, in that order"

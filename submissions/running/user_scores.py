@@ -14,7 +14,7 @@ from submissions.errors import MethodError
 from submissions.rank_file.model import Method
 from submissions.running.answers import Answers
 from submissions.running.by_scores import CELLS, ScoreOrder
-from submissions.running.user_arrays import check_whole, give_back, is_tensor, numbers
+from submissions.running.user_arrays import check_array, give_back, is_tensor, numbers
 from submissions.running.user_ids import (
     Joined,
     Names,
@@ -130,33 +130,21 @@ def _blocks(scores: Any, task: Joined) -> Iterator[NDArray[np.floating[Any]]]:
     """Checked blocks of rows, each small enough to be worked on."""
     keys, images, called = task.keys, task.gallery.ids, task.names.of("scores")
     whole = isinstance(scores, np.ndarray) or is_tensor(scores)
-    if not whole and (isinstance(scores, str | bytes | dict) or not isinstance(scores, Iterable)):
-        raise MethodError(
-            f"{called}: of type {type(scores).__name__}. Fix: give an array of shape (queries, images), or "
-            "an iterable of such blocks."
-        )
-    shape = (len(keys), len(images))
-    if whole and tuple(scores.shape) != shape:
-        turned = tuple(scores.shape) == shape[::-1]
-        fix = "transpose it (.T)" if turned else "score each query and image that is named, a row a query"
-        raise MethodError(
-            f"{called}: shape {tuple(scores.shape)}; there are {shape[0]:,} query ids and {shape[1]:,} "
-            f"image ids. Fix: {fix}."
-        )
+    if isinstance(scores, str | bytes | dict) or not (whole or isinstance(scores, Iterable)):
+        check_array(scores, called, "(queries, images), or an iterable of such blocks")
+    shape, start = (len(keys), len(images)), 0
+    there = f"there are {shape[0]:,} query ids and {shape[1]:,} image ids"
     step = max(1, CELLS // shape[1])
-    start = 0
     for number, given in enumerate([scores] if whole else scores):
         name = called if whole else f"block {number} of {called}"
-        if not (isinstance(given, np.ndarray) or is_tensor(given)):
-            raise MethodError(
-                f"{name}: of type {type(given).__name__}. Fix: give arrays of shape (queries, images)."
-            )
-        check_whole(given, name)
+        check_array(given, name, "(queries, images)")
         if len(given.shape) != 2 or given.shape[1] != shape[1] or start + given.shape[0] > shape[0]:
+            turned = tuple(given.shape) == shape[::-1]
+            fix = f"give shape (queries, {shape[1]}), a row for each query id, in their order"
+            behind = f" behind {start:,} rows" if start else ""
             raise MethodError(
-                f"{name}: shape {tuple(given.shape)} behind {start:,} rows; there are {shape[0]:,} query ids "
-                f"and {shape[1]:,} image ids. "
-                f"Fix: give blocks of shape (queries, {shape[1]}), in the order of the query ids."
+                f"{name}: shape {tuple(given.shape)}{behind}; {there}. "
+                f"Fix: {'transpose it (.T)' if turned else fix}."
             )
         for first in range(0, given.shape[0], step):
             block = numbers(given[first : first + step], name, "scores", _RANKS)
@@ -171,6 +159,6 @@ def _blocks(scores: Any, task: Joined) -> Iterator[NDArray[np.floating[Any]]]:
         start += given.shape[0]
     if start < shape[0]:
         raise MethodError(
-            f"{called} end after {start:,} rows; query {keys[start]!r} has none. Fix: give a row for each of "
-            f"the {shape[0]:,} query ids."
+            f"{called} end after {start:,} rows; query {keys[start]!r} has none, where {there}. "
+            "Fix: give a row for each query id."
         )

@@ -17,7 +17,15 @@ from submissions.errors import FusionError
 from submissions.rank_file.benchmarks import MAX_DEPTH, Benchmarks, board_depth
 from submissions.rank_file.content import MAX_BYTES
 from submissions.rank_file.findings import RefusedError, shown
-from submissions.rank_file.model import Method, RankBundle, RankFile, checked_method, turn_key
+from submissions.rank_file.model import (
+    Method,
+    RankBundle,
+    RankFile,
+    answer_of,
+    checked_method,
+    runs_of,
+    turn_key,
+)
 from submissions.rank_file.texts import LONGEST_WORD, is_oracle, of_several
 from submissions.validation import validate
 
@@ -88,27 +96,17 @@ def fuse(
         raise CallError(f"k={k!r}; it is a whole number of images. Fix: use 50, say.")
     benchmarks = Benchmarks(benchmark)
     read = [_read(file, benchmarks, max_bytes) for file in files]
-    bundles = [each for _, each in read if isinstance(each, RankBundle)]
-    if not bundles:
-        runs = [(label, each) for label, each in read if isinstance(each, RankFile)]
-        return _fuse_runs(runs, benchmarks, constant, k, name)
-    suites = [each.suite if isinstance(each, RankBundle) else each.benchmark for _, each in read]
-    if len(bundles) < len(read) or len(set(suites)) > 1:
-        raise _different(read[0][0], suites, [label for label, _ in read])
-    members = [{run.benchmark: run for run in bundle.runs} for bundle in bundles]
-    return RankBundle(
-        bundles[0].suite,
-        tuple(
-            _fuse_runs(
-                [(label, own[member]) for (label, _), own in zip(read, members, strict=True)],
-                benchmarks,
-                constant,
-                k,
-                name,
-            )
-            for member in members[0]
-        ),
-    )
+    labels, answers = [label for label, _ in read], [answer for _, answer in read]
+    suites = [each.suite if isinstance(each, RankBundle) else each.benchmark for each in answers]
+    other = next((place for place, each in enumerate(suites) if each != suites[0]), None)
+    if other is not None:
+        raise FusionError(
+            f"{labels[0]} answers {suites[0]} and {labels[other]} answers {suites[other]}. "
+            "Fix: fuse rank files of one benchmark, or bundles of one suite."
+        )
+    members = [{run.benchmark: run for run in runs_of(answer)} for answer in answers]
+    runs = [[own[member] for own in members] for member in members[0]]
+    return answer_of(suites[0], [_fuse_runs(labels, each, benchmarks, constant, k, name) for each in runs])
 
 
 def _warn_of_by(by: str) -> None:
@@ -136,26 +134,15 @@ def _read(file: FileLike, benchmarks: Benchmarks, max_bytes: int) -> tuple[str, 
     return report.file, report.rank_file
 
 
-def _different(first: str, asked: Sequence[str], labels: Sequence[str]) -> FusionError:
-    other = next((place for place, each in enumerate(asked) if each != asked[0]), 0)
-    return FusionError(
-        f"{first} answers {asked[0]} and {labels[other]} answers {asked[other]}. "
-        "Fix: fuse rank files of one benchmark, or bundles of one suite."
-    )
-
-
 def _fuse_runs(
-    read: Sequence[tuple[str, RankFile]],
+    labels: Sequence[str],
+    runs: Sequence[RankFile],
     benchmarks: Benchmarks,
     constant: int,
     k: int | None,
     name: str | None,
 ) -> RankFile:
-    labels, runs = [label for label, _ in read], [run for _, run in read]
-    asked = [run.benchmark for run in runs]
-    if len(set(asked)) > 1:
-        raise _different(labels[0], asked, labels)
-    benchmark = benchmarks.load(asked[0])
+    benchmark = benchmarks.load(runs[0].benchmark)
     kept = _depth(k, board_depth(benchmark).used, board_depth(benchmark).required)
     if any(not run.rankings for run in runs):
         label = labels[[bool(run.rankings) for run in runs].index(False)]

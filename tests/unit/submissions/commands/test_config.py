@@ -86,6 +86,10 @@ def test_an_option_that_left_the_line_warns_and_says_where_it_went(name: str) ->
             continue
         words = [long] if each.is_flag else [long, *["8"] * each.nargs]
         place = f"`{long[2:].replace('-', '_')}: VALUE`"
+        if not command.callback.was_on_line:  # type: ignore[union-attr]
+            refused = cir(*name.split(), "run.json", *words).exception
+            assert re.search(rf"{long} is not taken behind cir {name}\. Fix: .*{place}", str(refused))
+            continue
         said = rf"{long} is deprecated behind .*{name} and .*{place}"
         with pytest.warns(FutureWarning, match=said):
             command.make_context(name, words, parent=program, resilient_parsing=True).close()

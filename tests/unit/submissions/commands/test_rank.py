@@ -133,7 +133,7 @@ BY_LISTS = ["--lists", "L.json"]
         ({}, IDS, "none of them is given. Fix: give exactly one"),
         ({}, [*BY_SCORES, *BY_LISTS], "--scores and --lists are given. Fix: give exactly one"),
         ({}, ["--query-embeddings", "Q.npy", *IDS], "Fix: add --image-embeddings FILE"),
-        ({}, [*BY_SCORES, "--image-embeddings", "G.npy"], "--image-embeddings: only beside --query-emb"),
+        ({}, [*BY_SCORES, "--image-embeddings", "G.npy"], "--image-embeddings has no effect beside --scores"),
         ({}, [*BY_SCORES, "--subset-lists", "L.json"], "--subset-lists has no effect beside --scores"),
         ({}, [*BY_SCORES, "--no-normalise"], "--no-normalise has no effect beside --scores"),
         ({}, ["--scores", "S.npy"], "--queries is not given. Fix: add --queries FILE ... or --by-position"),

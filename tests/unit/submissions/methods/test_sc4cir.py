@@ -661,7 +661,7 @@ REFUSED: list[tuple[dict[str, Any], type[CirError], str]] = [
             "language": "oracle",
         },
         MethodError,
-        "--rerank-encoder is of s3",
+        "--rerank-encoder (cir rerank: --encoder) is of s3",
     ),
     (
         {"rerank": "sc4cir", "rerank_turns": "each", "language": "oracle"},

@@ -167,7 +167,9 @@ def test_the_command_writes_beside_where_one_stands_and_says_what_it_took(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     submissions.write(make_rank_file("shapes/val", "random"), tmp_path / "base.json")
-    done = cir("rerank", "base.json", "--processes", "s1", "--top", "3", "--json")
+    says(cir("rerank", "base.json", "--processes", "s1").exception, "--processes is not taken", "Fix: write")
+    Path("own.yaml").write_text("processes: s1\n", encoding="utf-8")
+    done = cir("rerank", "base.json", "--config", "own.yaml", "--top", "3", "--json")
     assert done.exit_code == 0, done.output
     out = tmp_path / "base-sc4cir.json"
     name = "Random + SC4CIR s1 top 3"
