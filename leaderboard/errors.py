@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterable
+import functools
+from collections.abc import Iterable, Mapping
 from datetime import datetime
+from typing import Any
 
 from cir_metrics.errors import CallError, CirError, did_you_mean
 
@@ -148,11 +150,52 @@ class UploadRefusedError(LeaderboardError, ValueError):
         self.resets_at = resets_at
         self.board_offered = board_offered
 
+    @classmethod
+    def of(
+        cls,
+        case: str,
+        *,
+        resets_at: datetime | None = None,
+        board_offered: str | None = None,
+        **facts: object,
+    ) -> UploadRefusedError:
+        """The refusal of a case in `refusals.yaml`.
+
+        Args:
+            case: its name: the code, and behind a slash which of the code's cases.
+            resets_at: see the class.
+            board_offered: see the class.
+            **facts: what the case's texts name.
+
+        Example:
+            >>> UploadRefusedError.of("missing-reason", action="hide").message
+            'to hide needs a reason.'
+        """
+        said = _refusals()[case]
+        facts |= {"resets_at": resets_at, "board_offered": board_offered}
+        message, fix = (str(said[part]).format(**facts) for part in ("message", "fix"))
+        return cls(
+            case.partition("/")[0],
+            message,
+            fix=fix,
+            status=said["status"],
+            resets_at=resets_at,
+            board_offered=board_offered,
+        )
+
     def to_dict(self) -> dict[str, str]:
         """The refusal as JSON."""
         later = {} if self.resets_at is None else {"resets_at": self.resets_at.isoformat()}
         offered = {} if self.board_offered is None else {"board_offered": self.board_offered}
         return {"code": self.code, "message": self.message, "fix": self.fix, **later, **offered}
+
+
+@functools.cache
+def _refusals() -> Mapping[str, Mapping[str, Any]]:
+    """The refusals by case."""
+    from cir_datasets.common.yaml import package_yaml
+
+    return dict(package_yaml("leaderboard", "refusals.yaml"))
 
 
 def refuse_unknown(names: Iterable[str], known: Iterable[str], what: str) -> None:

@@ -117,12 +117,7 @@ def yes_or_no(written: str, name: str) -> bool | None:
     if not written:
         return None
     if written not in _TRUE + _FALSE:
-        raise UploadRefusedError(
-            "bad-metadata",
-            f"{name} is {written[:40]!r}.",
-            fix="write yes or no, or leave it out",
-            status=422,
-        )
+        raise UploadRefusedError.of("bad-metadata/yes-or-no", name=name, written=written[:40])
     return written in _TRUE
 
 
@@ -175,9 +170,7 @@ def checked_method(method: Mapping[str, Any]) -> dict[str, Any]:
         if first["type"] == "extra_forbidden":
             refuse_unknown([place], Method.model_fields, "field of a method")
         reason = first["msg"].removeprefix("Value error, ")
-        raise UploadRefusedError(
-            "bad-metadata", f"{place}: {reason}.", fix=f"correct the field {place}", status=422
-        ) from error
+        raise UploadRefusedError.of("bad-metadata/field", place=place, reason=reason) from error
     # As the model writes them: in NFC, notes on one line.
     return checked.model_dump(include=set(method))
 
@@ -197,12 +190,7 @@ def corrected_method(before: Mapping[str, Any], changes: Mapping[str, Any]) -> d
         {'name': 'Ours', 'backbone': 'other: mine'}
     """
     if "name" in changes and changes["name"] is None:
-        raise UploadRefusedError(
-            "bad-metadata",
-            "name is null, and a method has a name.",
-            fix="write another name, or leave the field out: then it stays",
-            status=422,
-        )
+        raise UploadRefusedError.of("bad-metadata/no-name")
     left = {name: value for name, value in {**before, **changes}.items() if value is not None}
     return {name: value for name, value in checked_method(left).items() if value not in ("", [], None)}
 
@@ -249,31 +237,18 @@ class Intake:
         board = known_board(board_id) if board_id else board_of_head(head)
         paused = self._store.paused(board.id)
         if paused is not None:
-            raise UploadRefusedError(
-                "board-paused",
-                f"the board {board.id} takes no submissions now: {paused}",
-                fix="send it later; what stands on the board stays there",
-                status=409,
-            )
+            raise UploadRefusedError.of("board-paused", board=board, why=paused)
         closed = board.closed(datetime.now(UTC))
         if closed is not None:
-            raise UploadRefusedError(
-                "phase-closed",
-                f"the board {board.id} takes no submissions now: {closed}",
-                fix="send it in an open phase; the board's page lists them",
-                status=409,
-            )
+            raise UploadRefusedError.of("phase-closed", board=board, why=closed)
         problem = self._data_problem(board)
         if problem is not None:
             named = named_board(head)
             right = named.id if named is not None and self._data_problem(named) is None else None
-            raise UploadRefusedError(
-                "board-unavailable",
-                f"the board {board.id} takes no submissions now: {problem}",
-                fix=f"score it where the data is:  cir score FILE --benchmark {board.benchmark}"
-                if right is None
-                else f"the file names {right}: send it there: --board {right}, in the API ?board={right}",
-                status=409,
+            raise UploadRefusedError.of(
+                "board-unavailable" if right is None else "board-unavailable/other",
+                board=board,
+                why=problem,
                 board_offered=right,
             )
         return board
@@ -292,12 +267,7 @@ class Intake:
         limit = of_server if board is None else board.max_upload_bytes(of_server)
         if size > limit:
             whose = "this server" if board is None or limit == of_server else f"the board {board.id}"
-            raise UploadRefusedError(
-                "too-large",
-                f"the upload has more than {limit:,} bytes, the limit of {whose}.",
-                fix="write compact JSON (no indentation) and no more images a query than the board uses",
-                status=413,
-            )
+            raise UploadRefusedError.of("too-large", limit=limit, whose=whose)
 
     def accept(self, board: Board, incoming: IncomingFile, cover: Cover) -> tuple[Submission, bool]:
         """Make a complete incoming file a submission; when this returns, file and record are durable.
@@ -395,14 +365,7 @@ def _with_declaration(store: Store, submission: Submission, declared: str | None
     if not declared or method.get("reference") == declared:
         return submission
     if submission.state not in RULES["correct"].states:
-        raise UploadRefusedError(
-            "wrong-state",
-            f"this file is here already: submission {submission.id} is {submission.state}, and what is "
-            "declared of its reference cannot be changed now.",
-            fix="when it is private or published, send the file again, or POST "
-            f'{{"method": {{"reference": "{declared}"}}}} to /api/submissions/{submission.id}/correct',
-            status=409,
-        )
+        raise UploadRefusedError.of("wrong-state/declaration", submission=submission, declared=declared)
     return act(store, submission, "correct", "owner", method={**method, "reference": declared})
 
 
@@ -422,13 +385,9 @@ def known_board(board_id: str) -> Board:
     try:
         return boards.board(board_id)
     except UnknownNameError as error:
-        raise UploadRefusedError(
-            "unknown-board", f"no board {board_id[:80]!r} here.", fix=f"use one of {_ids()}", status=404
+        raise UploadRefusedError.of(
+            "unknown-board", board_id=board_id[:80], boards=", ".join(boards.ids())
         ) from error
-
-
-def _ids() -> str:
-    return ", ".join(boards.ids())
 
 
 def checked_line(text: str, name: str) -> str:
@@ -444,6 +403,4 @@ def checked_line(text: str, name: str) -> str:
     try:
         return plain_text(text, _LENGTHS[name])
     except ValueError as error:
-        raise UploadRefusedError(
-            "bad-metadata", f"{name}: {error}.", fix="write it as one plain line", status=422
-        ) from error
+        raise UploadRefusedError.of("bad-metadata/line", name=name, error=error) from error

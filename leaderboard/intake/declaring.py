@@ -54,13 +54,7 @@ def with_declaration(board: Board, submission: Submission, declared: Declared) -
 
 def _declared(signature: Signature, declared: Declared, protocol: str) -> Signature:
     if signature.format < FORMAT:
-        raise UploadRefusedError(
-            "wrong-state",
-            f"an earlier version scored this on {signature.benchmark}, and did not note which lists hold the "
-            "reference.",
-            fix="ask the organisers to score the board again with  cir leaderboard rescore BOARD --switch",
-            status=409,
-        )
+        raise UploadRefusedError.of("wrong-state/format", benchmark=signature.benchmark)
     held, lists = signature.reference_held or (0, 0)
     why = ""
     if declared == "removed" and held:
@@ -68,12 +62,7 @@ def _declared(signature: Signature, declared: Declared, protocol: str) -> Signat
     elif declared == "kept" and protocol == "removed":
         why = f"{signature.benchmark} ranks the gallery without the reference."
     if why:
-        raise UploadRefusedError(
-            CODE,
-            f"the reference is declared {declared}, and {why}",
-            fix="declare what the lists show, or send a file that was ranked so",
-            status=409,
-        )
+        raise UploadRefusedError.of(CODE, declared=declared, why=why)
     used = signature.reference
     if used in ("kept", "removed"):
         used = "removed" if "removed" in (declared, protocol) else "kept"

@@ -65,21 +65,13 @@ def board_of_head(head: bytes) -> Board:
     words = words_of(head)
     owners = [named] if (named := _named(words)) else _asked(head)
     if len(owners) > 1:
-        raise UploadRefusedError(
-            "missing-board",
-            f"the file names no benchmark, and its queries are those of {', '.join(owners)}.",
-            fix="choose the board of one of these (in the API: add ?board=)",
-        )
+        raise UploadRefusedError.of("missing-board/several", boards=", ".join(owners))
     if not owners:
         said = f"the file's first {HEAD_BYTES // 1024} KB name no benchmark, so that its board is not clear."
         start = inside(head[:HEAD_BYTES]).removeprefix(codecs.BOM_UTF8).lstrip()
         if kind_of(start) == JSON and not start.startswith((b"{", b"[")):
             said = "the file is neither JSON, JSON Lines, Parquet nor a TREC run, and names no benchmark."
-        raise UploadRefusedError(
-            "missing-board",
-            said,
-            fix=f"choose the board (in the API: add ?board=), one of {', '.join(boards.ids())}",
-        )
+        raise UploadRefusedError.of("missing-board/named-by-none", words=said, boards=", ".join(boards.ids()))
     return board_of_benchmark(owners[0], dialogue=words.get("format") == TRANSCRIPT)
 
 
@@ -100,11 +92,7 @@ def refuse_other_kinds(head: bytes, name: str) -> None:
     kind = other_kind(head)
     if kind is not None:
         file = f"the file {_shown(name)}" if name else "the file"
-        raise UploadRefusedError(
-            "unreadable",
-            f"{file} is not a rank file, bundle or transcript: it is {kind}.",
-            fix="send the file that `cir rank`, `cir run` or `cir multiround` wrote",
-        )
+        raise UploadRefusedError.of("unreadable", file=file, kind=kind)
 
 
 def empty_file(board: Board | None = None) -> UploadRefusedError:
@@ -116,7 +104,7 @@ def empty_file(board: Board | None = None) -> UploadRefusedError:
     kind = "rank file or the transcript"
     if board is not None:
         kind = "rank file" if board.dialogue is None else "transcript"
-    return UploadRefusedError("malformed", "the file is empty.", fix=f"write the {kind} again, then send it")
+    return UploadRefusedError.of("malformed", kind=kind)
 
 
 def board_of_benchmark(benchmark: str, *, dialogue: bool = False) -> Board:
@@ -131,21 +119,13 @@ def board_of_benchmark(benchmark: str, *, dialogue: bool = False) -> Board:
     """
     found = boards.of_benchmark(benchmark, dialogue=dialogue)
     if not found and find_suite(benchmark) is not None:
-        raise UploadRefusedError(
-            "unknown-board",
-            f"no board here ranks the suite {_shown(benchmark)}.",
-            fix=f"{_member_boards(benchmark)}score it at home:  cir score FILE --benchmark {benchmark}",
-            status=404,
+        raise UploadRefusedError.of(
+            "unknown-board/suite", shown=_shown(benchmark), suite=benchmark, members=_member_boards(benchmark)
         )
     if not found:
         kind = "transcripts of " if dialogue else ""
-        raise UploadRefusedError(
-            "unknown-board",
-            f"no board here ranks {kind}{_shown(benchmark)}.",
-            fix=f"choose the board (in the API: add ?board=), one of {', '.join(boards.ids())}; a benchmark "
-            "of your own gets one by a file boards/NAME.yaml in the leaderboard's home "
-            "(docs/your_benchmark.md)",
-            status=404,
+        raise UploadRefusedError.of(
+            "unknown-board/benchmark", kind=kind, benchmark=_shown(benchmark), boards=", ".join(boards.ids())
         )
     return found[0]
 

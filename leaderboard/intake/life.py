@@ -119,22 +119,14 @@ def act(
     """
     rule = RULES[action]
     if rule.by == "organiser" and by != "organiser":
-        raise UploadRefusedError(
-            "not-allowed", f"only organisers may {action} a submission.", fix="ask them", status=403
-        )
+        raise UploadRefusedError.of("not-allowed/action", action=action)
     judged_anew = action == "rerun" and submission.last("erased") is not None
     if submission.state not in rule.states or judged_anew:
-        raise UploadRefusedError(
-            "wrong-state",
-            f"submission {submission.id} is {submission.state}; to {action}, it must be "
-            f"{' or '.join(rule.states)}.",
-            fix="look at its page for what happened to it",
-            status=409,
+        raise UploadRefusedError.of(
+            "wrong-state/action", submission=submission, action=action, states=" or ".join(rule.states)
         )
     if action in ("hide", "flag") and not reason:
-        raise UploadRefusedError(
-            "missing-reason", f"to {action} needs a reason.", fix="say why; its owner reads it", status=422
-        )
+        raise UploadRefusedError.of("missing-reason", action=action)
     columns: dict[str, Any] = {}
     payload: dict[str, Any] = {"reason": reason} if reason else {}
     if action == "restore":
@@ -201,12 +193,8 @@ def _refuse_too_many(submission: Submission) -> None:
     acts = [event for event in submission.events[1:] if event.by == "owner" and event.at >= midnight]
     if len(acts) >= ACTS_A_DAY:
         following = midnight + timedelta(days=1)
-        raise UploadRefusedError(
-            "too-many",
-            f"submission {submission.id} was changed {len(acts)} times today, and may be {ACTS_A_DAY} times.",
-            fix=f"go on after {following:%Y-%m-%d %H:%M} UTC, or withdraw it now",
-            status=429,
-            resets_at=following,
+        raise UploadRefusedError.of(
+            "too-many/acts", submission=submission, acts=len(acts), most=ACTS_A_DAY, resets_at=following
         )
 
 
@@ -229,12 +217,7 @@ def refuse_taken_name(
         if first.owner == submission.owner and first.baseline == submission.baseline:
             continue
         whose = "a baseline of the organisers" if first.baseline else "another owner's entry"
-        raise UploadRefusedError(
-            "name-taken",
-            f"the name {name[:80]!r}, or one that looks like it, belongs to {whose} on {submission.board}.",
-            fix="choose another name for the method",
-            status=409,
-        )
+        raise UploadRefusedError.of("name-taken", name=name[:80], whose=whose, board=submission.board)
 
 
 def same_rankings(
@@ -252,12 +235,7 @@ def _refuse_hidden_rankings(store: Store, submission: Submission, connection: sa
         None if submission.canonical is None else store.kept_off(submission, submission.canonical, connection)
     )
     if off is not None:
-        raise UploadRefusedError(
-            "hidden-rankings",
-            f"the organisers have hidden submission {off.id}, which ranks the same: {off.why_hidden!r}.",
-            fix="ask the organisers to restore that one",
-            status=409,
-        )
+        raise UploadRefusedError.of("hidden-rankings", off=off)
 
 
 def _refuse_against_file(submission: Submission, method: Mapping[str, Any] | None) -> None:
@@ -280,11 +258,8 @@ def _refuse_against_file(submission: Submission, method: Mapping[str, Any] | Non
             or name == "reference"
         )
         if taken_back:
-            raise UploadRefusedError(
-                "against-file",
-                f"the file itself says {name}: {json.dumps(said, ensure_ascii=False)[:200]}.",
-                fix="send a corrected file, or ask the organisers to correct it",
-                status=409,
+            raise UploadRefusedError.of(
+                "against-file", name=name, said=json.dumps(said, ensure_ascii=False)[:200]
             )
 
 
@@ -294,12 +269,7 @@ def _refuse_same_rankings(store: Store, submission: Submission, connection: sa.C
         return
     same = same_rankings(store, submission, submission.canonical, connection)
     if same is not None:
-        raise UploadRefusedError(
-            "same-rankings",
-            f"submission {same.id} of the same owner has the same rankings, and stands on {same.board}.",
-            fix=f"leave it so, or let {same.id} be withdrawn first",
-            status=409,
-        )
+        raise UploadRefusedError.of("same-rankings", same=same)
 
 
 def refuse_contradiction(submission: Submission, method: Mapping[str, Any] | None) -> None:
@@ -325,12 +295,7 @@ def _before(submission: Submission) -> State:
     for event in reversed(submission.events):
         if event.kind in ("published", "private"):
             return "published" if event.kind == "published" else "private"
-    raise UploadRefusedError(
-        "wrong-state",
-        f"submission {submission.id} was never judged, so that there is nothing to restore.",
-        fix="let it be judged with  rerun",
-        status=409,
-    )
+    raise UploadRefusedError.of("wrong-state/never-judged", submission=submission)
 
 
 def _corrections(

@@ -159,28 +159,20 @@ class Quotas:
         found = self._of(connection, owner, board)
         if owner.startswith(LINK) and (found.a_day, found.in_all) != (None, None):
             # Each private link is an owner of its own, whose limits nobody would ever reach.
-            raise UploadRefusedError(
-                "needs-token",
-                f"the board {board.id} takes files from those who have a token.",
-                fix="ask its organisers for one, and send it as  Authorization: Bearer TOKEN "
-                "(cir submit takes it from CIR_LEADERBOARD_TOKEN)",
-                status=401,
-            )
+            raise UploadRefusedError.of("needs-token", place=f"the board {board.id}")
         if found.left == 0:
-            raise UploadRefusedError(
-                "quota",
-                f"all {found.in_all or 'the'} submissions that one owner may have on {board.id} were scored "
-                "or wait.",
+            raise UploadRefusedError.of(
+                "quota/in-all",
+                board=board,
+                most=found.in_all or "the",
                 fix=_fix(found.waiting, "ask the organisers of this leaderboard"),
-                status=429,
             )
         if found.left_today == 0:
-            raise UploadRefusedError(
-                "quota",
-                f"the {found.a_day} submissions a day that an owner may have on {board.id} were scored or "
-                "wait.",
+            raise UploadRefusedError.of(
+                "quota/day",
+                board=board,
+                quota=found,
                 fix=_fix(found.waiting, f"send it after {found.resets_at:%Y-%m-%d %H:%M} UTC"),
-                status=429,
                 resets_at=found.resets_at,
             )
 
@@ -254,13 +246,7 @@ class Quotas:
             connection.execute(arrivals.delete().where(arrivals.c.hour < oldest))
         if row.uploads > self._limits.uploads_an_hour or row.bytes > self._limits.bytes_an_hour:
             following = now.replace(minute=0, second=0, microsecond=0) + timedelta(hours=1)
-            raise UploadRefusedError(
-                "too-many",
-                "too many uploads have come from this address within an hour.",
-                fix=f"go on after {following:%Y-%m-%d %H:%M} UTC",
-                status=429,
-                resets_at=following,
-            )
+            raise UploadRefusedError.of("too-many/uploads", resets_at=following)
 
     def _key_of(self, connection: sa.Connection) -> bytes:
         """The key of this store for hashes of addresses."""

@@ -16,7 +16,6 @@ from leaderboard.pages.site import SUBMIT_PATH, Page, environment
 from leaderboard.server import Server
 from leaderboard.server.callers import Sender, sender_of
 
-NO_FILE = UploadRefusedError("missing-file", "no file is chosen.", fix="choose one, then send it again")
 _CHOOSE = "choose its board in the list below, then check it"
 
 
@@ -62,12 +61,7 @@ def sender_without_scripts(request: Request, server: Server) -> Sender:
     """
     sender = sender_of(request, server)
     if sender.edit_key:
-        raise UploadRefusedError(
-            "needs-script",
-            "on this server a private link opens your submission, and that takes JavaScript.",
-            fix="switch JavaScript on, or send the file from a terminal with `cir submit`",
-            status=403,
-        )
+        raise UploadRefusedError.of("needs-script")
     return sender
 
 

@@ -49,13 +49,7 @@ def caller_of(request: Request, server: Server, edit_key: str = "") -> Caller:
         return replace(NOBODY if login is None else login.caller, edit_key=key)
     found = Tokens(server.store).caller(secret.strip())
     if found is None:
-        raise UploadRefusedError(
-            "bad-token",
-            "this server does not know the token, or it was revoked.",
-            fix="send  Authorization: Bearer TOKEN  with a token of this server's organisers "
-            "(cir submit takes it from CIR_LEADERBOARD_TOKEN)",
-            status=401,
-        )
+        raise UploadRefusedError.of("bad-token")
     return replace(found, edit_key=key)
 
 
@@ -90,21 +84,9 @@ def sender_of(request: Request, server: Server) -> Sender:
     if caller.owner or caller.is_organiser:
         return Sender(caller.owner, address)
     if server.settings.accounts == "oauth":
-        raise UploadRefusedError(
-            "needs-account",
-            "this server takes files from those who have signed in.",
-            fix="sign in with Hugging Face on the page Submit; a program sends  Authorization: Bearer TOKEN "
-            "(cir submit takes it from CIR_LEADERBOARD_TOKEN)",
-            status=401,
-        )
+        raise UploadRefusedError.of("needs-account")
     if server.settings.a_day is not None or server.settings.in_all is not None:
-        raise UploadRefusedError(
-            "needs-token",
-            "this server takes files from those who have a token.",
-            fix="ask its organisers for one, and send it as  Authorization: Bearer TOKEN "
-            "(cir submit takes it from CIR_LEADERBOARD_TOKEN)",
-            status=401,
-        )
+        raise UploadRefusedError.of("needs-token", place="this server")
     return Sender(f"{LINK}{token_hex(6)}", address, new_edit_key())
 
 
@@ -122,12 +104,7 @@ def readable(server: Server, caller: Caller, submission_id: str) -> Submission:
     """
     submission = server.store.submission(submission_id)
     if submission is None or (_is_hidden(submission) and as_whom(server, caller, submission) is None):
-        raise UploadRefusedError(
-            "unknown-submission",
-            f"no submission {submission_id[:40]!r} here, or none that you may read.",
-            fix="use the id that the upload was answered with, and for what is not public its token or key",
-            status=404,
-        )
+        raise UploadRefusedError.of("unknown-submission", submission_id=submission_id[:40])
     return submission
 
 
@@ -149,10 +126,5 @@ def changeable(server: Server, caller: Caller, submission_id: str) -> tuple[Subm
     submission = readable(server, caller, submission_id)
     by = as_whom(server, caller, submission)
     if by is None:
-        raise UploadRefusedError(
-            "not-yours",
-            f"submission {submission.id} belongs to somebody else.",
-            fix=f"send its owner's token, or the key of its private link as the header {EDIT_KEY}",
-            status=403,
-        )
+        raise UploadRefusedError.of("not-yours", submission=submission)
     return submission, by

@@ -79,14 +79,7 @@ def join(server: Server, submission: Submission, address: str) -> tuple[Submissi
     """
     bundle = offered(server, submission)
     if bundle is None:
-        raise UploadRefusedError(
-            "wrong-state",
-            f"submission {submission.id} completes no suite that has no answer of it yet.",
-            fix="send a JSON rank file that names this method to the board of every member of the suite; of "
-            "other files make a bundle at home:  "
-            "cir convert FILE... --to native --benchmark SUITE --out bundle.json",
-            status=409,
-        )
+        raise UploadRefusedError.of("wrong-state/bundle", submission=submission)
     name = f"{bundle.board.benchmark.replace('/', '-')}.json"
     paths = [server.files.local_copy(one.sha256) for one in bundle.members]
     try:

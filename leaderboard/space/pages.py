@@ -189,7 +189,7 @@ class Pages:
         try:
             sender = sender_of(_with_token(request, token), self._server)
             if path is None:
-                raise UploadRefusedError("missing-file", "no file is chosen.", fix="choose one")
+                raise UploadRefusedError.of("missing-file/page")
             method = checked_method({"name": name.strip() or label_of(Path(path).name)})
             cover = Cover(
                 owner=sender.owner,

@@ -138,12 +138,7 @@ class Store:
             UploadRefusedError: `reads-only`.
         """
         if self.reads_only:
-            raise UploadRefusedError(
-                "reads-only",
-                "another server writes this leaderboard's log, and this one only shows what is there.",
-                fix="send it again in a minute; its organisers let one replica run",
-                status=503,
-            )
+            raise UploadRefusedError.of("reads-only")
 
     def receive(
         self,

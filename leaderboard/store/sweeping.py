@@ -52,12 +52,7 @@ def refuse_swept(connection: sa.Connection, sha256: str) -> None:
     """
     take_turns(connection, sha256)
     if connection.execute(sa.select(swept).where(swept.c.sha256 == sha256)).first() is not None:
-        raise UploadRefusedError(
-            "file-removed",
-            "the file was refused, and is not kept any more.",
-            fix="let its sender send the file again",
-            status=410,
-        )
+        raise UploadRefusedError.of("file-removed")
 
 
 def removed_at(database: Database, sha256: str) -> datetime | None:

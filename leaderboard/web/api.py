@@ -166,22 +166,12 @@ def _router(server: Server, prefix: str) -> APIRouter:
             refuse_unknown(said, fields_of(action), f"field of {action}")
         submission, by = changeable(server, caller_of(request, server), submission_id)
         if wanted.seen not in (None, len(submission.events)):
-            raise UploadRefusedError(
-                "changed-since",
-                f"submission {submission.id} has changed since you looked at it: nothing was done.",
-                fix="load its page again, and look at what it says now",
-                status=409,
-            )
+            raise UploadRefusedError.of("changed-since", submission=submission)
         method = wanted.method
         if method is not None:
             method = corrected_method(submission.method or {}, method)
         elif action == "correct" and "method" in wanted.model_fields_set:
-            raise UploadRefusedError(
-                "bad-metadata",
-                "method is null, and an entry has a method.",
-                fix="leave it out, or give the fields that change; null removes one of them",
-                status=422,
-            )
+            raise UploadRefusedError.of("bad-metadata/correction")
         named = "submitter" in wanted.model_fields_set
         submitter = checked_line(wanted.submitter or "", "submitter") if named else None
         reason = checked_line(wanted.reason or "", "reason")
@@ -199,12 +189,7 @@ def _router(server: Server, prefix: str) -> APIRouter:
     def list_submissions(request: Request, board: reading.BoardId) -> dict[str, Any]:
         """All submissions to a board with their scores, for organisers, also before results are shown."""
         if not caller_of(request, server).is_organiser:
-            raise UploadRefusedError(
-                "not-allowed",
-                "only organisers may list the submissions to a board.",
-                fix="send the token of an organiser:  Authorization: Bearer TOKEN",
-                status=403,
-            )
+            raise UploadRefusedError.of("not-allowed/list")
         sent = server.store.of_board(known_board(board).id)
         return {"submissions": [submission_view(one, organiser=True) for one in sent]}
 
@@ -220,19 +205,9 @@ def _router(server: Server, prefix: str) -> APIRouter:
         submission = readable(server, caller, submission_id)
         board = known_board(submission.board)
         if board.sealed and as_whom(server, caller, submission) is None:
-            raise UploadRefusedError(
-                "sealed",
-                f"the board {board.id} is sealed, and its rank files are not given out.",
-                fix="ask whoever sent it",
-                status=403,
-            )
+            raise UploadRefusedError.of("sealed", board=board)
         if submission.state not in ("published", "private"):
-            raise UploadRefusedError(
-                "not-published",
-                f"submission {submission.id} stands on no board.",
-                fix="ask for the file of an entry on a board",
-                status=404,
-            )
+            raise UploadRefusedError.of("not-published", submission=submission)
         path = server.files.local_copy(submission.sha256)
         with path.open("rb") as handle:
             suffix = suffix_of(handle.read(HEAD_BYTES))
@@ -289,12 +264,7 @@ def _sent_on(server: Server, refused: Submission, address: str) -> tuple[Submiss
     """
     right = board_offered(refused.board, refused.findings) if refused.state == "rejected" else None
     if right is None:
-        raise UploadRefusedError(
-            "wrong-state",
-            f"submission {refused.id} is {refused.state}, and no other board is known for its file.",
-            fix="send the file to a board that you choose",
-            status=409,
-        )
+        raise UploadRefusedError.of("wrong-state/send-on", submission=refused)
     path = server.files.local_copy(refused.sha256)
     try:
         return server.intake.take(right.id, chunks_of(path), cover_of(refused, refused.file_name, address))
@@ -376,12 +346,7 @@ async def taken_in(
             texts = await form.read()
             refuse_unknown(texts, _FORM_FIELDS, "form field")
             if form.file_name is None:
-                raise UploadRefusedError(
-                    "missing-file",
-                    "the form holds no file.",
-                    fix="put the rank file into the field `file`",
-                    status=422,
-                )
+                raise UploadRefusedError.of("missing-file/form")
             take_it = partial(whole, {**query, **texts}, form.file_name)
             return await _answered(server, take_it, answer)
         incoming.write(bytes(head))

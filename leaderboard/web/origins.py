@@ -94,13 +94,7 @@ class SameOrigin:
         """Check `Origin` and `Sec-Fetch-Site` of a write."""
         writes = scope["type"] == "http" and scope["method"] not in _READING
         if writes and not is_from_here(Headers(scope=scope)):
-            raise UploadRefusedError(
-                "cross-origin",
-                "a page of another site may not send this.",
-                fix="open this server's own page, or send it by a program; a proxy must hand on the "
-                "header Host",
-                status=403,
-            )
+            raise UploadRefusedError.of("cross-origin")
         await self._app(scope, receive, send)
 
 

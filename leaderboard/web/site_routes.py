@@ -88,7 +88,7 @@ def router(server: Server) -> APIRouter:
 
         by_script = request.headers.get("x-requested-with") == "XMLHttpRequest"
         if not is_form(request):
-            raise submit_page.NO_FILE
+            raise UploadRefusedError.of("missing-file/page")
 
         def taken(one: Submission, sender: Sender, new: bool, safe: Durability) -> Response:
             address = f".{address_of(one.id, sender.edit_key)}" if new else f".{address_of(one.id)}?again"
