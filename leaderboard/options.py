@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from cir_datasets.commands import CommandOfOptions
 from cir_datasets.errors import missing_extra
 
 Home = Annotated[
@@ -21,12 +22,12 @@ Home = Annotated[
 _SERVER_MODULES = ("cryptography", "fastapi", "multipart", "sqlalchemy", "uvicorn")
 
 
-def need_server(command: str) -> None:
-    """Refuse a command where what a server needs is not installed.
+class ServerCommand(CommandOfOptions):
+    """A command that is refused where what a server needs is not installed."""
 
-    Raises:
-        MissingExtraError: it is not.
-    """
-    missing = [name for name in _SERVER_MODULES if find_spec(name) is None]
-    if missing:
-        raise missing_extra(command, ", ".join(missing), "leaderboard")
+    def invoke(self, ctx: Any) -> Any:
+        """Look for the modules, then run it."""
+        missing = [name for name in _SERVER_MODULES if find_spec(name) is None]
+        if missing:
+            raise missing_extra(ctx.command_path, ", ".join(missing), "leaderboard")
+        return super().invoke(ctx)

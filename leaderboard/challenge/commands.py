@@ -12,7 +12,7 @@ import typer
 from cir_datasets.commands import CommandOfOptions, DataDirAnywhere, NoChecksAnywhere
 from cir_datasets.common.terminal import echo
 from cir_metrics.errors import CallError, CirError
-from leaderboard.options import Home, need_server
+from leaderboard.options import Home, ServerCommand
 
 if TYPE_CHECKING:
     from leaderboard.boards import Board, Phase
@@ -23,10 +23,10 @@ Names = Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Ch
 def challenge_commands() -> typer.Typer:
     """The group `cir challenge`."""
     group = typer.Typer(no_args_is_help=True, help="Sealed challenges: the ground truth stays with you.")
-    group.command("new", cls=CommandOfOptions)(new)
-    group.command("check", cls=CommandOfOptions)(check)
+    group.command("new", cls=ServerCommand)(new)
+    group.command("check", cls=ServerCommand)(check)
     group.command("join", cls=CommandOfOptions)(join)
-    group.command("remove", cls=CommandOfOptions)(remove)
+    group.command("remove", cls=ServerCommand)(remove)
     return group
 
 
@@ -91,7 +91,6 @@ def new(
     Example:
         cir challenge new autumn --from shapes/val --ground-truth $HOME/secret/autumn.jsonl
     """
-    need_server("cir challenge")
     from cir_datasets.common.paths import NAME_RULE, is_name
     from leaderboard import boards, settings
     from leaderboard.challenge.making import Rules, default_phase, make
@@ -148,7 +147,6 @@ def check(names: Names = None, home: Home = None) -> None:
     Example:
         cir challenge check autumn
     """
-    need_server("cir challenge")
     from leaderboard import boards
     from leaderboard.challenge.checking import faults
 
@@ -216,7 +214,6 @@ def remove(
     Example:
         cir challenge remove autumn --yes
     """
-    need_server("cir challenge")
     from cir_datasets.common.paths import is_name
     from leaderboard import boards, settings
     from leaderboard.challenge.making import remove as remove_challenge

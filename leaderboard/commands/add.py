@@ -12,7 +12,7 @@ from cir_datasets.common.terminal import echo, echo_json
 from cir_metrics.errors import CallError, CirError
 from leaderboard.commands import opened_server
 from leaderboard.commands.submit import benchmark_of
-from leaderboard.options import Home, need_server
+from leaderboard.options import Home
 
 if TYPE_CHECKING:
     from leaderboard.boards import Board
@@ -42,7 +42,7 @@ def add(
     Example:
         cir leaderboard add --baseline run.json
     """
-    with opened_server("cir leaderboard add", home) as server:
+    with opened_server(home) as server:
         put = _added if len(files) == 1 else _tried
         outcomes = [put(server, path, board, baseline, quiet=as_json) for path in files]
     if as_json:
@@ -65,7 +65,6 @@ def rebuild(home: Home = None) -> None:
     Example:
         cir leaderboard rebuild
     """
-    need_server("cir leaderboard rebuild")
     from leaderboard import boards, settings
     from leaderboard.store import Store
     from leaderboard.store.files import files_of

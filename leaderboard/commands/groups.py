@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import typer
 
 from cir_datasets.commands import CommandOfOptions
@@ -13,30 +15,23 @@ from leaderboard.commands.show import show, submissions
 from leaderboard.commands.submit import pull
 from leaderboard.commands.tokens import token_commands
 from leaderboard.export.commands import export_html, export_hub
+from leaderboard.options import ServerCommand
 from leaderboard.space.commands import space
+
+_COMMANDS: tuple[tuple[type[CommandOfOptions], tuple[Callable[..., None], ...]], ...] = (
+    (ServerCommand, (serve, work, add, show, submissions, export_hub, export_html)),
+    (CommandOfOptions, (space,)),
+    (ServerCommand, (export, import_, backup, verify, take_over, squash, rebuild, rescore, change, pause)),
+    (CommandOfOptions, (pull,)),
+)
+"""In the order of the help; for some no server need be installed."""
 
 
 def leaderboard_commands() -> typer.Typer:
     """The group `cir leaderboard`."""
     group = typer.Typer(no_args_is_help=True, help="Run a leaderboard, or put entries onto its boards.")
-    group.command("serve", cls=CommandOfOptions)(serve)
-    group.command("work", cls=CommandOfOptions)(work)
-    group.command("add", cls=CommandOfOptions)(add)
-    group.command("show", cls=CommandOfOptions)(show)
-    group.command("submissions", cls=CommandOfOptions)(submissions)
-    group.command("export-hub", cls=CommandOfOptions)(export_hub)
-    group.command("export-html", cls=CommandOfOptions)(export_html)
-    group.command("space", cls=CommandOfOptions)(space)
-    group.command("export", cls=CommandOfOptions)(export)
-    group.command("import", cls=CommandOfOptions)(import_)
-    group.command("backup", cls=CommandOfOptions)(backup)
-    group.command("verify", cls=CommandOfOptions)(verify)
-    group.command("take-over", cls=CommandOfOptions)(take_over)
-    group.command("squash", cls=CommandOfOptions)(squash)
-    group.command("rebuild", cls=CommandOfOptions)(rebuild)
-    group.command("rescore", cls=CommandOfOptions)(rescore)
-    group.command("change", cls=CommandOfOptions)(change)
-    group.command("pause", cls=CommandOfOptions)(pause)
+    for kind, functions in _COMMANDS:
+        for function in functions:
+            group.command(function.__name__.strip("_").replace("_", "-"), cls=kind)(function)
     group.add_typer(token_commands(), name="token")
-    group.command("pull", cls=CommandOfOptions)(pull)
     return group

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
@@ -10,9 +9,9 @@ import typer
 from cir_datasets.commands import DataDirAnywhere, NoChecksAnywhere
 from cir_datasets.common.terminal import echo, echo_json, fitted
 from cir_metrics.errors import CallError
-from leaderboard.commands import opened_server
+from leaderboard.commands import opened_server, opened_store
 from leaderboard.commands.show import shown_value
-from leaderboard.options import Home, need_server
+from leaderboard.options import Home
 
 if TYPE_CHECKING:
     from leaderboard.boards import Board
@@ -36,7 +35,7 @@ def rescore(
     Example:
         cir leaderboard rescore shapes/val
     """
-    with opened_server("cir leaderboard rescore", home) as server:
+    with opened_server(home) as server:
         from cir_datasets.common.progress import step_progress
         from leaderboard import boards
         from leaderboard.server import rescoring
@@ -98,16 +97,13 @@ def change(
     Example:
         cir leaderboard change 289f32ba7118 hide --reason "under review"
     """
-    need_server("cir leaderboard change")
-    from leaderboard import settings
     from leaderboard.intake import checked_line
     from leaderboard.intake.life import RULES, act
-    from leaderboard.store import Store
 
     known = [name for name in RULES if name != "correct"]
     if action not in known:
         raise CallError(f"{action!r} cannot be done to a submission. Fix: use one of {', '.join(known)}.")
-    with closing(Store.of(settings.read(home))) as store:
+    with opened_store(home) as store:
         submission = store.submission(submission_id)
         if submission is None:
             raise CallError(f"no submission {submission_id!r} in this home. Fix: use the id of its page.")
@@ -129,16 +125,12 @@ def pause(
     Example:
         cir leaderboard pause cirr/val --reason "new data on Monday"
     """
-    need_server("cir leaderboard pause")
-    from leaderboard import boards, settings
+    from leaderboard import boards
     from leaderboard.intake import checked_line
-    from leaderboard.store import Store
 
-    chosen = settings.read(home)
-    boards.use(chosen.home)
-    found = boards.board(board)
     if not resume and not reason:
         raise CallError("a pause needs a reason. Fix: add --reason, or --resume to end a pause.")
-    with closing(Store.of(chosen)) as store:
+    with opened_store(home) as store:
+        found = boards.board(board)
         store.pause(found.id, None if resume else checked_line(reason, "reason"))
     echo(f"{found.id}: {'takes submissions again' if resume else 'takes no submissions'}")

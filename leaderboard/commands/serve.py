@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cir_datasets.common.terminal import echo
-from leaderboard.options import Home, need_server
+from leaderboard.options import Home
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -46,7 +46,6 @@ def serve(
     Example:
         cir leaderboard serve --port 7860
     """
-    need_server("cir leaderboard serve")
     from leaderboard import settings
     from leaderboard.web import options
     from leaderboard.web.app import create_app
@@ -82,7 +81,6 @@ def work(
     Example:
         cir leaderboard work
     """
-    need_server("cir leaderboard work")
     import signal
 
     from leaderboard import settings

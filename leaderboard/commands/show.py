@@ -30,7 +30,7 @@ def show(
     Example:
         cir leaderboard show shapes/val
     """
-    with opened_server("cir leaderboard show", home) as server:
+    with opened_server(home) as server:
         from leaderboard import boards
         from leaderboard.standings.views import groups_of, held_back_words, intervals_of
 
@@ -64,7 +64,7 @@ def submissions(
     Example:
         cir leaderboard submissions shapes/val
     """
-    with opened_server("cir leaderboard submissions", home) as server:
+    with opened_server(home) as server:
         from leaderboard import boards
         from leaderboard.standings.views import submission_view
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +10,8 @@ import typer
 
 from cir_datasets.common.terminal import echo
 from cir_metrics.errors import CallError
-from leaderboard.options import Home, need_server
+from leaderboard.commands import opened_server
+from leaderboard.options import Home
 
 
 def export_hub(
@@ -44,17 +44,15 @@ def export_hub(
     Example:
         cir leaderboard export-hub shapes/val --dataset me/shapes --out hub --model "Mine=me/mine"
     """
-    need_server("cir leaderboard export-hub")
     from leaderboard import boards, settings
     from leaderboard.export.hub import Exporter, hub_files, select
-    from leaderboard.server import Server
 
     chosen = settings.read(home)
     exporter = Exporter(dataset, chosen.name, chosen.url, revision, framework, _models(model or []))
     boards.use(chosen.home)
     wanted = list(dict.fromkeys(boards.board(board_id) for board_id in board_ids))
     _check_folder(out)
-    with closing(Server.open(chosen)) as server:
+    with opened_server(home) as server:
         standings = [(board, server.entries(board)) for board in wanted]
     results, left_out = select(standings, exporter.models)
     for path, content in hub_files(wanted, results, exporter).items():
@@ -82,15 +80,12 @@ def export_html(
     Example:
         cir leaderboard export-html mirror
     """
-    need_server("cir leaderboard export-html")
     from cir_datasets.common.progress import step_progress
     from cir_datasets.common.terminal import counted
-    from leaderboard import settings
     from leaderboard.export.html import check_folder, write_mirror
-    from leaderboard.server import Server
 
     check_folder(folder)
-    with closing(Server.open(settings.read(home))) as server, step_progress("pages", None) as advance:
+    with opened_server(home) as server, step_progress("pages", None) as advance:
         made = write_mirror(server, folder, queries, datetime.now(UTC), advance)
     echo(str(folder / "index.html"))
     for board_id, number in made.left_out.items():

@@ -5,13 +5,14 @@ It says what a rank file is, what is checked and what is kept.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import resources
 
 from leaderboard.pages.markdown import html_of
-from leaderboard.pages.site import Page
+from leaderboard.pages.site import Page, Site
 
 
-def page() -> Page:
+def page(_site: Site, _query: Mapping[str, str]) -> Page:
     """The page."""
     return Page(
         "about.html",

@@ -10,6 +10,7 @@ from cir_metrics.catalogue import parse_metric
 from cir_metrics.errors import CirError, UnknownNameError
 from leaderboard import boards
 from leaderboard.boards import Board
+from leaderboard.errors import UploadRefusedError
 from leaderboard.identity import NOBODY
 from leaderboard.inspection.hits import answer_words, turn_word
 from leaderboard.inspection.numbers import MemberNumbers
@@ -25,7 +26,7 @@ from leaderboard.pages.plots import histogram_svg
 from leaderboard.pages.published_rows import as_sentence
 from leaderboard.pages.queries import first_query
 from leaderboard.pages.signature import signature_of
-from leaderboard.pages.site import UNREAD, Page, Site
+from leaderboard.pages.site import UNREAD, Page, Site, missing_page, shortened
 from leaderboard.server.callers import readable
 from leaderboard.standings import UNVERIFIED, Reference, reference_words
 from leaderboard.standings.views import method_name, results_from, submission_view, why_not_listed
@@ -50,17 +51,21 @@ _FACTS = (
 """Fields of the method block that are shown, with their headings."""
 
 
-def page(site: Site, submission_id: str) -> Page:
+def page(site: Site, _query: Mapping[str, str], submission_id: str) -> Page:
     """The page.
 
     Args:
         site: of the server.
         submission_id: of an entry.
-
-    Raises:
-        UploadRefusedError: there is no such submission, or not everybody may read it.
     """
-    submission = readable(site.server, NOBODY, submission_id)
+    try:
+        submission = readable(site.server, NOBODY, submission_id)
+    except UploadRefusedError:
+        return missing_page(
+            "No such entry",
+            f"There is no entry {shortened(submission_id)} here that everybody may read.",
+            "It may have been withdrawn, or its owner keeps it private. Each board lists its entries.",
+        )
     board = _board_of(submission)
     table = site.server.tables.of(board).view if board is not None else {}
     rows = table.get("rows", [])

@@ -58,12 +58,8 @@ class BoardLine:
     best: PublishedLine | None
 
 
-def page(site: Site) -> Page:
-    """The page.
-
-    Args:
-        site: of the server.
-    """
+def page(site: Site, _query: Mapping[str, str]) -> Page:
+    """The page."""
     lines = [_line_of(board, site.server.tables.of(board)) for board in boards.boards()]
     example = task_example()
     return Page(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
 
@@ -14,7 +15,7 @@ from cir_metrics.errors import CirError, UnknownNameError, did_you_mean
 from leaderboard import boards
 from leaderboard.boards import Board
 from leaderboard.pages.markdown import html_of
-from leaderboard.pages.site import Page
+from leaderboard.pages.site import Page, Site
 from submissions.scoring.score_report import is_rank
 
 _FIRST = ("Definition", "Equation", "The equation and the released code differ")
@@ -51,7 +52,7 @@ class Use:
     names: tuple[str, ...]
 
 
-def all_page() -> Page:
+def all_page(_site: Site, _query: Mapping[str, str]) -> Page:
     """The page of all metrics."""
     listed = [(entry, [use for use in uses(entry) if use.ranks]) for entry in METRICS.values()]
     return Page(
@@ -63,7 +64,7 @@ def all_page() -> Page:
     )
 
 
-def one_page(name: str) -> Page:
+def one_page(_site: Site, _query: Mapping[str, str], name: str) -> Page:
     """The page of one metric.
 
     Args:

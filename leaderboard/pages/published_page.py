@@ -22,10 +22,8 @@ from leaderboard.pages.published_tables import (
     tables_of,
     title_of,
 )
-from leaderboard.pages.site import Page, Site
+from leaderboard.pages.site import Page, Site, shortened
 
-_LONGEST = 60
-"""Letters of a name in the title."""
 _LONGEST_ASKED = 100
 """Letters of a name that the address asks for."""
 
@@ -79,8 +77,8 @@ def page(site: Site, query: Mapping[str, str]) -> Page:
     counts = (len(rows), len(sources))
     return Page(
         "published.html",
-        _title(_shortened(benchmark), _shortened(method)),
-        _description(_shortened(benchmark), _shortened(method), counts),
+        _title(shortened(benchmark), shortened(method)),
+        _description(shortened(benchmark), shortened(method), counts),
         {
             "asked": {"benchmark": benchmark, "method": method},
             "index": [_index_line(name) for name in all_benchmarks] if overview else [],
@@ -103,10 +101,6 @@ def page(site: Site, query: Mapping[str, str]) -> Page:
         },
         section="published",
     )
-
-
-def _shortened(name: str) -> str:
-    return name if len(name) <= _LONGEST else f"{name[:_LONGEST]}…"
 
 
 def _title(benchmark: str, method: str) -> str:

@@ -16,6 +16,7 @@ import numpy as np
 from cir_datasets.browse import PAGE_QUERIES
 from cir_datasets.browse.pictures import publishers_address
 from cir_datasets.browse.queries import QueryRows, QueryView, ShownRanking
+from leaderboard import boards
 from leaderboard.boards import Board
 from leaderboard.pages.board.table import linked_pages
 from leaderboard.pages.pictures import hosted_path, picture_path
@@ -35,17 +36,18 @@ _NEAR = 5
 """Ids that are named where an address has one that is not there."""
 
 
-def page(site: Site, board: Board, query_id: str, asked: Mapping[str, str]) -> Page:
+def page(site: Site, asked: Mapping[str, str], board_id: str, query_id: str) -> Page:
     """The page of one query or session, with what methods rank first for it.
 
     Args:
         site: of the server.
-        board: whose query it is.
-        query_id: the query's or session's id.
         asked: what the address chooses: `e` (ids of entries, by commas), `outcome`, `aspect`, `turns`,
             `turn`, and of a suite `member`; `q`, a text of captions and ids; `by=subset` where the first of
             the subset's ranking decides; `pictures=publisher` where the publisher's server is to show them.
+        board_id: of whose query it is.
+        query_id: the query's or session's id.
     """
+    board = boards.board(board_id)
     if hidden := why_hidden(site, board):
         return missing_page("No queries to look at", hidden)
     found = _find(board, query_id, asked.get("member", ""))

@@ -126,6 +126,20 @@ class Links:
         return self(path, v=asset_version(path)) if path in _ASSETS else self(path)
 
 
+SHORTENED = 60
+"""Characters that are shown of a name that nothing has."""
+
+
+def shortened(name: str, most: int = SHORTENED) -> str:
+    """A name that may be longer than a line.
+
+    Args:
+        name: as an address has it.
+        most: characters that are shown.
+    """
+    return name if len(name) <= most else f"{name[:most]}…"
+
+
 def query_path(board_id: str, query_id: str) -> str:
     """Path of the page of one query.
 

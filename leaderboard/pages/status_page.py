@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -40,12 +41,8 @@ class BoardState:
     entries: int
 
 
-def page(site: Site) -> Page:
-    """The page.
-
-    Args:
-        site: of the server.
-    """
+def page(site: Site, _query: Mapping[str, str]) -> Page:
+    """The page."""
     now = datetime.now(UTC)
     try:
         health, listed = site.server.health(), board_states(site, now)

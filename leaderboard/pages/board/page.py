@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
+from leaderboard import boards
 from leaderboard.boards import Board
 from leaderboard.errors import UploadRefusedError
 from leaderboard.identity import NOBODY
@@ -17,7 +18,8 @@ from leaderboard.pages.board.rows import Line, kept_lines, published_lines, show
 from leaderboard.pages.board.steps import meanwhile, steps
 from leaderboard.pages.board.table import table_values
 from leaderboard.pages.board.tabs import asked_tab, tabs_here
-from leaderboard.pages.site import FRAMED_POLICY, Page, Site
+from leaderboard.pages.board.tabs import page as tab_page
+from leaderboard.pages.site import FRAMED_POLICY, Page, Site, shortened
 from leaderboard.server.callers import readable
 from leaderboard.standings.views import held_back_words
 
@@ -33,14 +35,19 @@ class Notice:
     organiser: str = ""
 
 
-def page(site: Site, board: Board, query: Mapping[str, str]) -> Page:
-    """The page.
+def page(site: Site, query: Mapping[str, str], board_id: str) -> Page:
+    """The page: of the tab that the address names, or the table.
 
     Args:
         site: of the server.
-        board: which one.
         query: of the address; `leaderboard.pages.board.choices.Choices` says what it may choose.
+        board_id: of which board.
     """
+    board = boards.board(board_id)
+    return tab_page(site, board, query) or _table_page(site, board, query)
+
+
+def _table_page(site: Site, board: Board, query: Mapping[str, str]) -> Page:
     table = site.server.tables.of(board)
     view = table.view
     choices, remarks = read_choices(board, query)
@@ -88,9 +95,12 @@ def _unknown_tab(tab: str, tabs: Mapping[str, str]) -> list[Notice]:
     """What is said where an address names a tab that the board has not here."""
     if tab in tabs:
         return []
-    shortened = tab if len(tab) <= _LONGEST_TAB else f"{tab[:_LONGEST_TAB]}…"
     known = ", ".join(title.lower() for name, title in tabs.items() if name)
-    return [Notice(f"This board has no tab {shortened} here; its table is shown. Tabs: {known}.")]
+    return [
+        Notice(
+            f"This board has no tab {shortened(tab, _LONGEST_TAB)} here; its table is shown. Tabs: {known}."
+        )
+    ]
 
 
 def _notices(view: Mapping[str, Any]) -> list[Notice]:
