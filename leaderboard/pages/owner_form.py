@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from cir_datasets.common.yaml import package_yaml
 from leaderboard.intake.life import RULES, Action
 from leaderboard.store.submission import Submission
-from submissions.rank_file.texts import OTHER
+from submissions.rank_file.texts import LISTED_FIELDS, OTHER
 from submissions.rank_file.texts import words_of as listed_words
 
 ACTIONS: dict[Action, str] = {
@@ -18,8 +20,6 @@ ACTIONS: dict[Action, str] = {
     "withdraw": "Withdraw for good",
 }
 """The actions that the page offers; programs have more. `submission.js` knows them by name."""
-
-_NOT_SAID = (("", "not said"),)
 
 
 @dataclass(frozen=True)
@@ -46,44 +46,20 @@ class Field:
     lines: int = 1
 
 
+@functools.cache
 def fields() -> tuple[tuple[Field, ...], tuple[Field, ...]]:
-    """The fields that everybody fills in, and those that are folded away."""
-    return (
-        Field("name", "Method name", longest=80),
-        Field("submitter", "Submitted by", "Shown with the entry; may stay empty.", longest=80),
-        Field("backbone", "Backbone", "Choose from the list, or write your own.", listed=_listed("backbone")),
-        Field("paper", "Paper", "An address that begins with https://."),
-        Field("code", "Code", "An address that begins with https://."),
-        Field("zero_shot", "Zero-shot", kind="bool", listed=(*_NOT_SAID, ("yes", "yes"), ("no", "no"))),
-        Field(
-            "reference",
-            "Reference image",
-            "Whether the lists were ranked with it; what they show against it is refused.",
-            kind="choice",
-            listed=(*_NOT_SAID, ("kept", "kept in the ranking"), ("removed", "removed from it")),
-        ),
-    ), (
-        Field(
-            "oracle",
-            "Oracle",
-            "What it knows that no user's query holds. An oracle has no rank.",
-            listed=_listed("oracle"),
-        ),
-        Field(
-            "caption_rule",
-            "Caption rule",
-            "How several captions become one text.",
-            listed=_listed("caption_rule"),
-        ),
-        Field("text_fields", "Text fields", "Columns that are read, separated by commas.", "list", 2000),
-        Field("aggregation", "Aggregation", "How the turns of a session become one ranking."),
-        Field("trained_on", "Trained on", "Data sets, separated by commas.", "list", 2000),
-        Field("notes", "Notes", "What a reader needs to know.", longest=2000, lines=3),
-    )
+    """The fields that everybody fills in, and those that are folded away: `owner_form.yaml`."""
+    parts = package_yaml("leaderboard", "pages/owner_form.yaml")
+    first, folded = (tuple(map(_field, part)) for part in parts)
+    return first, folded
 
 
-def _listed(field: str) -> tuple[tuple[str, str], ...]:
-    return tuple((word, meaning) for word, meaning in listed_words(field).items() if word != OTHER)
+def _field(written: Mapping[str, Any]) -> Field:
+    """A field; where it says no words to choose from, those that the file format lists."""
+    name, listed = written["name"], written.get("listed", {})
+    if not listed and name in LISTED_FIELDS:
+        listed = {word: meaning for word, meaning in listed_words(name).items() if word != OTHER}
+    return Field(**{**written, "listed": tuple(listed.items())})
 
 
 def words_of(submission: Submission) -> dict[str, str]:

@@ -20,6 +20,7 @@ import selectors
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -34,6 +35,7 @@ from leaderboard.errors import ChildCrashedError, PassingError, is_passing
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
+    from leaderboard.boards import Board
     from leaderboard.dialogues import BoardDialogue
     from leaderboard.queue.judging import Validated
     from submissions.rank_file.benchmarks import Benchmarks
@@ -201,6 +203,32 @@ def judge(
     if ended.outside:
         raise PassingError(f"{words}, which no file does: the machine or somebody there ended it.")
     raise ChildCrashedError(f"{words} without an answer.")
+
+
+def judge_for(
+    board: Board,
+    file: Path,
+    *,
+    file_name: str,
+    form: Mapping[str, Any],
+    limits: Limits,
+    stopped: threading.Event | None = None,
+) -> tuple[Judged, bytes | None]:
+    """As `judge`, by what a board says; beside it the values per query, an .npz, where they are kept."""
+    with tempfile.TemporaryDirectory(prefix="cir-judged-") as folder:
+        judged = judge(
+            file,
+            board.benchmark,
+            file_name=file_name,
+            form=form,
+            limits=limits,
+            values_to=Path(folder) / "values.npz",
+            ground_truth=board.ground_truth,
+            dialogue=board.dialogue,
+            right_by=board.right_by,
+            stopped=stopped,
+        )
+        return judged, None if judged.values is None else judged.values.read_bytes()
 
 
 @dataclass(frozen=True)

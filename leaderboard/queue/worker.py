@@ -11,7 +11,6 @@ import logging
 import os
 import secrets
 import socket
-import tempfile
 import threading
 import time
 from collections import deque
@@ -19,7 +18,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
@@ -42,7 +40,7 @@ from leaderboard.errors import (
 )
 from leaderboard.intake.destination import with_offer
 from leaderboard.intake.life import refuse_contradiction, refuse_taken_name, same_rankings
-from leaderboard.queue.child import Judged, Limits, judge
+from leaderboard.queue.child import Judged, Limits, judge_for
 from leaderboard.queue.jobs import BEATS_A_LEASE, LEASE_SECONDS, Job, Jobs
 from leaderboard.store import Decide, Happened, Store
 from leaderboard.store.files import FileStore
@@ -220,26 +218,20 @@ class Worker:
         if problem is not None:
             raise PassingError(f"submission {submission.id} waits: {problem}")
         path = self._files.local_copy(submission.sha256)
-        with tempfile.TemporaryDirectory(prefix="cir-judged-") as folder:
-            try:
-                self.load(board)
-                judged = judge(
-                    path,
-                    board.benchmark,
-                    file_name=submission.file_name,
-                    form=submission.form,
-                    limits=self._limits,
-                    values_to=Path(folder) / "values.npz",
-                    ground_truth=board.ground_truth,
-                    dialogue=board.dialogue,
-                    right_by=board.right_by,
-                    stopped=self._stop,
-                )
-            except (DatasetError, PassingError) as error:
-                # What was prepared may be gone or damaged.
-                self._prepared.discard(board.benchmark)
-                raise PassingError(f"submission {submission.id} on {board.id}: {error}") from error
-            kept = None if judged.values is None else judged.values.read_bytes()
+        try:
+            self.load(board)
+            judged, kept = judge_for(
+                board,
+                path,
+                file_name=submission.file_name,
+                form=submission.form,
+                limits=self._limits,
+                stopped=self._stop,
+            )
+        except (DatasetError, PassingError) as error:
+            # What was prepared may be gone or damaged.
+            self._prepared.discard(board.benchmark)
+            raise PassingError(f"submission {submission.id} on {board.id}: {error}") from error
         columns = {"method": judged.method, "canonical": judged.canonical} if judged.method else {}
         return partial(self._ends, submission, judged), columns, kept
 

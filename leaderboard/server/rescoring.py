@@ -6,16 +6,14 @@ the old results stay in the log.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import cir_datasets
 from leaderboard.boards import Board
 from leaderboard.errors import ConflictError, LostFileError
-from leaderboard.queue.child import Judged, Limits, judge
+from leaderboard.queue.child import Judged, Limits, judge_for
 from leaderboard.server import Server
 from leaderboard.store import Happened
 from leaderboard.store.submission import State, Submission
@@ -83,22 +81,12 @@ def rescore(server: Server, board: Board, limits: Limits | None = None) -> Itera
     for benchmark in board.benchmarks:
         cir_datasets.prepare(benchmark)
     for submission in server.store.of_board(board.id, *_STANDING):
-        with tempfile.TemporaryDirectory(prefix="cir-rescored-") as folder:
-            try:
-                judged = judge(
-                    server.files.local_copy(submission.sha256),
-                    board.benchmark,
-                    file_name=submission.file_name,
-                    form=submission.form_now,
-                    limits=limits or Limits(),
-                    values_to=Path(folder) / "values.npz",
-                    ground_truth=board.ground_truth,
-                    dialogue=board.dialogue,
-                    right_by=board.right_by,
-                )
-            except LostFileError as error:
-                judged = Judged("rejected", [{"severity": "error", "code": "lost-file"}], str(error))
-            kept = None if judged.values is None else judged.values.read_bytes()
+        name, form = submission.file_name, submission.form_now
+        try:
+            path = server.files.local_copy(submission.sha256)
+            judged, kept = judge_for(board, path, file_name=name, form=form, limits=limits or Limits())
+        except LostFileError as error:
+            judged, kept = Judged("rejected", [{"severity": "error", "code": "lost-file"}], str(error)), None
         yield Rescored(submission, judged, kept, server.store.kept_values(submission.id))
 
 
