@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from leaderboard.boards import Board
-    from leaderboard.standings import Entry
 
 
 def show(
@@ -32,23 +31,17 @@ def show(
     """
     with opened_server(home) as server:
         from leaderboard import boards
-        from leaderboard.standings.views import groups_of, held_back_words, intervals_of
 
         wanted = [boards.board(board_id) for board_id in board_ids or boards.ids()]
-        tables = [(board, server.tables.refresh(board).view, server.entries(board)) for board in wanted]
+        tables = [(board, server.tables.refresh(board).view) for board in wanted]
     shown = [found for found in tables if board_ids or found[1]["entries"]]
     if as_json:
-        echo_json([view for _, view, _ in shown])
+        echo_json([view for _, view in shown])
         return
     if not shown:
         echo("No board has an entry yet. Put one there: cir leaderboard add run.json", err=True)
         return
-    echo(
-        "\n\n".join(
-            board_text(board, entries, groups_of(view), held_back_words(view), intervals_of(view))
-            for board, view, entries in shown
-        )
-    )
+    echo("\n\n".join(board_text(board, view) for board, view in shown))
 
 
 def submissions(
@@ -86,65 +79,61 @@ def submissions(
 _ORACLE = "oracle: knows what no user's query holds; it has no rank."
 
 
-def board_text(
-    board: Board,
-    entries: Sequence[Entry],
-    groups: Mapping[str, int] | None = None,
-    held_back: str = "",
-    intervals: Mapping[str, Sequence[float]] | None = None,
-) -> str:
+def board_text(board: Board, view: Mapping[str, Any]) -> str:
     """A board's title and its entries as an aligned table, fractions in per cent.
 
     Args:
         board: says which columns are shown.
-        entries: from `standings`, best first.
-        groups: the rank group by submission; shown where more than one has a group.
-        held_back: a sentence on entries that are not shown yet.
-        intervals: low and high end of the main value's interval by submission; shown where one has any.
+        view: its table, from `leaderboard.standings.views.table_view`.
     """
-    from leaderboard.standings import UNVERIFIED, block_words, checked_gallery
+    from leaderboard.standings import UNVERIFIED
+    from leaderboard.standings.views import held_back_words, method_name
 
-    checked = checked_gallery(board, entries)
+    rows, held_back = view["rows"], held_back_words(view)
+    checked = view["protocol"]["gallery_images"]
     gallery = ("not checked" if checked is None else f"{checked:,}") + board.spec.gallery_note
     benchmark = f"{board.benchmark}#{board.version}"
     head = f"{board.title} ({benchmark}, gallery {gallery}, reference {board.spec.config.reference})"
-    if not entries:
+    if not rows:
         return f"{head}\n{held_back or 'Nothing stands on this board yet.'}"
-    labels = ["#", "Kind", "Method", board.primary_label, *(column.label for column in board.columns)]
-    rows = [labels, *(_cells(board, entry) for entry in entries)]
-    if intervals:
-        place = labels.index(board.primary_label, 3) + 1
-        ends = [_shown_interval(intervals.get(entry.submission.id), board.primary_unit) for entry in entries]
-        rows = [[*row[:place], end, *row[place:]] for row, end in zip(rows, ["95 %", *ends], strict=True)]
-    if groups and len(groups) > 1:
-        found = [str(groups.get(entry.submission.id, "-")) for entry in entries]
-        rows = [[row[0], group, *row[1:]] for row, group in zip(rows, ["Group", *found], strict=True)]
-    heads = rows[0]
-    names = {heads.index("Kind"), heads.index("Method")}
-    method = heads.index("Method")
-    keep = (*range(method + 1), heads.index(board.primary_label, method + 1))
-    lines = fitted(rows, right={*range(len(heads))} - names, keep=keep).split("\n")
-    rule = "-" * max(map(len, lines[: len(rows)]))
+    columns = [["#", *(_place(row["rank"]) for row in rows)]]
+    if sum(row["group"] is not None for row in rows) > 1:
+        columns.append(["Group", *(_place(row["group"]) for row in rows)])
+    # In a column of its own, before the name: no name can imitate it.
+    columns += [["Kind", *map(_kind, rows)], ["Method", *map(method_name, rows)]]
+    names, main = {len(columns) - 2, len(columns) - 1}, len(columns)
+    unit, step = board.primary_unit, board.step_of(board.primary)
+    columns.append([board.primary_label, *(shown_value(row["main"], unit, step) for row in rows)])
+    intervals = [row["interval"] for row in rows]
+    if any(intervals):
+        columns.append(["95 %", *(_shown_interval(each, unit) for each in intervals)])
+    for each in board.columns:
+        values = (row["metrics"].get(each.metric) for row in rows)
+        columns.append([each.label, *(shown_value(value, each.unit, board.step) for value in values)])
+    table = [list(line) for line in zip(*columns, strict=True)]
+    lines = fitted(table, right={*range(len(columns))} - names, keep=range(main + 1)).split("\n")
+    rule = "-" * max(map(len, lines[: len(table)]))
     body: list[str] = []
     block = "current"
-    for entry, line in zip(entries, lines[1:], strict=False):
-        body += [block_words(board, entry.block)] if entry.block != block else []
+    for row, line in zip(rows, lines[1:], strict=False):
+        body += [view["blocks"][row["block"]]] if row["block"] != block else []
         body.append(line)
-        block = entry.block
-    note = lines[len(rows) :]
-    note += [_ORACLE] if any(entry.oracle for entry in entries) else []
-    note += [UNVERIFIED] if any(entry.reference.unverified for entry in entries) else []
+        block = row["block"]
+    note = lines[len(table) :]
+    note += [_ORACLE] if any(row["is_oracle"] for row in rows) else []
+    note += [UNVERIFIED] if any(row["reference_evidence"]["unverified"] for row in rows) else []
     note += [held_back] if held_back else []
     return "\n".join([head, lines[0], rule, *body, *note])
 
 
-def _cells(board: Board, entry: Entry) -> list[str]:
-    # In a column of its own, before the name: no name can imitate it.
-    kind = "oracle" if entry.oracle else "baseline" if entry.submission.baseline else ""
-    kind = ", ".join(filter(None, [kind, "reference unverified" if entry.reference.unverified else ""]))
-    values = [shown_value(entry.value, board.primary_unit, board.step_of(board.primary))]
-    values += [shown_value(entry.metrics.get(each.metric), each.unit, board.step) for each in board.columns]
-    return ["-" if entry.rank is None else str(entry.rank), kind, entry.name, *values]
+def _place(number: int | None) -> str:
+    return "-" if number is None else str(number)
+
+
+def _kind(row: Mapping[str, Any]) -> str:
+    kind = "oracle" if row["is_oracle"] else "baseline" if row["baseline"] else ""
+    unverified = "reference unverified" if row["reference_evidence"]["unverified"] else ""
+    return ", ".join(filter(None, [kind, unverified]))
 
 
 def _shown_interval(interval: Sequence[float] | None, unit: str) -> str:

@@ -185,24 +185,6 @@ def group_leaders(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     return [found[number] for number in sorted(found)]
 
 
-def groups_of(view: Mapping[str, Any]) -> dict[str, int]:
-    """The rank group by submission of a table's rows; rows without one are left out.
-
-    Args:
-        view: from `table_view`.
-    """
-    return {row["submission"]: row["group"] for row in view["rows"] if row["group"] is not None}
-
-
-def intervals_of(view: Mapping[str, Any]) -> dict[str, list[float]]:
-    """Low and high end of the main value's interval by submission; rows without one are left out.
-
-    Args:
-        view: from `table_view`.
-    """
-    return {row["submission"]: row["interval"] for row in view["rows"] if row["interval"] is not None}
-
-
 def submission_view(
     submission: Submission, *, organiser: bool = False, owner: bool = False
 ) -> dict[str, Any]:

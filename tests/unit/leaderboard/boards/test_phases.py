@@ -148,7 +148,7 @@ def test_results_are_shown_when_the_phase_has_closed(server: Server) -> None:
     shown = tables.of(board).view
     promise = f"1 entry, shown from {NOW + timedelta(days=1):%Y-%m-%d at %H:%M} UTC."
     assert (shown["entries"], held_back_words(shown)) == (1, promise)
-    assert promise in board_text(board, [], held_back=held_back_words(shown))
+    assert promise in board_text(board, shown)
     assert promise in html_of(server, f"b/{BOARD}")
     view = submission_view(entry)
     assert (view["scores"], view["scores_from"]) == (None, (NOW + timedelta(days=1)).isoformat())

@@ -215,7 +215,7 @@ def test_files_name_block_and_mark(server: Server) -> None:
 
 
 def test_the_terminal_shows_the_same_blocks(server: Server) -> None:
-    lines = board_text(BOARD, server.entries(BOARD)).splitlines()
+    lines = board_text(BOARD, server.tables.of(BOARD).view).splitlines()
     heads = [lines.index(block_words(BOARD, block)) for block in ("older_format", "reference", "gallery")]
     assert heads == sorted(heads)
     assert "removed" in lines[heads[1] + 1]

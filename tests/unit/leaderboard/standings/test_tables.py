@@ -44,6 +44,10 @@ def rows(*found: Submission) -> list[dict[str, Any]]:
     return written
 
 
+def text_of(board: boards.Board, found: list[Entry]) -> str:
+    return board_text(board, table_view(board, found, 2**20))
+
+
 def gallery_said(found: list[Entry]) -> str:
     view = table_view(CIRCO, found, 2**20)
     (gallery,) = (fact for fact in facts(CIRCO, view) if fact.term == "Gallery")
@@ -53,14 +57,14 @@ def gallery_said(found: list[Entry]) -> str:
 def test_a_gallery_that_was_not_checked_is_not_stated() -> None:
     unchecked = entries(submission("a", 1))
     assert checked_gallery(CIRCO, unchecked) is None
-    assert "gallery not checked, " in board_text(CIRCO, unchecked)
+    assert "gallery not checked, " in text_of(CIRCO, unchecked)
     assert gallery_said(unchecked) == "not checked (123,403 by the card)"
     assert table_view(CIRCO, unchecked, 2**20)["protocol"]["gallery_checked"] is False
 
 
 def test_a_gallery_that_was_checked_is_stated_as_the_signatures_have_it() -> None:
     checked = entries(submission("a", 1, size=3000))
-    assert "gallery 3,000, " in board_text(CIRCO, checked)
+    assert "gallery 3,000, " in text_of(CIRCO, checked)
     assert gallery_said(checked) == "3,000 images"
     assert table_view(CIRCO, checked, 2**20)["protocol"]["gallery_checked"] is True
 
@@ -70,8 +74,8 @@ def test_an_empty_board_states_the_gallery_only_where_its_list_is_at_hand(
 ) -> None:
     monkeypatch.delenv("CIR_DATA_HOME", raising=False)
     monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path))
-    assert "gallery not checked" in board_text(CIRCO, [])
-    assert "gallery 2,297" in board_text(boards.board("cirr/val"), [])
+    assert "gallery not checked" in text_of(CIRCO, [])
+    assert "gallery 2,297" in text_of(boards.board("cirr/val"), [])
 
 
 def test_signatures_show_the_parts_that_differ() -> None:
@@ -86,7 +90,7 @@ def test_signatures_show_the_parts_that_differ() -> None:
 
 
 def test_no_name_imitates_the_mark_of_a_baseline() -> None:
-    text = board_text(
+    text = text_of(
         CIRCO, entries(submission("Floor", 1, baseline=True), submission("Mine (baseline)   baseline", 2))
     )
     head, _, mine, floor = text.splitlines()[1:]
@@ -104,10 +108,10 @@ def test_a_mean_is_told_in_finer_steps_than_its_terms(primary: str, step: float,
     board = CIRCO.model_copy(update={"primary": primary, "step": step})
     assert metric_value(board, primary, 0.575) == shown
     (entry,) = entries(submission("a", 1))
-    assert f" {shown} " in board_text(board, [replace(entry, value=0.575)])
+    assert f" {shown} " in text_of(board, [replace(entry, value=0.575)])
 
 
 def test_a_table_explains_entries_without_a_rank() -> None:
-    text = board_text(CIRCO, entries(submission("a", 1, data="other"), submission("b", 2)))
+    text = text_of(CIRCO, entries(submission("a", 1, data="other"), submission("b", 2)))
     assert text.splitlines()[-2] == block_words(CIRCO, "signature")
-    assert block_words(CIRCO, "signature") not in board_text(CIRCO, entries(submission("b", 2)))
+    assert block_words(CIRCO, "signature") not in text_of(CIRCO, entries(submission("b", 2)))

@@ -77,7 +77,7 @@ def test_a_stored_home_is_taken_along_and_scored_again(server: Server, tmp_path:
     assert standing(server) == MIXED
     view = server.tables.of(BOARD).view
     assert COMMAND in view["blocks"]["older_format"]
-    assert COMMAND in board_text(BOARD, server.entries(BOARD))
+    assert COMMAND in board_text(BOARD, view)
     with closing(Server.open(Settings(tmp_path / "copy"))) as copy:
         export_store(server.store, server.files, tmp_path / "export")
         import_store(tmp_path / "export", copy.store, copy.files)
