@@ -10,12 +10,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import random
 import re
 import shutil
 import stat
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,7 +28,6 @@ from cir_datasets.common.yaml import package_yaml
 from cir_datasets.errors import RecordError
 from cir_datasets.registry.challenges import CARD_FILE, CONFIG, PINS_FILE, challenge_names
 from cir_datasets.registry.schema import main_metric_terms
-from cir_datasets.rows.benchmark import second_ranking
 from cir_metrics.errors import CallError
 from leaderboard.boards import Phase, check_place, organisers_folder, parse, phases_fault
 from leaderboard.boards.pricing import BoardPrice, Unit, offered, oversold, rule
@@ -395,39 +393,10 @@ def public_row(row: Row) -> dict[str, Any]:
 
 def _write_sample(rules: Rules, public: Path) -> Path:
     """Write a valid rank file in random order, which shows participants the form."""
-    from submissions.rank_file.benchmarks import board_depth
-    from submissions.rank_file.model import Method, RankFile
+    from submissions.rank_file.model import Method
+    from submissions.running.make import make_rank_file
 
-    benchmark = cir_datasets.load(rules.id)
-    depth, gallery = board_depth(benchmark).required, list(benchmark.gallery or ())
-    draw = random.Random(0)
-
-    def ranking(without: str | None, own: Sequence[str] = ()) -> list[str]:
-        images = list(own) or gallery
-        drawn = draw.sample(images, min(len(images), depth + 1))
-        return [image for image in drawn if image != without][:depth]
-
-    rows = benchmark.rows()
-    removed = benchmark.excludes_reference
-    subsets = None
-    if benchmark.multi_turn:
-        rankings: dict[str, list[Any]] = {
-            row["session_id"]: [
-                ranking(turn["reference_image_id"] if removed else None) for turn in row["turns"]
-            ]
-            for row in rows
-        }
-    else:
-        rankings = {
-            row["query_id"]: ranking(
-                row["reference_image_id"] if removed else None, row.get("gallery_image_ids", ())
-            )
-            for row in rows
-        }
-        second = second_ranking(benchmark.spec)
-        if second is not None:
-            subsets = {row["query_id"]: second.images(row) for row in rows}
-    method = Method(name="Sample in random order")
+    made = replace(make_rank_file(rules.id, "random"), method=Method(name="Sample in random order"))
     path = public / SAMPLE_FILE
-    path.write_bytes(RankFile(rules.id, benchmark.version, method, rankings, subsets).to_json())
+    path.write_bytes(made.to_json())
     return path

@@ -39,28 +39,6 @@ _LATER = {"Retry-After": "10"}
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
-_CODES = {404: "not-found", 405: "wrong-method", 413: "too-large", 422: "bad-request"}
-_FIXES = {
-    404: "see /api/boards for the boards",
-    405: "use the method that the route is documented with",
-    413: "send less; a rank file: as compact JSON, with no more images a query than the board uses",
-}
-_KNOWN = {
-    "conflict": (
-        409,
-        "something else happened to the submission at the same moment.",
-        "look at it again, then repeat the request",
-    ),
-    "files-unavailable": (
-        503,
-        "the server cannot read or write rank files now.",
-        "try again later; if it stays so, tell its organisers",
-    ),
-    "no-space": (507, "the server's disk is full.", "try again later"),
-    "unavailable": (503, "the server cannot answer now.", "try again later"),
-}
-"""By code the status, the message and the fix."""
-
 
 async def _for_error_answers(_request: Request, error: Exception) -> Response:
     raise error
@@ -113,8 +91,7 @@ class ErrorAnswers:
             if said is None:
                 number = secrets.token_hex(4)
                 log.exception("%s: error %s", _place(scope), number)
-                fix = f"tell its organisers the id of this error: {number}"
-                said = UploadRefusedError("internal-error", "the server failed.", fix=fix, status=500)
+                said = UploadRefusedError.of("internal-error", number=number)
             more = _LATER if said.code == "unavailable" else getattr(error, "headers", None) or {}
             if not started:
                 await self._answer(scope, said, more)(scope, receive, send)
@@ -140,29 +117,32 @@ def _refusal(scope: Scope, error: Exception) -> UploadRefusedError | None:
         return _invalid(scope, error.errors())
     if isinstance(error, HTTPException):
         return _of_http(error)
-    code = _known(error)
-    if code is None:
-        return None
-    log.error("%s: %s: %s", _place(scope), code, error)
-    status, message, fix = _KNOWN[code]
-    return UploadRefusedError(code, message, fix=fix, status=getattr(error, "status", status))
+    refusal = _known(error)
+    if refusal is not None:
+        log.error("%s: %s: %s", _place(scope), refusal.code, error)
+        refusal.status = getattr(error, "status", refusal.status)
+    return refusal
 
 
 def _of_http(error: HTTPException) -> UploadRefusedError:
-    code = _CODES.get(error.status_code, "bad-request")
-    fix = _FIXES.get(error.status_code, "correct the request and send it again")
-    return UploadRefusedError(code, error.detail[:_TEXT_LENGTH], fix=fix, status=error.status_code)
+    refusal = UploadRefusedError.of(
+        {404: "not-found", 405: "wrong-method", 413: "too-large/body"}.get(error.status_code, "bad-request"),
+        detail=error.detail[:_TEXT_LENGTH],
+    )
+    refusal.status = error.status_code
+    return refusal
 
 
-def _known(error: Exception) -> str | None:
-    """The code of an error that may pass, or whose reason is for the organisers alone."""
+def _known(error: Exception) -> UploadRefusedError | None:
+    """What is said of an error that may pass, or whose reason is for the organisers alone."""
     if isinstance(error, ConflictError):
-        return "conflict"
+        return UploadRefusedError.of("conflict")
     if isinstance(error, FileStoreError | LostFileError):
-        return "files-unavailable"
+        return UploadRefusedError.of("files-unavailable")
     if _is_full(error):
-        return "no-space"
-    return "unavailable" if isinstance(error, OperationalError) or is_passing(error) else None
+        return UploadRefusedError.of("no-space")
+    passes = isinstance(error, OperationalError) or is_passing(error)
+    return UploadRefusedError.of("unavailable") if passes else None
 
 
 def _is_plain_error(start: Message) -> bool:
@@ -191,8 +171,7 @@ def _invalid(scope: Scope, faults: Any) -> UploadRefusedError:
             except UploadRefusedError as refused:
                 return refused
     where = ".".join(str(part) for part in faults[0]["loc"])
-    message = f"{where}: {faults[0]['msg']}"[:_TEXT_LENGTH]
-    return UploadRefusedError("bad-request", message, fix="correct the request and send it again", status=422)
+    return UploadRefusedError.of("bad-request", detail=f"{where}: {faults[0]['msg']}"[:_TEXT_LENGTH])
 
 
 def _place(scope: Scope) -> str:

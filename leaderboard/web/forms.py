@@ -49,8 +49,7 @@ class FormIntoFile(MultiPartParser):
         try:
             form = await self.parse()
         except MultiPartException as error:
-            fix = "send one file, in the field that the route is documented with"
-            raise UploadRefusedError("bad-form", error.message, fix=fix, status=400) from error
+            raise UploadRefusedError.of("bad-form", detail=error.message) from error
         file = form.get("file")
         if file is not None and not isinstance(file, str):
             self.file_name = file.filename
