@@ -424,12 +424,17 @@ def board(board_id: str) -> Board:
         >>> board("cirr/val").primary
         'mean(recall@5, recall_subset@1)'
     """
-    found = _all().get(board_id)
+    found = find(board_id)
     if found is None:
         hint, wrong = did_you_mean(board_id, ids()), ", ".join(wrong_files())
         left_out = f" Wrong files in {organisers_folder()}: {wrong}." if wrong else ""
         raise UnknownNameError(f"no board {board_id!r}.{hint} Boards: {', '.join(ids())}.{left_out}")
     return found
+
+
+def find(board_id: str) -> Board | None:
+    """The board of that id, or None where there is none, as where it was removed."""
+    return _all().get(board_id)
 
 
 def all_metrics(report: Mapping[str, Any]) -> dict[str, float]:

@@ -247,9 +247,8 @@ def _data_here(submission: Submission) -> list[str]:
     """The hashes of what is prepared here of an entry's board; none where its lists must not be shown."""
     if submission.state != "published" or results_from(submission) is not None:
         return []
-    try:
-        board = boards.board(submission.board)
-    except UnknownNameError:  # the board was removed
+    board = boards.find(submission.board)
+    if board is None:
         return []
     prepared = [last_prepared(spec) for spec in board.specs]
     if board.sealed or not all(prepared):

@@ -168,7 +168,7 @@ def board_offered(sent_to: str, findings: Iterable[Mapping[str, Any]]) -> Board 
         sent_to: id of the board that it was sent to, which may be gone.
         findings: of its validation, as JSON values.
     """
-    sent = boards.board(sent_to) if sent_to in boards.ids() else None
+    sent = boards.find(sent_to)
     dialogue = sent is not None and sent.dialogue is not None
     for finding in findings:
         ranking: tuple[Board, ...] = ()

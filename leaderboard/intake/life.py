@@ -224,8 +224,8 @@ def same_rankings(
     store: Store, submission: Submission, canonical: str, connection: sa.Connection | None
 ) -> Submission | None:
     """An entry of the same owner with the same rankings in the same phase of the board, or None."""
-    phased = submission.board in boards.ids() and not submission.baseline
-    since = boards.board(submission.board).phase_began(submission.received_at) if phased else None
+    board = None if submission.baseline else boards.find(submission.board)
+    since = None if board is None else board.phase_began(submission.received_at)
     return store.same_rankings(submission, canonical, connection, since=since)
 
 
@@ -278,12 +278,13 @@ def refuse_contradiction(submission: Submission, method: Mapping[str, Any] | Non
     Raises:
         UploadRefusedError: `contradiction`.
     """
-    if submission.board not in boards.ids():
+    board = boards.find(submission.board)
+    if board is None:
         return  # a board that was removed shows nobody's words
     from submissions.rank_file.findings import Findings
     from submissions.validation import CODE, check_words
 
-    for spec in boards.board(submission.board).specs:
+    for spec in board.specs:
         findings = Findings(submission.file_name, spec.id)
         check_words(method or {}, spec, findings)
         for finding in findings.listed():

@@ -7,7 +7,7 @@ from typing import Any
 
 from cir_datasets.common.terminal import counted
 from cir_metrics.catalogue import parse_metric
-from cir_metrics.errors import CirError, UnknownNameError
+from cir_metrics.errors import CirError
 from leaderboard import boards
 from leaderboard.boards import Board
 from leaderboard.errors import UploadRefusedError
@@ -66,7 +66,7 @@ def page(site: Site, _query: Mapping[str, str], submission_id: str) -> Page:
             f"There is no entry {shortened(submission_id)} here that everybody may read.",
             "It may have been withdrawn, or its owner keeps it private. Each board lists its entries.",
         )
-    board = _board_of(submission)
+    board = boards.find(submission.board)
     table = site.server.tables.of(board).view if board is not None else {}
     rows = table.get("rows", [])
     row = next((row for row in rows if row["submission"] == submission.id), None)
@@ -103,13 +103,6 @@ def page(site: Site, _query: Mapping[str, str], submission_id: str) -> Page:
             "cite": citation(board, row, site.name, site.server.settings.url),
         },
     )
-
-
-def _board_of(submission: Submission) -> Board | None:
-    try:
-        return boards.board(submission.board)
-    except UnknownNameError:  # the board was removed
-        return None
 
 
 def _not_listed(submission: Submission) -> Page:

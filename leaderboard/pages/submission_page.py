@@ -81,7 +81,7 @@ def page(
         again: whether its owner has sent the file once more.
     """
     server, is_owner = site.server, by is not None
-    board = boards.board(submission.board) if submission.board in boards.ids() else None
+    board = boards.find(submission.board)
     view = submission_view(submission, owner=is_owner)
     found = outcome(submission, board)
     movable = is_owner and submission.state == "rejected" and submission.file_removed_at is None

@@ -45,11 +45,11 @@ def offered(server: Server, submission: Submission) -> SuiteBundle | None:
         server: the leaderboard.
         submission: in any state.
     """
-    if submission.state not in _JUDGED or submission.baseline or submission.board not in boards.ids():
+    sent_to = boards.find(submission.board)
+    if submission.state not in _JUDGED or submission.baseline or sent_to is None:
         return None
-    benchmark = boards.board(submission.board).benchmark
     for board in boards.boards():
-        if not board.takes_bundles or benchmark not in board.benchmarks:
+        if not board.takes_bundles or sent_to.benchmark not in board.benchmarks:
             continue
         ranking = [boards.of_benchmark(member)[:1] for member in board.benchmarks]
         sent = [_own(server, submission, each) for (each,) in filter(None, ranking)]

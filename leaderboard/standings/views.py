@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from cir_metrics.errors import UnknownNameError
 from leaderboard import boards
 from leaderboard.boards import Board
 from leaderboard.intake.destination import board_offered
@@ -197,7 +196,7 @@ def submission_view(
             sealed board, and results before their phase has closed.
     """
     judged = submission.last("validated", "rejected")
-    board = _board_of(submission)
+    board = boards.find(submission.board)
     # Of a board that is not here, nobody knows what it holds back.
     sealed, hidden_until = board is None or board.sealed, _results_from(board, submission)
     public, removed = submission.state == "published", submission.file_removed_at
@@ -246,13 +245,6 @@ def _event_view(event: Event, *, whole: bool) -> dict[str, Any]:
     }
 
 
-def _board_of(submission: Submission) -> Board | None:
-    try:
-        return boards.board(submission.board)
-    except UnknownNameError:  # the board was removed
-        return None
-
-
 def _told(board: Board | None, submission: Submission) -> dict[str, Any] | None:
     if board is None or submission.scores is None or _results_from(board, submission) is not None:
         return None
@@ -265,12 +257,12 @@ def results_are_shown(submission: Submission) -> bool:
     Args:
         submission: a judged one.
     """
-    return _board_of(submission) is not None and results_from(submission) is None
+    return boards.find(submission.board) is not None and results_from(submission) is None
 
 
 def results_from(submission: Submission) -> datetime | None:
     """When a submission's result is shown, while it is not yet; None where it is shown now."""
-    return _results_from(_board_of(submission), submission)
+    return _results_from(boards.find(submission.board), submission)
 
 
 def _results_from(board: Board | None, submission: Submission) -> datetime | None:

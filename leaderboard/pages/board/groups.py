@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cir_datasets.common.terminal import Cell, Table
 from cir_datasets.pages import table_values
@@ -15,6 +15,9 @@ from leaderboard.pages.labels import metric_label, ranked_by_heading
 from leaderboard.pages.plots import Bars, bars_svg, hits_svg
 from leaderboard.standings.views import method_name
 from submissions.scoring.score_report import is_rank, shown_value
+
+if TYPE_CHECKING:
+    from submissions.report.grouping import Grouping
 
 
 def aspects(board: Board, found: Sequence[tuple[str, MemberNumbers]], asked: str = "") -> dict[str, Any]:
@@ -87,45 +90,33 @@ def turns(board: Board, found: Sequence[tuple[str, MemberNumbers]]) -> dict[str,
         rows.append((Cell(str(first.turn)), *(Cell(words) for words in ends)))
     head = f"Hits@{k} with its 95 % interval, per cent"
     shown["tables"] = [table_values(Table(head, (each_round, *names), tuple(rows)))]
-    shown["tables"] += [
-        table_values(each)
-        for each in (_ranks_by_turn([each for _, each in curves], names), _by_length(curves, k))
-        if each is not None
-    ]
+    note = "Over the sessions that still run; a target that is not listed has the length of the list + 1."
+    ranks = _by_group([each.turns for _, each in curves], names, "mean_rank", "turn")
+    if ranks is not None:
+        shown["tables"].append(table_values(Table("Mean rank at the turn itself", *ranks, (note,))))
+    recalls = _by_group([each.lengths for _, each in curves], names, f"final_recall@{k}", "turns")
+    if recalls is not None:
+        title = f"Recall@{k} at the last turn by number of turns, per cent"
+        shown["tables"].append(table_values(Table(title, *recalls)))
     return shown
 
 
-def _ranks_by_turn(numbers: Sequence[MemberNumbers], names: tuple[str, ...]) -> Table | None:
-    groupings = [each.turns for each in numbers if each.turns is not None]
-    if len(groupings) < len(numbers):
+def _by_group(
+    found: Sequence[Grouping | None], names: Sequence[str], metric: str, head: str
+) -> tuple[tuple[str, ...], tuple[tuple[Cell, ...], ...]] | None:
+    """Heads and rows of a metric by group of sessions; None where a method has no such groups."""
+    groupings = [each for each in found if each is not None]
+    if len(groupings) < len(found):
         return None
     rows = tuple(
         (
             Cell(group.name),
             Cell(f"{group.n:,}", group.n),
-            *(_cell("mean_rank", each.groups[place].values.get("mean_rank")) for each in groupings),
+            *(_cell(metric, each.groups[place].values.get(metric)) for each in groupings),
         )
         for place, group in enumerate(groupings[0].groups)
     )
-    note = "Over the sessions that still run; a target that is not listed has the length of the list + 1."
-    return Table("Mean rank at the turn itself", ("turn", "sessions", *names), rows, (note,))
-
-
-def _by_length(curves: Sequence[tuple[str, MemberNumbers]], k: int) -> Table | None:
-    groupings = [each.lengths for _, each in curves if each.lengths is not None]
-    if len(groupings) < len(curves):
-        return None
-    name = f"final_recall@{k}"
-    rows = tuple(
-        (
-            Cell(group.name),
-            Cell(f"{group.n:,}", group.n),
-            *(_cell(name, each.groups[place].values.get(name)) for each in groupings),
-        )
-        for place, group in enumerate(groupings[0].groups)
-    )
-    heads = ("turns", "sessions", *(name for name, _ in curves))
-    return Table(f"Recall@{k} at the last turn by number of turns, per cent", heads, rows)
+    return (head, "sessions", *names), rows
 
 
 def parts_of(board: Board, found: Sequence[tuple[str, EntryNumbers]]) -> list[dict[str, Any]]:
