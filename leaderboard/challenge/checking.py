@@ -36,7 +36,8 @@ def faults(board: Board) -> Iterator[str]:
         benchmark = cir_datasets.load(board.benchmark)
         laid_over(benchmark, content, explain=True)
     except CirError as error:
-        yield f"{board.id}: {error}{_detail(board, address) if isinstance(error, DatasetError) else ''}"
+        where = f" (board {board.id}, ground truth {address})" if isinstance(error, DatasetError) else ""
+        yield f"{board.id}: {error}{where}"
         return
     if address.startswith("/"):
         for path in (Path(address), Path(address).parent):
@@ -67,10 +68,6 @@ def faults(board: Board) -> Iterator[str]:
         secret = sorted({name for row in rows for name in row} - {*PUBLIC_FIELDS})
         if secret:
             yield f"{public}: holds the fields {', '.join(secret)}. Fix: make the challenge anew."
-
-
-def _detail(board: Board, address: str) -> str:
-    return f" (board {board.id}, ground truth {address})"
 
 
 def _holds(path: Path, secrets: list[bytes]) -> bool:

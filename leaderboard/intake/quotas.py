@@ -18,7 +18,6 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 
 from leaderboard.boards import Board, Phase
 from leaderboard.errors import UploadRefusedError
@@ -34,18 +33,6 @@ if TYPE_CHECKING:
 _KEPT_HOURS = 48
 """Arrivals are forgotten after so long."""
 
-_ARRIVING = {
-    dialect: (insert := made(arrivals))
-    .on_conflict_do_update(
-        index_elements=list(arrivals.primary_key.columns),
-        set_={
-            "uploads": arrivals.c.uploads + insert.excluded.uploads,
-            "bytes": arrivals.c.bytes + insert.excluded.bytes,
-        },
-    )
-    .returning(arrivals.c.uploads, arrivals.c.bytes)
-    for dialect, made in (("sqlite", sqlite.insert), ("postgresql", postgresql.insert))
-}
 _EVER = datetime(1970, 1, 1, tzinfo=UTC)
 _WAITS = submissions.c.state.in_(WAITING)
 _TODAY = _WAITS | submissions.c.scored_at.between(sa.bindparam("midnight"), sa.bindparam("tomorrow"))
@@ -240,7 +227,10 @@ class Quotas:
         hour = f"{now:%Y-%m-%dT%H}"
         source = hmac.new(self._key_of(connection), address.encode(), hashlib.sha256).hexdigest()
         arriving = {"source": source, "hour": hour, "uploads": 1, "bytes": size}
-        row = connection.execute(_ARRIVING[connection.dialect.name], arriving).one()
+        more = {"uploads": arrivals.c.uploads + 1, "bytes": arrivals.c.bytes + size}
+        upsert(connection, arrivals, arriving, **more)
+        query = sa.select(arrivals.c.uploads, arrivals.c.bytes).filter_by(source=source, hour=hour)
+        row = connection.execute(query).one()
         if row.uploads == 1:
             oldest = f"{now - timedelta(hours=_KEPT_HOURS):%Y-%m-%dT%H}"
             connection.execute(arrivals.delete().where(arrivals.c.hour < oldest))

@@ -30,7 +30,7 @@ from leaderboard.pages.site import UNREAD, Page, Site, missing_page, shortened
 from leaderboard.server.callers import readable
 from leaderboard.standings import UNVERIFIED, Reference, reference_words
 from leaderboard.standings.views import method_name, results_from, submission_view, why_not_listed
-from leaderboard.store.submission import Event, Submission
+from leaderboard.store.submission import Submission
 from submissions.scoring.score_report import is_rank
 
 _AROUND = 2
@@ -92,7 +92,7 @@ def page(site: Site, _query: Mapping[str, str], submission_id: str) -> Page:
             ],
             "metrics": _metrics_table(board, row),
             "signature": signature_of(submission, board),
-            "happened": [_happened(event) for event in submission.events],
+            "happened": [{"at": event.at, "words": event_words(event)} for event in submission.events],
             "others": _others(board, rows, row),
             "block_words": table["blocks"][row["block"]],
             "unverified_words": UNVERIFIED,
@@ -175,10 +175,6 @@ def _metric_path(name: str) -> str:
         return f"m/{parse_metric(name.removesuffix('@micro'))[0]}"
     except CirError:
         return ""
-
-
-def _happened(event: Event) -> dict[str, Any]:
-    return {"at": event.at, "words": event_words(event), "by": event.by}
 
 
 def _looked_at(site: Site, board: Board, submission: Submission, row: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,6 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from leaderboard import boards, settings
-from leaderboard.pages import addresses
 from leaderboard.pages.site import Page, missing_page
 from leaderboard.server import Server
 from leaderboard.web import site_routes
@@ -91,7 +90,7 @@ def test_odd_ids_reach_their_page_whole(
     def said(_site: object, query: dict[str, str], found: str) -> Page:
         return missing_page("T", f"[{found}][{query['e']}]")
 
-    monkeypatch.setitem(addresses._PAGES, "b/(.+)", said)
+    monkeypatch.setattr("leaderboard.pages.board.page.page", said)
     page = client.get(f"/b/{quote(name, safe='').replace('.', '%2E')}?e=1&e=2")
     text = page.text.replace("&lt;", "<").replace("&gt;", ">").replace("&#34;", '"')
     assert f"[{name}][1,2]" in text
