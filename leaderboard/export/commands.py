@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +11,6 @@ import typer
 
 from cir_datasets.common.terminal import echo
 from cir_metrics.errors import CallError
-from leaderboard.commands import opened_server
 from leaderboard.options import Home
 
 
@@ -46,13 +46,14 @@ def export_hub(
     """
     from leaderboard import boards, settings
     from leaderboard.export.hub import Exporter, hub_files, select
+    from leaderboard.server import Server
 
     chosen = settings.read(home)
     exporter = Exporter(dataset, chosen.name, chosen.url, revision, framework, _models(model or []))
     boards.use(chosen.home)
     wanted = list(dict.fromkeys(boards.board(board_id) for board_id in board_ids))
     _check_folder(out)
-    with opened_server(home) as server:
+    with closing(Server.open(chosen)) as server:
         standings = [(board, server.entries(board)) for board in wanted]
     results, left_out = select(standings, exporter.models)
     for path, content in hub_files(wanted, results, exporter).items():
@@ -82,10 +83,12 @@ def export_html(
     """
     from cir_datasets.common.progress import step_progress
     from cir_datasets.common.terminal import counted
+    from leaderboard import settings
     from leaderboard.export.html import check_folder, write_mirror
+    from leaderboard.server import Server
 
     check_folder(folder)
-    with opened_server(home) as server, step_progress("pages", None) as advance:
+    with closing(Server.open(settings.read(home))) as server, step_progress("pages", None) as advance:
         made = write_mirror(server, folder, queries, datetime.now(UTC), advance)
     echo(str(folder / "index.html"))
     for board_id, number in made.left_out.items():
