@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from cir_datasets.commands import LoadsBenchmarks, argument, benchmark_values, command, option
 from cir_datasets.common.terminal import counted, echo
-from cir_datasets.construction.cirr.subset_rule import SubsetRule
+from cir_datasets.construction.cirr.plan import CirrPlan
 from submissions.commands import echo_use, report_usage, speaker_of
-from submissions.running.method_options import LANGUAGE_HELP, LoadingOptions, MakingOptions, SeedOptions
+from submissions.running.method_options import LANGUAGE_HELP, LoadingOptions, MakingOptions
 
 if TYPE_CHECKING:
     from cir_datasets.construction.cirr.corpus import Corpus
-    from cir_datasets.construction.cirr.pipeline import CirrMade, CirrPlan
+    from cir_datasets.construction.cirr.pipeline import CirrMade
     from submissions.embeddings.pictures import Pictures
 
 WRITERS = ("people", "model")
@@ -39,7 +39,7 @@ class TakesPictures(LoadsBenchmarks):
     )
 
 
-class MakeCirrOptions(SubsetRule, LoadingOptions, SeedOptions, MakingOptions, TakesPictures):
+class MakeCirrOptions(LoadingOptions, MakingOptions, CirrPlan, TakesPictures):
     """What `cir make cirr` takes."""
 
     encoder: str | None = option(
@@ -49,19 +49,10 @@ class MakeCirrOptions(SubsetRule, LoadingOptions, SeedOptions, MakingOptions, Ta
         "-e",
     )
     batch_size: int = option(64, "Batch: images or texts that are encoded at once.", min=1, in_file=True)
-    title: str = option("", "Title for people; default: the name.", in_file=True)
-    shared: int = option(2, "Images that two subsets may share; the paper does not say.", in_file=True)
-    subsets: int | None = option(None, "Draw so many of the subsets that are left; default: take all.")
-    limit: int | None = option(None, "At most so many: images that are tried as a first one.", min=1)
-    splits: str = option(
-        "train=80,val=10,test=10", "Shares of the images in percent; no image is in two splits."
+    captions: str = option(
+        "people", "Who writes them: people (pages of tasks) or model (--language).", choices=WRITERS
     )
-    captions: str = option("people", "Who writes them: people (pages of tasks) or model (--language).")
     language: str | None = option(None, f"{LANGUAGE_HELP}; with --captions model.")
-    annotators: int = option(1, "Pages of tasks; subsets are dealt out to them.")
-    common: int = option(0, "Pairs that are on every page, to compare annotators.", in_file=True)
-    min_words: int = option(3, "Shorter captions are refused.", in_file=True)
-    max_alike: int = option(2, "Pairs for which one annotator may write the same caption.", in_file=True)
     dry_run: bool = option(
         False, "Print an estimate of calls, tokens and hours, or of tasks for people, and make nothing."
     )
@@ -80,8 +71,7 @@ def cirr_command(options: MakeCirrOptions) -> None:
         cir make cirr --benchmark shapes/val --captions model --language oracle --out my-shapes
     """
     from cir_datasets.common.plots import check_plots
-    from cir_datasets.construction.cirr.answers import AnswerLimits
-    from cir_datasets.construction.cirr.pipeline import CirrPlan, make_benchmark
+    from cir_datasets.construction.cirr.pipeline import make_benchmark
     from cir_datasets.construction.names import made_name
     from cir_datasets.construction.workspace import Workspace
     from cir_metrics.errors import CallError
@@ -90,18 +80,11 @@ def cirr_command(options: MakeCirrOptions) -> None:
     from submissions.making.backends import EncoderFeatures, LanguageWords
     from submissions.making.ray import engine_of
 
-    _check_choice("--captions", options.captions, WRITERS)
     if (options.language is None) != (options.captions == "people"):
         raise CallError("--language goes with --captions model. Fix: give both, or neither.")
     check_plots("construction")
     where = engine_of(options.engine, options.address)
-    plan = options.call(
-        CirrPlan,
-        name=made_name(options.name, options.out, "cirr"),
-        rule=options.call(SubsetRule),
-        splits=_splits(options.splits),
-        limits=AnswerLimits(least_words=options.min_words, most_alike=options.max_alike),
-    )
+    plan = options.call(CirrPlan, name=made_name(options.name, options.out, "cirr"))
     corpus, pictures = _corpus(options.images, options.benchmark, options.out)
     if options.dry_run:
         echo(_estimate(len(corpus.ids), plan, options.language))
@@ -205,28 +188,6 @@ def _some(pictures: Pictures, ids: object) -> Pictures:
     return cast("Pictures", dataclasses.replace(cast("Any", pictures), **changed))
 
 
-def _splits(text: str) -> dict[str, int]:
-    """Shares by name, as written in `train=80,val=10,test=10`."""
-    from cir_metrics.errors import CallError
-
-    found: dict[str, int] = {}
-    for part in text.split(","):
-        name, _, share = part.partition("=")
-        if not share.isascii() or not share.isdigit() or name in found:
-            raise CallError(f"--splits {text!r}. Fix: write it as train=80,val=10,test=10, or test=100.")
-        found[name] = int(share)
-    return found
-
-
-def _check_choice(option: str, given: str, known: tuple[str, ...]) -> None:
-    from cir_metrics.errors import UnknownNameError, did_you_mean
-
-    if given not in known:
-        raise UnknownNameError(
-            f"{option}: no {given!r}.{did_you_mean(given, known)} Fix: use one of {', '.join(known)}."
-        )
-
-
 def _estimate(images: int, plan: CirrPlan, language: str | None) -> str:
     """What would be asked of people or of a model, at most."""
     from cir_datasets.common.estimates import PICTURE_TOKENS, Estimate, Work, questions
@@ -235,7 +196,7 @@ def _estimate(images: int, plan: CirrPlan, language: str | None) -> str:
     from submissions.language.loading import calls_at_once
 
     most = min(each for each in (images, plan.subsets, plan.limit) if each is not None)
-    pairs, size = most * len(places_of_pairs(plan.rule.size)), plan.rule.size
+    pairs, size = most * len(places_of_pairs(plan.size)), plan.size
     if language is None:
         tasks = pairs + min(plan.common, pairs) * (plan.annotators - 1)
         assumed = "a page each, as many subsets as there can be"

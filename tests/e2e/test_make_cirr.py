@@ -13,14 +13,14 @@ from reloading import filled_and_reloaded, shows_again
 from typer.testing import CliRunner
 
 from cir_datasets.construction.cirr import pipeline
-from cir_datasets.construction.cirr.answers import AnswerLimits
+from cir_datasets.construction.cirr.answers import annotation_form
 from cir_datasets.construction.cirr.pairs import pairs_of
 from cir_datasets.construction.cirr.tasks import tasks_of, write_tasks
 from cir_datasets.construction.review.answers import checked_answers, read_answers
 from cir_datasets.shapes import picture
 from leaderboard.cli import build
 
-FORM = AnswerLimits().form
+FORM = annotation_form()
 CAPTION = "textarea[data-question=caption]"
 HINT = "[data-of=caption] .hint"
 COMMAND = ["make", "cirr", "--benchmark", "shapes/val", "--limit", "40"]

@@ -9,46 +9,24 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any
 
 from cir_datasets.common.stages import FAILED, Row
 from cir_datasets.construction.review.answers import words_of
 from cir_datasets.construction.review.form import ReviewForm, load_form
-from cir_metrics.errors import CallError
 
 _AGAIN = re.compile(r"r(?P<round>[0-9]{1,4})-1-(?P<pair>[0-9]+-[0-9]+)")
 
 
-@dataclass(frozen=True)
-class AnswerLimits:
-    """When an answer is refused.
+def annotation_form(least_words: int = 3, most_alike: int = 2) -> ReviewForm:
+    """What annotators are asked.
 
     Args:
         least_words: a caption with fewer different words is too short.
         most_alike: pairs for which one annotator may write the same caption.
-
-    Raises:
-        CallError: a number is below 1.
     """
-
-    least_words: int = 3
-    most_alike: int = 2
-
-    def __post_init__(self) -> None:
-        """Refuse numbers below 1."""
-        if min(self.least_words, self.most_alike) < 1:
-            raise CallError("limits of answers are 1 or more. Fix: see min_words and max_alike.")
-
-    @property
-    def form(self) -> ReviewForm:
-        """What annotators are asked, with these limits."""
-        return load_form("cirr").changed("caption", min_words=self.least_words, most_alike=self.most_alike)
-
-    def to_dict(self) -> dict[str, Any]:
-        """As JSON values."""
-        return asdict(self)
+    return load_form("cirr").changed("caption", min_words=least_words, most_alike=most_alike)
 
 
 def further_tasks(answers: Sequence[Row], pairs: Sequence[Row], *, rounds: int) -> list[Row]:

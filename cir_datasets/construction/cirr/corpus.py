@@ -8,19 +8,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from cir_datasets.builders.user_folder import listed_image
-from cir_datasets.common.paths import NAME_RULE, is_name
 from cir_datasets.common.progress import done_in_parallel
 from cir_datasets.common.stages import FAILED, Row
+from cir_datasets.construction.cirr.plan import IN_ALL
 from cir_datasets.shapes import Draws
-from cir_metrics.errors import CallError, CirError
+from cir_metrics.errors import CirError
 
 if TYPE_CHECKING:
     from PIL.Image import Image
-
-SPLITS = {"train": 80, "val": 10, "test": 10}
-"""Shares of the images in percent, as in CIRR, section 4.1."""
-
-_IN_ALL = 100
 
 
 @dataclass(frozen=True)
@@ -42,23 +37,6 @@ class Corpus:
     digest: str
     folder: str | None = None
     paths: Mapping[str, str] = field(default_factory=dict)
-
-
-def check_splits(splits: Mapping[str, int]) -> None:
-    """Refuse shares that do not add up to a hundred, and names that no configuration can have.
-
-    Raises:
-        CallError: a share is below 1, all are not a hundred, or a name is not one.
-    """
-    for name in splits:
-        if not is_name(name):
-            raise CallError(f"a split cannot be called {name!r}. Fix: choose a name of {NAME_RULE}.")
-    if sum(splits.values()) != _IN_ALL or any(share < 1 for share in splits.values()):
-        given = ",".join(f"{name}={share}" for name, share in splits.items())
-        raise CallError(
-            f"splits {given!r}: shares are whole percents from 1 that add up to 100. Fix: write "
-            "train=80,val=10,test=10, say, or test=100."
-        )
 
 
 def looked_at(corpus: Corpus, images: Sequence[str]) -> list[Row]:
@@ -95,7 +73,7 @@ def divided(rows: Iterable[Row], splits: Mapping[str, int], seed: int) -> list[R
     done = 0
     for split, share in splits.items():
         until = done + share
-        for at in range(len(used) * done // _IN_ALL, len(used) * until // _IN_ALL):
+        for at in range(len(used) * done // IN_ALL, len(used) * until // IN_ALL):
             split_of[order[at]] = split
         done = until
     grouped = [

@@ -16,6 +16,7 @@ from cir_datasets.common.stages import FAILED, Row
 from cir_datasets.construction.cirr import answers as handed_in
 from cir_datasets.construction.cirr.corpus import Corpus
 from cir_datasets.construction.cirr.pairs import paths_of, sessions_of
+from cir_datasets.construction.cirr.plan import DIALOGUES, PATHS
 from cir_datasets.construction.folder import BENCHMARK, write_benchmark
 from cir_datasets.construction.report import Example, Section, Step, table_of, write_report
 from cir_datasets.construction.workspace import Workspace
@@ -26,9 +27,7 @@ from cir_datasets.rows.records import query_row
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-REPORT, PATHS = "report.html", "paths.jsonl"
-DIALOGUES = "dialogues"
-"""Folder of the benchmark of sessions, beside that of single queries."""
+REPORT = "report.html"
 
 METRICS = ("recall@1", "recall@5", "recall@10", "recall@50")
 SUBSET_METRICS = ("recall_subset@1", "recall_subset@2", "recall_subset@3")

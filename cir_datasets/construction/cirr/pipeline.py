@@ -16,14 +16,12 @@ import orjson
 from cir_datasets.common.stages import CALLED, FAILED, Engine, Row, compared
 from cir_datasets.construction.backends import Failed, Features, Question, Words
 from cir_datasets.construction.cirr import answers as handed_in
-from cir_datasets.construction.cirr.answers import AnswerLimits
-from cir_datasets.construction.cirr.corpus import SPLITS, Corpus, bounds_of, check_splits, divided, looked_at
-from cir_datasets.construction.cirr.output import DIALOGUES, PATHS, write_output
+from cir_datasets.construction.cirr.corpus import Corpus, bounds_of, divided, looked_at
+from cir_datasets.construction.cirr.output import write_output
 from cir_datasets.construction.cirr.pairs import pairs_of, paths_of
-from cir_datasets.construction.cirr.subset_rule import SubsetRule
-from cir_datasets.construction.cirr.subsets import SHARED, SubsetMaker, first_images, without_overlaps
+from cir_datasets.construction.cirr.plan import CirrPlan
+from cir_datasets.construction.cirr.subsets import SubsetMaker, first_images, without_overlaps
 from cir_datasets.construction.cirr.tasks import shown, tasks_of, write_tasks
-from cir_datasets.construction.names import check_name
 from cir_datasets.construction.review.answers import (
     checked_answers,
     keep_file,
@@ -34,7 +32,6 @@ from cir_datasets.construction.review.answers import (
 )
 from cir_datasets.construction.workspace import Workspace
 from cir_datasets.errors import ConstructionError
-from cir_metrics.errors import CallError
 
 PIPELINE = "cirr"
 PROMPT = "pair"
@@ -63,79 +60,6 @@ STAGES: Mapping[str, Mapping[str, str]] = {
 """By who writes the captions: the stages and what they do."""
 
 _LOOKED_AT_ONCE, _FIRSTS, _SUBSETS = 2048, 4096, 4
-
-
-@dataclass(frozen=True)
-class CirrPlan:
-    """What is made; all but name and title are settings of the run.
-
-    Args:
-        name: the benchmark's name.
-        title: how people call it.
-        rule: which images make a subset.
-        shared: images that two subsets may share.
-        subsets: how many are drawn of those that are left, over all splits; None takes all.
-        limit: how many images are tried as a first one; None is all.
-        splits: share of the images in percent.
-        seed: of every draw.
-        annotators: pages of tasks.
-        common: pairs that every annotator gets.
-        limits: when an answer is refused.
-
-    Raises:
-        CallError: a number is out of range.
-    """
-
-    name: str
-    title: str = ""
-    rule: SubsetRule = field(default_factory=SubsetRule)
-    shared: int = SHARED
-    subsets: int | None = None
-    limit: int | None = None
-    splits: Mapping[str, int] = field(default_factory=lambda: dict(SPLITS))
-    seed: int = 0
-    annotators: int = 1
-    common: int = 0
-    limits: AnswerLimits = field(default_factory=AnswerLimits)
-
-    def __post_init__(self) -> None:
-        """Refuse numbers out of range."""
-        check_splits(self.splits)
-        if PATHS.removesuffix(".jsonl") in self.splits:
-            raise CallError(
-                f"a split cannot be called 'paths': the dialogue paths are in {PATHS}. Fix: rename it."
-            )
-        check_name(self.name)
-        check_name(f"{self.name}_{DIALOGUES}")
-        if not 0 <= self.shared <= self.rule.size or self.annotators < 1 or self.common < 0:
-            raise CallError(
-                f"{self.shared} shared images, {self.annotators} annotators, {self.common} common pairs. "
-                f"Fix: the first lies between 0 and {self.rule.size}, there is an annotator, and no "
-                "number is negative."
-            )
-        if (self.subsets is not None and self.subsets < 1) or (self.limit is not None and self.limit < 1):
-            raise CallError("--subsets and --limit are 1 or more. Fix: correct them, or leave them out.")
-
-    def to_dict(self) -> dict[str, Any]:
-        """As JSON values, without name and title."""
-        return {
-            "rule": self.rule.to_dict(),
-            "shared": self.shared,
-            "subsets": self.subsets,
-            "limit": self.limit,
-            "splits": dict(self.splits),
-            "seed": self.seed,
-            "annotators": self.annotators,
-            "common": self.common,
-            "limits": self.limits.to_dict(),
-        }
-
-    @classmethod
-    def of(cls, settings: Mapping[str, Any]) -> CirrPlan:
-        """The plan of a run's settings."""
-        plan = settings["plan"]
-        rule, limits = SubsetRule(**plan["rule"]), AnswerLimits(**plan["limits"])
-        return cls(**{**plan, **settings[CALLED], "rule": rule, "limits": limits})
 
 
 @dataclass(frozen=True)
@@ -194,7 +118,7 @@ def make_benchmark(
     images = _images(workspace, corpus, plan)
     ids = [row["image"] for row in images]
     workspace.vectors("features", lambda: features.images(ids))
-    maker = SubsetMaker(workspace.path("features", ".npy"), ids, bounds_of(images), plan.rule)
+    maker = SubsetMaker(workspace.path("features", ".npy"), ids, bounds_of(images), plan)
     subsets = workspace.rows_in_chunks(
         "subsets", first_images(maker.bounds, plan.seed, plan.limit), maker, size=_FIRSTS, engine=engine
     )
@@ -206,7 +130,7 @@ def make_benchmark(
     )
     if not used:
         raise ConstructionError(
-            f"{len(ids)} images make no subset of {plan.rule.size}: none of {len(subsets)} has "
+            f"{len(ids)} images make no subset of {plan.size}: none of {len(subsets)} has "
             "enough neighbours. Fix: take more images, another --encoder, another rule (alike, apart), "
             "and name another folder."
         )
@@ -250,7 +174,7 @@ def import_answers(out: Path, corpus: Corpus, files: Sequence[Path]) -> CirrMade
         raise ConstructionError(f"{root}: it has no tasks yet. Fix: let `cir make cirr` end first.")
     plan = CirrPlan.of(settings)
     for file in files:
-        read_answers(plan.limits.form, file)
+        read_answers(plan.form, file)
     there = {file.read_bytes() for file in kept_files(root / ANSWERS)}
     names: dict[bytes, str] = {}
     for file in files:
@@ -290,7 +214,7 @@ def _images(workspace: Workspace, corpus: Corpus, plan: CirrPlan) -> list[Row]:
     def make() -> list[Row]:
         parts = [corpus.ids[at : at + _LOOKED_AT_ONCE] for at in range(0, len(corpus.ids), _LOOKED_AT_ONCE)]
         rows = (row for part in parts for row in looked_at(corpus, part))
-        return divided(rows, plan.splits, plan.seed)
+        return divided(rows, plan.shares, plan.seed)
 
     rows = workspace.rows("images", make)
     if rows and not _good(rows):
@@ -328,9 +252,9 @@ def _written(
     return write_tasks(
         folder,
         tasks,
-        form=plan.limits.form,
+        form=plan.form,
         run=run,
-        title=plan.title or plan.name,
+        title=plan.heading,
         open_picture=corpus.open,
         times=times,
     )
@@ -346,9 +270,9 @@ def _with_answers(
 
     def check() -> list[Row]:
         tasks = workspace.rows("tasks", list)
-        handed = [row for file in files for row in read_answers(plan.limits.form, file)]
+        handed = [row for file in files for row in read_answers(plan.form, file)]
         further = handed_in.further_tasks(handed, pairs, rounds=times)
-        return checked_answers(plan.limits.form, handed, [*tasks, *further], run=run)
+        return checked_answers(plan.form, handed, [*tasks, *further], run=run)
 
     answers = workspace.rows("answers", check)
     captions = workspace.rows("captions", lambda: handed_in.captions_of(pairs, answers))
@@ -382,10 +306,10 @@ def _finished(
     tasks: Sequence[Path] = (),
 ) -> CirrMade:
     benchmarks, report, counts = write_output(
-        workspace, corpus, name=plan.name, title=plan.title or plan.name, settings=settings
+        workspace, corpus, name=str(plan.name), title=plan.heading, settings=settings
     )
     used = {row["split"] for row in workspace.rows("pairs", list)}
-    empty = tuple(split for split in plan.splits if split not in used)
+    empty = tuple(split for split in plan.shares if split not in used)
     return CirrMade(benchmarks, report, tuple(tasks), counts, empty=empty)
 
 

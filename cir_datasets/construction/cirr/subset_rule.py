@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from decimal import Decimal
-from typing import Any
 
 from cir_datasets.common.options import Options, option
 from cir_metrics.errors import CallError
@@ -61,10 +59,6 @@ class SubsetRule(Options):
     def apart_steps(self) -> int:
         """`apart` in steps of a similarity."""
         return _steps(self.apart)
-
-    def to_dict(self) -> dict[str, Any]:
-        """As JSON values."""
-        return asdict(self)
 
 
 def _steps(number: float) -> int:

@@ -16,10 +16,6 @@ from cir_datasets.construction.cirr.rule import chosen
 from cir_datasets.construction.cirr.subset_rule import UNIT, SubsetRule
 from cir_datasets.shapes import Draws
 
-SHARED = 2
-"""Images that two subsets may share. In CIRR's val and test1 two subsets share 2 at most: counted over the
-126,253 pairs of subsets of each."""
-
 
 @dataclass(frozen=True)
 class SubsetMaker:

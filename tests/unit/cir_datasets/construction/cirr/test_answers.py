@@ -11,8 +11,8 @@ import pytest
 from PIL import Image
 
 from cir_datasets.construction.cirr.answers import (
-    AnswerLimits,
     agreement,
+    annotation_form,
     annotators_of,
     captions_of,
     further_tasks,
@@ -20,12 +20,14 @@ from cir_datasets.construction.cirr.answers import (
 )
 from cir_datasets.construction.cirr.pairs import pairs_of
 from cir_datasets.construction.cirr.pipeline import run_of
+from cir_datasets.construction.cirr.plan import CirrPlan
 from cir_datasets.construction.cirr.tasks import tasks_of, write_tasks
 from cir_datasets.construction.review.answers import checked_answers, read_answers
+from cir_datasets.construction.review.form import ReviewForm
 from cir_datasets.errors import RecordError
 from cir_metrics.errors import CallError
 
-FORM = AnswerLimits().form
+FORM = annotation_form()
 IMAGE = Image.new("RGB", (8, 8))
 PAIRS = pairs_of({"subset": 0, "split": "test", "members": list("abcdef")})
 TASKS = tasks_of(PAIRS, annotators=1, shared=0, seed=0)
@@ -36,12 +38,8 @@ def answer(number: int, caption: str = "", **more: Any) -> dict[str, Any]:
     return {**row, "seconds": None, "file": "f.json", **more}
 
 
-def reasons(
-    *answers: dict[str, Any], limits: AnswerLimits | None = None, tasks: Any = TASKS
-) -> list[str | None]:
-    return [
-        row.get("failed") for row in checked_answers((limits or AnswerLimits()).form, answers, tasks, run="r")
-    ]
+def reasons(*answers: dict[str, Any], form: ReviewForm = FORM, tasks: Any = TASKS) -> list[str | None]:
+    return [row.get("failed") for row in checked_answers(form, answers, tasks, run="r")]
 
 
 @pytest.mark.parametrize(
@@ -120,7 +118,7 @@ def test_the_same_words_for_many_pairs_are_refused_all() -> None:
     lazy = [answer(number, "make it look nicer") for number in (1, 2, 3)]
     assert reasons(*lazy) == ["the same words for 3 pairs"] * 3
     assert reasons(*lazy[:2]) == [None, None]
-    assert reasons(*lazy, limits=AnswerLimits(most_alike=3)) == [None] * 3
+    assert reasons(*lazy, form=annotation_form(most_alike=3)) == [None] * 3
 
 
 def test_the_same_words_may_not_lead_from_a_reference_to_several_targets() -> None:
@@ -279,4 +277,4 @@ def test_nothing_that_is_written_for_spreadsheets_is_a_formula_or_a_number(tmp_p
 
 def test_limits_below_one_are_refused() -> None:
     with pytest.raises(CallError, match="1 or more"):
-        AnswerLimits(least_words=0)
+        CirrPlan(name="mine", min_words=0)
