@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import io
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -22,6 +21,7 @@ from cir_datasets.images.locate import (
     locate,
     needs_relative_path,
 )
+from cir_datasets.images.picture import small_jpeg
 from cir_metrics.errors import UnknownNameError, did_you_mean
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 WAYS = ("embed", "link", "publisher", "none")
 PREFIX = "data:image/jpeg;base64,"
-_SIDE, _QUALITY = 128, 82
+_SIDE = 128
 
 _COCO_ID = re.compile("[0-9]{12}")
 
@@ -96,7 +96,7 @@ def page_pictures(
     if drawn:
         from cir_datasets.shapes import picture
 
-        return {image: PREFIX + _small(picture(image)) for image in ids}, "Pictures are drawn by the package."
+        return {image: _small(picture(image)) for image in ids}, "Pictures are drawn by the package."
     try:
         image_folders(spec, images)
     except SourceError:
@@ -117,7 +117,7 @@ def _embedded(spec: BenchmarkSpec, found: Mapping[str, str], total: int) -> tupl
         for image, path in found.items():
             try:
                 with open_picture(path, image_card(spec).image_formats) as opened:
-                    src[image] = PREFIX + _small(opened)
+                    src[image] = _small(opened)
             except (OSError, SyntaxError, ValueError):
                 pass  # shown by its id, and counted below
             advance(1)
@@ -128,8 +128,4 @@ def _embedded(spec: BenchmarkSpec, found: Mapping[str, str], total: int) -> tupl
 
 
 def _small(picture: Image) -> str:
-    picture = picture.convert("RGB")
-    picture.thumbnail((_SIDE, _SIDE))
-    buffer = io.BytesIO()
-    picture.save(buffer, "JPEG", quality=_QUALITY)
-    return base64.b64encode(buffer.getvalue()).decode()
+    return PREFIX + base64.b64encode(small_jpeg(picture, _SIDE)).decode()

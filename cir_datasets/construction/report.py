@@ -17,6 +17,7 @@ from cir_datasets.common.atomic import write_errors, write_whole
 from cir_datasets.common.stages import StageState
 from cir_datasets.common.terminal import Cell, Table
 from cir_datasets.errors import ConstructionError
+from cir_datasets.images.picture import small_jpeg
 from cir_datasets.pages import page_environment, part, table_values
 from cir_metrics.errors import CirError
 
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 _SIDE = 192
-_QUALITY = 82
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def write_report(
     environment = page_environment()
     folder = resources.files(__package__ or "cir_datasets.construction")
     thumbnails: dict[str, str] = {}
-    shown = [stage_section(stages), *sections]
+    shown = [Section("Stages", (stage_table(stages),)), *sections]
     for section in shown:
         for example in section.examples:
             for step in example.steps:
@@ -114,7 +114,10 @@ def write_report(
         title=title,
         summary=summary,
         style=part("page.css") + (folder / "page.css").read_text("utf-8"),
-        sections=[_plain(section, thumbnails) for section in shown],
+        sections=shown,
+        thumbnails=thumbnails,
+        table_values=table_values,
+        svg=_svg,
     )
     target = Path(path)
     with write_errors(target, ConstructionError, "name another folder."):
@@ -148,11 +151,6 @@ def _cell(value: Any) -> Cell:
     return Cell("" if value is None else str(value))
 
 
-def stage_section(stages: Sequence[StageState]) -> Section:
-    """What each stage has made, as a table."""
-    return Section("Stages", (stage_table(stages),))
-
-
 def stage_table(stages: Sequence[StageState]) -> Table:
     """A row a stage: what it does, its rows, those that failed."""
     rows = []
@@ -163,43 +161,12 @@ def stage_table(stages: Sequence[StageState]) -> Table:
     return table_of("Stages", ("stage", "what it does", "state", "rows", "failed", "file"), rows)
 
 
-def _plain(section: Section, thumbnails: dict[str, str]) -> dict[str, Any]:
-    """A section as the template takes it."""
-    return {
-        "title": section.title,
-        "tables": [table_values(table) for table in section.tables],
-        "plots": [{"title": title, "src": _svg(figure)} for title, figure in section.plots],
-        "examples": [
-            {
-                "title": example.title,
-                "note": example.note,
-                "steps": [
-                    {
-                        "image": step.image,
-                        "title": step.title,
-                        "words": step.words,
-                        "kind": step.kind,
-                        "src": thumbnails[step.image],
-                    }
-                    for step in example.steps
-                ],
-            }
-            for example in section.examples
-        ],
-        "notes": section.notes,
-    }
-
-
 def _thumbnail(image: str, open_picture: Callable[[str], Image]) -> str:
     """A small JPEG as an address, or "" where the picture cannot be opened."""
     try:
-        picture = open_picture(image).convert("RGB")
+        return _address("image/jpeg", small_jpeg(open_picture(image), _SIDE))
     except (OSError, CirError):
         return ""
-    picture.thumbnail((_SIDE, _SIDE))
-    buffer = io.BytesIO()
-    picture.save(buffer, "JPEG", quality=_QUALITY)
-    return _address("image/jpeg", buffer.getvalue())
 
 
 def _svg(figure: Figure) -> str:

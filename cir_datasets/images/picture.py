@@ -8,8 +8,12 @@ import os
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cir_datasets.common.paths import DECODING_ERRORS, PICTURE_FORMATS, PictureFormat, open_picture, regular
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 _ENDS = {"JPEG": b"\xff\xd9", "PNG": b"IEND\xaeB`\x82"}
 """What the file of a whole picture ends with, where its format says so."""
@@ -75,6 +79,15 @@ def read_picture(path: str | Path, formats: Collection[PictureFormat] = PICTURE_
     else:
         return PictureFacts(num_bytes, mtime_ns, sha256, width, height, pixels)
     return PictureFacts(num_bytes, mtime_ns, sha256, None, None, None, problem)
+
+
+def small_jpeg(picture: Image, side: int, quality: int = 82) -> bytes:
+    """A picture as JPEG, its longer side at most `side` pixels."""
+    small = picture.convert("RGB")
+    small.thumbnail((side, side))
+    buffer = io.BytesIO()
+    small.save(buffer, "JPEG", quality=quality)
+    return buffer.getvalue()
 
 
 def damage(path: str | Path, formats: Collection[PictureFormat] = PICTURE_FORMATS) -> str | None:

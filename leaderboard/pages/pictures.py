@@ -15,6 +15,7 @@ from cir_datasets.common.paths import open_picture
 from cir_datasets.common.yaml import package_yaml
 from cir_datasets.errors import DatasetError
 from cir_datasets.images.locate import gallery_paths, image_card, locate
+from cir_datasets.images.picture import small_jpeg
 from cir_datasets.registry import BenchmarkSpec
 from cir_metrics.errors import UnknownNameError
 from leaderboard import boards
@@ -105,10 +106,7 @@ def _small(file: str) -> bytes:
             drawn = opened.convert("RGB")
     except (OSError, SyntaxError, ValueError) as error:
         raise UnknownNameError(f"{Path(file).name} is no picture. Fix: look at the host's folder.") from error
-    drawn.thumbnail((_SIDE, _SIDE))
-    written = io.BytesIO()
-    drawn.save(written, "JPEG", quality=82)
-    return written.getvalue()
+    return small_jpeg(drawn, _SIDE)
 
 
 @functools.lru_cache(_KEPT)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import html
-import io
 from collections.abc import Iterable, Iterator, Sequence
 from importlib import resources
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from cir_datasets.common.progress import step_progress
 from cir_datasets.common.terminal import counted
+from cir_datasets.images.picture import small_jpeg
 from cir_datasets.pages import part
 from cir_metrics.errors import CirError
 from submissions.rank_file.model import write_bytes
@@ -49,7 +49,7 @@ def write_page(transcript: Transcript, pictures: Pictures, path: str | Path) -> 
     with step_progress("writing pictures", len(wanted)) as advance:
         for number, image in enumerate(wanted, start=1):
             try:
-                content = _small(pictures, places[image])
+                content = small_jpeg(pictures.open(places[image]), _SIDE, _QUALITY)
             except (OSError, CirError):
                 continue
             name = f"{number:06d}.jpg"
@@ -66,14 +66,6 @@ def _images(rounds: Iterable[Round]) -> Iterator[str]:
         if each.reference is not None:
             yield each.reference
         yield from each.top[:_SHOWN]
-
-
-def _small(pictures: Pictures, place: int) -> bytes:
-    picture = pictures.open(place)
-    picture.thumbnail((_SIDE, _SIDE))
-    buffer = io.BytesIO()
-    picture.save(buffer, "JPEG", quality=_QUALITY)
-    return buffer.getvalue()
 
 
 def _page(transcript: Transcript, files: dict[str, str]) -> Iterator[str]:

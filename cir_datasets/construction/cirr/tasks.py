@@ -10,7 +10,6 @@ which the caption must not lead (CIRR, section 4.1): the form `cirr`.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +21,7 @@ from cir_datasets.construction.filled_tables import filled_table
 from cir_datasets.construction.review.form import ReviewForm
 from cir_datasets.construction.review.page import page_html
 from cir_datasets.errors import ConstructionError
+from cir_datasets.images.picture import small_jpeg
 from cir_datasets.shapes import Draws
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def write_tasks(
         with step_progress("tasks: pictures", len(files)) as advance:
             for image, file in files.items():
                 if not (folder / file).is_file():
-                    write_whole(folder / file, _small(open_picture(image)))
+                    write_whole(folder / file, small_jpeg(open_picture(image), _SIDE, _QUALITY))
                 advance(1)
         for page in sorted({task["page"] for task in tasks}):
             items = [
@@ -123,11 +123,3 @@ def _csv(tasks: Sequence[Row], files: dict[str, str], run: str) -> bytes:
         for task in tasks
     ]
     return filled_table(["task", "run", "page", *roles], rows)
-
-
-def _small(picture: Image) -> bytes:
-    small = picture.convert("RGB")
-    small.thumbnail((_SIDE, _SIDE))
-    buffer = io.BytesIO()
-    small.save(buffer, "JPEG", quality=_QUALITY)
-    return buffer.getvalue()
