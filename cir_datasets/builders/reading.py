@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import codecs
 import json
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
+from cir_datasets.common.strict_json import DECODER, TOO_DEEP, StrictJsonError, strict_json
 from cir_datasets.errors import FIX, RecordError
 from cir_datasets.rows.records import Row, image_row
 
@@ -148,16 +148,7 @@ class _Window:
         return True
 
 
-_MOST_DIGITS = 100
-"""Digits of an integer: far more than any id has, far fewer than Python refuses."""
-
-_TOO_DEEP = "its lists or objects are nested too deeply"
-
 _KINDS = {str: "a string", int: "an integer", float: "a number", list: "a list", dict: "an object"}
-
-
-class _NotStrictJsonError(ValueError):
-    """A key occurs twice in one object, or a number is NaN or infinite."""
 
 
 @dataclass(frozen=True)
@@ -257,17 +248,11 @@ def read_json(path: Path, kind: type[list[Any]] | type[dict[str, Any]]) -> Any:
             object, or has another top level.
     """
     try:
-        content = _DECODER.decode(path.read_bytes().decode("utf-8"))
+        content = strict_json(path.read_bytes().decode("utf-8"))
     except UnicodeDecodeError as error:
         raise RecordError(f"{path}: byte {error.start} is not UTF-8. {FIX}") from error
-    except json.JSONDecodeError as error:
-        raise RecordError(
-            f"{path}: line {error.lineno}, column {error.colno}: not JSON: {error.msg}. {FIX}"
-        ) from error
-    except _NotStrictJsonError as error:
+    except StrictJsonError as error:
         raise RecordError(f"{path}: {error}. {FIX}") from error
-    except RecursionError as error:
-        raise RecordError(f"{path}: {_TOO_DEEP}. {FIX}") from error
     if not isinstance(content, kind):
         raise RecordError(
             f"{path}: the top level must be {_KINDS[kind]}, not {_KINDS.get(type(content), 'a value')}. {FIX}"
@@ -315,7 +300,7 @@ def _stream(path: Path) -> Iterator[Any]:
     """The items of a file's JSON list; every other file is read whole, for the error it deserves."""
     read = 0
     try:
-        for item in stream_items(path, _DECODER):
+        for item in stream_items(path, DECODER):
             read += 1
             yield item
     except NotAListError:
@@ -325,40 +310,7 @@ def _stream(path: Path) -> Iterator[Any]:
         raise RecordError(f"{path}: byte {error.start} is not UTF-8. {FIX}") from error
     except JsonPlaceError as error:
         raise RecordError(f"{path}: {error}. {FIX}") from error
-    except _NotStrictJsonError as error:
+    except StrictJsonError as error:
         raise RecordError(f"{path}: record {read + 1}: {error}. {FIX}") from error
     except RecursionError as error:
-        raise RecordError(f"{path}: record {read + 1}: {_TOO_DEEP}. {FIX}") from error
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        seen: set[str] = set()
-        for key, _ in pairs:
-            if key in seen:
-                raise _NotStrictJsonError(f"the key {key!r} occurs twice in one object")
-            seen.add(key)
-    return found
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise _NotStrictJsonError(f"{name} is not JSON")
-
-
-def _finite(digits: str) -> float:
-    number = float(digits)
-    if math.isinf(number):
-        raise _NotStrictJsonError(f"the number {digits} is too large to be kept")
-    return number
-
-
-def _whole(digits: str) -> int:
-    if len(digits) > _MOST_DIGITS:
-        raise _NotStrictJsonError(f"an integer of {len(digits):,} digits is too large to be kept")
-    return int(digits)
-
-
-_DECODER = json.JSONDecoder(
-    object_pairs_hook=_unique, parse_constant=_refuse_constant, parse_float=_finite, parse_int=_whole
-)
+        raise RecordError(f"{path}: record {read + 1}: {TOO_DEEP}. {FIX}") from error

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from cir_datasets.common.paths import regular
+from cir_datasets.common.strict_json import DECODER
 from cir_datasets.errors import RecordError
 
 Fields = dict[str, Any]
@@ -173,7 +174,7 @@ def _json_lines(path: Path) -> Iterator[tuple[int, Fields | str]]:
 
 def _json_line(text: str) -> Fields | str:
     try:
-        found = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
+        found = DECODER.decode(text)
     except json.JSONDecodeError as error:
         return f"it is not JSON: {error.msg} (column {error.colno}). Fix: write one JSON object a line."
     except (ValueError, RecursionError) as error:
@@ -181,18 +182,6 @@ def _json_line(text: str) -> Fields | str:
     if not isinstance(found, dict):
         return 'it is not an object. Fix: write fields, such as {"query_id": "1", ...}.'
     return found
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> Fields:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        twice = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
-        raise ValueError(f"the field {twice!r} is there twice")
-    return found
-
-
-def _no_constant(name: str) -> float:
-    raise ValueError(f"{name} is not a number of JSON")
 
 
 def _csv(path: Path) -> Iterator[tuple[int, Fields | str]]:

@@ -10,15 +10,15 @@ is `CIR_OVERLAYS` or `overlays` in the cache; `cir datasets overlay add FILE` pu
 
 from __future__ import annotations
 
-import json
 import reprlib
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from cir_datasets.common.paths import NAME_RULE, is_name, overlay_home, regular
+from cir_datasets.common.strict_json import StrictJsonError, strict_json
 from cir_datasets.errors import OverlayError
 
 if TYPE_CHECKING:
@@ -156,23 +156,12 @@ def overlay_file(benchmark: str, name: str) -> Path:
 
 def _from_json(path: Path) -> dict[str, Any]:
     try:
-        text = _content(path).decode("utf-8-sig")
-        found = json.loads(text, object_pairs_hook=lambda p: _unrepeated(path, p))
+        found = strict_json(_content(path).decode("utf-8-sig"))
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         overlay_fault(path, f"cannot be read: {reason}", "check the path")
-    except json.JSONDecodeError as error:
-        overlay_fault(
-            path,
-            f"line {error.lineno} is not JSON: {error.msg}",
-            f"an overlay is one JSON object with the keys {', '.join(_KEYS)}",
-        )
-    except OverlayError:  # a ValueError, too
-        raise
-    except RecursionError:
-        overlay_fault(path, "its lists or objects are nested too deeply", f"use the keys {', '.join(_KEYS)}")
-    except ValueError:  # all that is left: Python reads no integer of more than some thousand digits
-        overlay_fault(path, "it holds an integer of too many digits", "write query ids as strings")
+    except StrictJsonError as error:
+        overlay_fault(path, str(error), f"an overlay is one JSON object with the keys {', '.join(_KEYS)}")
     if not isinstance(found, dict):
         overlay_fault(path, "it holds no JSON object", f"write an object with the keys {', '.join(_KEYS)}")
     strange = [key for key in found if key not in _KEYS]
@@ -180,15 +169,6 @@ def _from_json(path: Path) -> dict[str, Any]:
         overlay_fault(
             path, f"{_shown(strange[0])} is not a key of an overlay", f"use the keys {', '.join(_KEYS)}"
         )
-    return found
-
-
-def _unrepeated(path: Path, pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in found:
-            overlay_fault(path, f"{_shown(key)} is there twice", "list every query once")
-        found[key] = value
     return found
 
 
