@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import MISSING
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 import typer
 from typer.core import TyperCommand
@@ -34,6 +34,9 @@ from cir_datasets.common.options import (
 )
 from cir_datasets.common.terminal import echo
 from cir_metrics.errors import CallError
+
+if TYPE_CHECKING:
+    from cir_datasets.rows.benchmark import Benchmark
 
 __all__ = ["CommandOfOptions", "Options", "argument", "command", "option"]
 
@@ -308,6 +311,24 @@ class LoadsBenchmarks(Options):
     no_checks: NoChecksAnywhere = False
 
 
+class ReadsBenchmarks(Options):
+    """Of commands that hand the publisher's folder on, and whether counts are checked."""
+
+    data_dir: DataDir = None
+    no_checks: NoChecks = False
+
+    @property
+    def verification_mode(self) -> str | None:
+        """For `verification_mode=`; None takes `CIR_VERIFICATION_MODE`."""
+        return "no_checks" if self.no_checks else None
+
+    def load(self, benchmark: str) -> Benchmark:
+        """A benchmark, as these options say."""
+        from cir_datasets.prepared import load
+
+        return load(benchmark, data_dir=self.data_dir, verification_mode=self.verification_mode)
+
+
 class PrintsTables(LoadsBenchmarks):
     """Of commands that print a report in any format of `cir_datasets.common.tables`."""
 
@@ -341,11 +362,6 @@ Images = Annotated[
 Out = Annotated[Path, typer.Option("--out", "-o", help="Where to write: the file.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 JsonBenchmarks = Annotated[bool, typer.Option("--json", help="Print JSON: one object a benchmark.")]
-
-
-def mode_of(no_checks: bool) -> str | None:
-    """The `verification_mode` that the command names, or None where it names none."""
-    return "no_checks" if no_checks else None
 
 
 def write_out(out: Path, content: bytes) -> None:

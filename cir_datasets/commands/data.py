@@ -5,29 +5,36 @@ from __future__ import annotations
 import dataclasses
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from cir_datasets.commands import Benchmarks, DataDir, JsonBenchmarks, NoChecks, mode_of
+from cir_datasets.commands import (
+    Benchmarks,
+    DataDir,
+    JsonBenchmarks,
+    Options,
+    ReadsBenchmarks,
+    command,
+    option,
+)
 from cir_datasets.common.terminal import echo, echo_json
 
 if TYPE_CHECKING:
     from cir_datasets.audit.verification import Result
 
 
-def prepare_benchmarks(
-    benchmarks: Benchmarks,
-    data_dir: DataDir = None,
-    no_checks: NoChecks = False,
-    no_hub_cache: Annotated[
-        bool, typer.Option("--no-hub-cache", help="Do not fill the Hugging Face cache for load_dataset.")
-    ] = False,
-    force: Annotated[
-        bool, typer.Option("--force", help="Prepare again, and fetch files that the card does not pin again.")
-    ] = False,
-    as_json: JsonBenchmarks = False,
-) -> None:
+class PrepareOptions(ReadsBenchmarks):
+    """What `cir datasets prepare` takes."""
+
+    benchmarks: Benchmarks
+    no_hub_cache: bool = option(False, "Do not fill the Hugging Face cache for load_dataset.")
+    force: bool = option(False, "Prepare again, and fetch files that the card does not pin again.")
+    as_json: JsonBenchmarks = False
+
+
+@command
+def prepare_benchmarks(options: PrepareOptions) -> None:
     """Read, check and write benchmarks once, so that they load at once, and without a network.
 
     The Hugging Face cache is filled too: load_dataset("cirr", "val") then works without importing
@@ -40,17 +47,21 @@ def prepare_benchmarks(
     """
     from cir_datasets.huggingface.prepare_all import prepare_all
 
-    mode = mode_of(no_checks)
     done = []
     try:
         for outcome in prepare_all(
-            benchmarks, data_dir, mode, force=force, hub_cache=not no_hub_cache, say=_say
+            options.benchmarks,
+            options.data_dir,
+            options.verification_mode,
+            force=options.force,
+            hub_cache=not options.no_hub_cache,
+            say=_say,
         ):
             done.append(outcome.to_dict())
-            if not as_json:
+            if not options.as_json:
                 echo(outcome.text())
     finally:
-        if as_json:
+        if options.as_json:
             echo_json(done)
 
 
@@ -62,30 +73,23 @@ _DEFINITIONS = "submissions.making.definitions"
 """Where encoders are; looked up by name when one is asked for, as `cir` looks up its commands."""
 
 
-def verify_benchmarks(
-    benchmarks: Benchmarks,
-    data_dir: DataDir = None,
-    encoder: Annotated[
-        str | None,
-        typer.Option(
-            "--encoder",
-            "-e",
-            help="Encoder: also replay sessions by it, are they epsilon-consistent and tau-diverse?",
-        ),
-    ] = None,
-    diversity_encoder: Annotated[
-        str | None,
-        typer.Option(
-            "--diversity-encoder",
-            help="Encoder that compares captions; default: as for cir make circled.",
-        ),
-    ] = None,
-    images: Annotated[
-        Path | None,
-        typer.Option("--images", help="Folder of the images, for --encoder; default: below CIR_IMAGES."),
-    ] = None,
-    as_json: JsonBenchmarks = False,
-) -> None:
+class VerifyOptions(Options):
+    """What `cir datasets verify` takes."""
+
+    benchmarks: Benchmarks
+    data_dir: DataDir = None
+    encoder: str | None = option(
+        None, "Encoder: also replay sessions by it, are they epsilon-consistent and tau-diverse?", "-e"
+    )
+    diversity_encoder: str | None = option(
+        None, "Encoder that compares captions; default: as for cir make circled."
+    )
+    images: Path | None = option(None, "Folder of the images, for --encoder; default: below CIR_IMAGES.")
+    as_json: JsonBenchmarks = False
+
+
+@command
+def verify_benchmarks(options: VerifyOptions) -> None:
     """Check hashes, counts, ids and galleries anew; report known differences from the papers, and leaks.
 
     The exit code is 1 where there is a fault. Known differences from the papers, images that splits share and
@@ -103,14 +107,14 @@ def verify_benchmarks(
     from cir_datasets.errors import SourceError
     from cir_datasets.registry import ids_of
 
-    wanted = ids_of(*benchmarks)
+    wanted = ids_of(*options.benchmarks)
     found, printed, absent = [], list[Result](), 0
     with step_progress("verifying", len(wanted)) as advance:
         for benchmark_id in wanted:
             try:
-                this = verify(benchmark_id, data_dir=data_dir)
-                if encoder is not None:
-                    result = _definitions(benchmark_id, data_dir, encoder, diversity_encoder, images)
+                this = verify(benchmark_id, data_dir=options.data_dir)
+                if options.encoder is not None:
+                    result = _definitions(benchmark_id, options)
                     this = dataclasses.replace(this, results=(*this.results, result))
                 found.append(this)
             except SourceError as error:
@@ -119,11 +123,11 @@ def verify_benchmarks(
                 absent += 1
                 echo(f"cir: {error}", err=True)
             else:
-                if not as_json:
+                if not options.as_json:
                     echo(found[-1].text(printed))
                     printed += found[-1].of_the_dataset
             advance(1)
-    if as_json:
+    if options.as_json:
         echo_json([one.to_dict() for one in found], ascii_only=False)
     if faults(found):
         raise typer.Exit(1)
@@ -132,36 +136,31 @@ def verify_benchmarks(
         raise typer.Exit(2)
 
 
-def _definitions(
-    benchmark_id: str,
-    data_dir: Path | None,
-    encoder: str,
-    diversity: str | None,
-    images: Path | None,
-) -> Result:
+def _definitions(benchmark_id: str, options: VerifyOptions) -> Result:
     """Whether the sessions of a benchmark obey CIRCLED's definitions by an encoder."""
     from cir_datasets.prepared import load
 
-    loaded = load(benchmark_id, data_dir=data_dir)
-    found: Result = import_module(_DEFINITIONS).definitions_result(loaded, encoder, diversity, images)
+    loaded = load(benchmark_id, data_dir=options.data_dir)
+    found: Result = import_module(_DEFINITIONS).definitions_result(
+        loaded, options.encoder, options.diversity_encoder, options.images
+    )
     return found
 
 
-def show_statistics(
-    benchmarks: Benchmarks,
-    data_dir: DataDir = None,
-    top: Annotated[int, typer.Option(min=0, max=1000, help="Number of most frequent terms to show.")] = 20,
-    plots: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Also draw turns, caption lengths and frequent terms (PNG) to DIR."),
-    ] = None,
-    no_tags: Annotated[
-        bool,
-        typer.Option("--no-tags", help="Leave out parts of speech (half a minute a million words)."),
-    ] = False,
-    no_checks: NoChecks = False,
-    as_json: JsonBenchmarks = False,
-) -> None:
+class StatisticsOptions(ReadsBenchmarks):
+    """What `cir datasets stats` takes."""
+
+    benchmarks: Benchmarks
+    top: int = option(20, "Number of most frequent terms to show.", min=0, max=1000)
+    plots: Path | None = option(
+        None, "Also draw turns, caption lengths and frequent terms (PNG) to DIR.", metavar="DIR"
+    )
+    no_tags: bool = option(False, "Leave out parts of speech (half a minute a million words).")
+    as_json: JsonBenchmarks = False
+
+
+@command
+def show_statistics(options: StatisticsOptions) -> None:
     """Count rows, turns, galleries and captions: lengths, type-token ratio, parts of speech, frequent terms.
 
     Several benchmarks make one table with a row each and a total, which counts no query twice. CAPTIONS
@@ -175,26 +174,23 @@ def show_statistics(
         cir datasets stats circled --plots plots
     """
     from cir_datasets.common.progress import step_progress
-    from cir_datasets.prepared import load
     from cir_datasets.registry import ids_of
     from cir_datasets.statistics.counts import measure
 
-    wanted = ids_of(*benchmarks)
-    mode = mode_of(no_checks)
+    wanted = ids_of(*options.benchmarks)
     parts = []
     with step_progress("counting", len(wanted)) as advance:
         for benchmark_id in wanted:
-            benchmark = load(benchmark_id, data_dir=data_dir, verification_mode=mode)
-            parts.append(measure(benchmark, tags=not no_tags))
+            parts.append(measure(options.load(benchmark_id), tags=not options.no_tags))
             advance(1)
-    if as_json:
-        echo_json([part.to_dict(top) for part in parts], ascii_only=False)
+    if options.as_json:
+        echo_json([part.to_dict(options.top) for part in parts], ascii_only=False)
     else:
         from cir_datasets.statistics.report import tables
 
-        echo(tables(parts, top))
-    if plots is not None:
+        echo(tables(parts, options.top))
+    if options.plots is not None:
         from cir_datasets.statistics.report import write_plots
 
-        for path in write_plots(parts, plots, top):
+        for path in write_plots(parts, options.plots, options.top):
             echo(str(path), err=True)

@@ -7,7 +7,17 @@ from typing import Annotated
 
 import typer
 
-from cir_datasets.commands import DataDir, Images, Json, JsonBenchmarks, NoChecks, benchmark_values, mode_of
+from cir_datasets.commands import (
+    Images,
+    Json,
+    JsonBenchmarks,
+    Options,
+    ReadsBenchmarks,
+    argument,
+    benchmark_values,
+    command,
+    option,
+)
 from cir_datasets.common.terminal import echo, echo_json
 
 
@@ -31,23 +41,23 @@ def list_benchmarks(
         echo(f"cir: {problem}", err=True)
 
 
-def show_benchmark(
-    benchmark: Annotated[
-        str,
-        typer.Argument(
-            metavar="ID",
-            autocompletion=benchmark_values,
-            help="A benchmark's id (cirr/val), a name for all its configurations, or a suite's id.",
-        ),
-    ],
-    as_json: Json = False,
-    rank_file: Annotated[
-        bool,
-        typer.Option(
-            "--format", help="Print a small example of a rank file for it instead, of a bundle for a suite."
-        ),
-    ] = False,
-) -> None:
+class ShowOptions(Options):
+    """What `cir datasets show` takes."""
+
+    benchmark: str = argument(
+        ...,
+        "A benchmark's id (cirr/val), a name for all its configurations, or a suite's id.",
+        metavar="ID",
+        autocompletion=benchmark_values,
+    )
+    as_json: Json = False
+    rank_file: bool = option(
+        False, "Print a small example of a rank file for it instead, of a bundle for a suite.", "--format"
+    )
+
+
+@command
+def show_benchmark(options: ShowOptions) -> None:
     """Show one benchmark: paper, licence, protocol, counts, the publisher's files, what users get wrong.
 
     A suite is shown with its members, how the mean is taken, and what each member needs.
@@ -60,12 +70,12 @@ def show_benchmark(
     """
     from cir_datasets.audit.describe import described, described_text, example_rank_file
 
-    if rank_file:
-        echo(example_rank_file(benchmark))
-    elif as_json:
-        echo_json(described(benchmark))
+    if options.rank_file:
+        echo(example_rank_file(options.benchmark))
+    elif options.as_json:
+        echo_json(described(options.benchmark))
     else:
-        echo(described_text(benchmark))
+        echo(described_text(options.benchmark))
 
 
 PageOut = Annotated[
@@ -85,19 +95,19 @@ PagePictures = Annotated[
 ]
 
 
-def browse_benchmark(
-    benchmark: Annotated[
-        str,
-        typer.Argument(
-            metavar="ID", autocompletion=benchmark_values, help="A benchmark's id, such as cirr/val."
-        ),
-    ],
-    out: PageOut = None,
-    images: Images = None,
-    pictures: PagePictures = None,
-    data_dir: DataDir = None,
-    no_checks: NoChecks = False,
-) -> None:
+class BrowseOptions(ReadsBenchmarks):
+    """What `cir datasets browse` takes."""
+
+    benchmark: str = argument(
+        ..., "A benchmark's id, such as cirr/val.", metavar="ID", autocompletion=benchmark_values
+    )
+    out: PageOut = None
+    images: Images = None
+    pictures: PagePictures = None
+
+
+@command
+def browse_benchmark(options: BrowseOptions) -> None:
     """Write a benchmark's queries or sessions as one HTML page with filters, to look at in a browser.
 
     \b
@@ -106,8 +116,7 @@ def browse_benchmark(
         cir datasets browse cirr/val --images nlvr2 --out cirr.html
     """
     from cir_datasets.browse import browse_queries, check_page, page_name
-    from cir_datasets.prepared import load
 
-    target = check_page(page_name(benchmark) if out is None else out)
-    loaded = load(benchmark, data_dir=data_dir, verification_mode=mode_of(no_checks))
-    echo(str(browse_queries(loaded, target, images=images, pictures=pictures)))
+    target = check_page(page_name(options.benchmark) if options.out is None else options.out)
+    loaded = options.load(options.benchmark)
+    echo(str(options.call(browse_queries, benchmark=loaded, out=target)))

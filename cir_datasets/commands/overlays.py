@@ -7,7 +7,15 @@ from typing import Annotated, Any
 
 import typer
 
-from cir_datasets.commands import CommandOfOptions, DataDirAnywhere, Json, NoChecksAnywhere, benchmark_values
+from cir_datasets.commands import (
+    CommandOfOptions,
+    Json,
+    LoadsBenchmarks,
+    argument,
+    benchmark_values,
+    command,
+    option,
+)
 from cir_datasets.common.terminal import counted, echo, echo_json, fitted
 
 
@@ -28,30 +36,20 @@ def _group() -> None:
     """Overlays: filter lists laid over a benchmark, such as cirr/val+shortcut_free."""
 
 
-def add_overlay_file(
-    file: Annotated[
-        str, typer.Argument(help="JSON, or Parquet with the columns query_id and (optionally) label.")
-    ],
-    benchmark: Annotated[
-        str | None,
-        typer.Option(
-            "--benchmark",
-            "-b",
-            autocompletion=benchmark_values,
-            help="Id of the benchmark, where the file does not name it.",
-        ),
-    ] = None,
-    name: Annotated[
-        str | None,
-        typer.Option("--name", help="Name of what is made: the overlay's, where the file has none."),
-    ] = None,
-    replace: Annotated[
-        bool, typer.Option("--replace", help="Take the place of a registered overlay of the same name.")
-    ] = False,
-    as_json: Json = False,
-    data_dir: DataDirAnywhere = None,
-    no_checks: NoChecksAnywhere = False,
-) -> None:
+class AddOverlayOptions(LoadsBenchmarks):
+    """What `cir datasets overlay add` takes."""
+
+    file: str = argument(..., "JSON, or Parquet with the columns query_id and (optionally) label.")
+    benchmark: str | None = option(
+        None, "Id of the benchmark, where the file does not name it.", "-b", values=benchmark_values
+    )
+    name: str | None = option(None, "Name of what is made: the overlay's, where the file has none.")
+    replace: bool = option(False, "Take the place of a registered overlay of the same name.")
+    as_json: Json = False
+
+
+@command
+def add_overlay_file(options: AddOverlayOptions) -> None:
     """Register an overlay: the benchmark's id, a plus and its name are an id from then on.
 
     It is copied to the folder CIR_OVERLAYS (without that, to the cache). A name that is registered already is
@@ -67,8 +65,8 @@ def add_overlay_file(
     """
     from cir_datasets.prepared import add_overlay
 
-    overlay = add_overlay(file, benchmark=benchmark, name=name, replace=replace)
-    if as_json:
+    overlay = options.call(add_overlay, path=options.file)
+    if options.as_json:
         import json
 
         echo(json.dumps({"id": overlay.id, "queries": len(overlay.labels), "source": overlay.source}))

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from cir_datasets.commands import DataDirForAll, NoChecks, benchmark_values, mode_of
+from cir_datasets.commands import DataDirForAll, NoChecks, benchmark_values
 from cir_datasets.common.terminal import echo, echo_json
 
 _SECONDS = 3.0
@@ -55,9 +55,9 @@ def setup_command(
     given = data_dir if wanted else None  # else it is CIR_DATA_HOME of this call already
     wanted = wanted or benchmarks_here()
     echo(f"Preparing {', '.join(wanted)}; then the metrics ...", err=True)
-    done, failure = [], None
+    done, failure, mode = [], None, "no_checks" if no_checks else None
     try:
-        for outcome in prepare_all(wanted, given, mode_of(no_checks), force=False, hub_cache=True, say=_say):
+        for outcome in prepare_all(wanted, given, mode, force=False, hub_cache=True, say=_say):
             done.append(outcome)
             if not as_json:
                 echo(outcome.text() + ("\n  was there already" if outcome.there_before else ""))
