@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cir_datasets.commands import LoadsBenchmarks, command, option
 from cir_datasets.common.terminal import counted, echo
@@ -24,13 +24,9 @@ from submissions.running.method_options import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from cir_datasets.construction.circled.pipeline import MadeSessions
     from cir_datasets.rows.benchmark import Benchmark
     from submissions.embeddings.pictures import Pictures
-    from submissions.encoders.protocol import Encoder as Loaded
-    from submissions.making.circled import OnRay
 
 BENCHMARK_FOLDER, UNFILTERED_FOLDER = "benchmark", "unfiltered"
 UNFILTERED = "_unfiltered"
@@ -82,10 +78,21 @@ def circled_command(options: MakeCircledOptions) -> None:
     from cir_datasets.common.plots import check_plots
     from cir_datasets.common.tables import render
     from cir_datasets.construction.circled.estimate import estimates
+    from cir_datasets.construction.circled.pipeline import make_circled
     from cir_datasets.construction.circled.queries import queries_of
     from cir_datasets.construction.names import check_name
+    from cir_datasets.construction.workspace import Workspace
+    from submissions.embeddings.ray_cluster import connected
     from submissions.language.loading import calls_at_once
-    from submissions.making.circled import OnRay, encoder_loaders
+    from submissions.making.circled import (
+        OnRay,
+        earlier_splits,
+        encoder_loaders,
+        fingerprints,
+        loaded_encoders,
+        models_for,
+        pictures_for,
+    )
     from submissions.making.ray import cluster_of
     from submissions.running.make import loaded_benchmark
 
@@ -107,66 +114,34 @@ def circled_command(options: MakeCircledOptions) -> None:
     speaker = speaks()
     encoder = None if options.encoder is None else str(options.encoder)
     loaders = encoder_loaders(source, encoder, options.diversity_encoder, device=options.device)
-    try:
-        _make(
-            source,
-            options.out,
-            settings,
-            speaker,
-            loaders=loaders,
-            images=options.images,
-            name=called,
-            reading={"batch_size": options.batch_size, "workers": options.workers},
-            ray=None if cluster is None else OnRay(cluster, *loaders, speaks),
-        )
-    finally:
-        report_usage(speaker)
-
-
-def _make(
-    source: Benchmark,
-    out: Path,
-    settings: CircledSettings,
-    speaker: Any,
-    *,
-    loaders: tuple[Callable[[], Loaded], Callable[[], Loaded]],
-    images: str | Path | None,
-    name: str,
-    reading: dict[str, Any],
-    ray: OnRay | None,
-) -> None:
-    from cir_datasets.construction.circled.pipeline import make_circled
-    from cir_datasets.construction.workspace import Workspace
-    from submissions.embeddings.ray_cluster import connected
-    from submissions.making.circled import (
-        earlier_splits,
-        fingerprints,
-        loaded_encoders,
-        models_for,
-        pictures_for,
-    )
-
-    models = models_for(source, *loaded_encoders(*loaders), speaker, images=images, ray=ray, **reading)
-    pictures = pictures_for(source, images)
-    others = earlier_splits(source, images) if settings.duplicates == "released" else []
+    ray = None if cluster is None else OnRay(cluster, *loaders, speaks)
     # One connection for all stages, so that workers keep their models from stage to stage.
     connection: AbstractContextManager[object] = nullcontext() if ray is None else connected(ray.cluster)
-    with Workspace.held(out), connection:
-        made = make_circled(
-            source,
-            out,
-            models,
-            settings,
-            fingerprint=lambda ids: fingerprints([pictures, *others], ids),
-            others=[image for each in others for image in each.ids],
-            inputs={"pictures": pictures.digest, "other_pictures": [each.digest for each in others]},
+    try:
+        first, second = loaded_encoders(*loaders)
+        models = options.call(
+            models_for, benchmark=source, encoder=first, diversity=second, language=speaker, ray=ray
         )
-        files = _write(made, source, out, settings, pictures, name)
-    _report(made, source, settings)
-    for path in files:
-        echo(str(path))
-    if made.sessions:
-        echo_use(out / BENCHMARK_FOLDER)
+        pictures = pictures_for(source, options.images)
+        others = earlier_splits(source, options.images) if settings.duplicates == "released" else []
+        with Workspace.held(options.out), connection:
+            made = make_circled(
+                source,
+                options.out,
+                models,
+                settings,
+                fingerprint=lambda ids: fingerprints([pictures, *others], ids),
+                others=[image for each in others for image in each.ids],
+                inputs={"pictures": pictures.digest, "other_pictures": [each.digest for each in others]},
+            )
+            files = _write(made, source, options.out, settings, pictures, called)
+        _report(made, source, settings)
+        for path in files:
+            echo(str(path))
+        if made.sessions:
+            echo_use(options.out / BENCHMARK_FOLDER)
+    finally:
+        report_usage(speaker)
 
 
 def _write(

@@ -69,6 +69,7 @@ class MakeFisdOptions(FisdOptions, MakingOptions):
     gallery: str = option(
         "together",
         "together (one configuration, test), or aspect (one each, with its own gallery).",
+        choices=("together", "aspect"),
         in_file=True,
     )
     review: Path | None = option(None, "A filled-in review.csv; it is taken in.")
@@ -105,12 +106,9 @@ def fisd_command(options: MakeFisdOptions) -> None:
     from cir_datasets.construction.fisd.making import make_fisd
     from cir_datasets.construction.names import made_name
     from cir_datasets.construction.workspace import Workspace
-    from cir_metrics.errors import CallError
     from submissions.language.loading import calls_at_once
     from submissions.making.ray import engine_of
 
-    if options.gallery not in ("together", "aspect"):
-        raise CallError(f"--gallery {options.gallery!r} is not known. Fix: use together or aspect.")
     settings = options.call(FisdOptions)
     _check_generator(options.generator)
     manner = _manner(options.generator, options.nouns)
@@ -155,24 +153,18 @@ def _files(
     """The files of each aspect that is made."""
     from cir_datasets.construction.fisd.captions import read_captions
     from cir_datasets.construction.fisd.manners import English
-    from cir_metrics.errors import CallError, UnknownNameError, did_you_mean
+    from cir_metrics.errors import CallError
 
+    for each in wanted:
+        _check_aspect(each)
     named: dict[str, list[CaptionFile]] = {}
     for text in given:
         which, equals, path = text.partition("=")
         if not equals or (which not in ASPECTS and Path(text).is_file()):
             which, path = "", text
-        for each in (*filter(None, [which]), *wanted):
-            if each not in ASPECTS:
-                raise UnknownNameError(
-                    f"no aspect {each!r}.{did_you_mean(each, ASPECTS)} Fix: use one of {', '.join(ASPECTS)}."
-                )
+        if which:
+            _check_aspect(which)
         named.setdefault(which, []).append(read_captions(path))
-    for each in wanted:
-        if each not in ASPECTS:
-            raise UnknownNameError(
-                f"no aspect {each!r}.{did_you_mean(each, ASPECTS)} Fix: use one of {', '.join(ASPECTS)}."
-            )
     by_template = isinstance(manner, English)
     found: dict[str, Sequence[CaptionFile]] = {}
     for each in ASPECTS:
@@ -188,6 +180,15 @@ def _files(
     if (not given and found.keys() - {CARDINALITY}) or not found:
         raise CallError("no captions are given. Fix: add --captions FILE.")
     return found
+
+
+def _check_aspect(aspect: str) -> None:
+    from cir_metrics.errors import UnknownNameError, did_you_mean
+
+    if aspect not in ASPECTS:
+        raise UnknownNameError(
+            f"no aspect {aspect!r}.{did_you_mean(aspect, ASPECTS)} Fix: use one of {', '.join(ASPECTS)}."
+        )
 
 
 def _check_aspects(wanted: Sequence[str], there: Container[str], what: str) -> None:

@@ -104,23 +104,12 @@ def judge_command(options: JudgeOptions) -> None:
 
     check_format(options.format)
     loaded = [_source(name) for name in options.sources]
-    rows: list[dict[str, Any]] = []
-    for number, backend in enumerate(options.judge):
-        for run in range(options.runs):
-            shown = backend.partition(",")[0]
-            label = shown if options.judge.count(backend) == 1 else f"{shown} ({number + 1})"
-            rows += _judged(
-                loaded,
-                backend,
-                label if options.runs == 1 else f"{label}, run {run + 1}",
-                options.images,
-                options.prompts,
-                (options.sessions, options.seed),
-                # An answer of the cache is the first run's; others ask anew, and keep theirs beside it.
-                cache=None
-                if options.runs == 1 and options.judge.count(backend) == 1
-                else options.out / f"answers-{number + 1}-{run + 1}",
-            )
+    rows = [
+        row
+        for number in range(len(options.judge))
+        for run in range(options.runs)
+        for row in _judged(loaded, options, number, run)
+    ]
     found = [table for table in (scores_table(rows), agreement_table(rows)) if table is not None]
     write_whole(
         options.out / "judgements.jsonl",
@@ -145,29 +134,26 @@ def _source(name: str) -> Benchmark:
     return loaded
 
 
-def _judged(
-    sources: list[Benchmark],
-    backend: str,
-    label: str,
-    images: Path | None,
-    prompts: str | Path | None,
-    draw: tuple[int, int],
-    *,
-    cache: Path | None,
-) -> list[dict[str, Any]]:
+def _judged(sources: list[Benchmark], options: JudgeOptions, number: int, run: int) -> list[dict[str, Any]]:
+    """What a judge says at one of its runs."""
     from cir_datasets.construction.circled.judging import Judge, drawn, judged
     from submissions.language import load_language
     from submissions.making.backends import LanguageWords
     from submissions.making.circled import source_pictures
 
-    options: dict[str, Any] = {} if prompts is None else {"prompts": prompts}
-    if cache is not None and backend.startswith(("openai", "transformers")):
-        options["cache"] = cache
-    speaker = load_language(backend, **options)
+    backend = options.judge[number]
+    named, once = backend.partition(",")[0], options.judge.count(backend) == 1
+    label = named if once else f"{named} ({number + 1})"
+    label += "" if options.runs == 1 else f", run {run + 1}"
+    more: dict[str, Any] = {} if options.prompts is None else {"prompts": options.prompts}
+    # An answer of the cache is the first run's; others ask anew, and keep theirs beside it.
+    if (options.runs > 1 or not once) and backend.startswith(("openai", "transformers")):
+        more["cache"] = options.out / f"answers-{number + 1}-{run + 1}"
+    speaker = load_language(backend, **more)
     rows = []
     try:
         for source in sources:
-            some = drawn(source.rows(), *draw)
+            some = drawn(source.rows(), options.sessions, options.seed)
             ids = [
                 image
                 for row in some
@@ -176,8 +162,8 @@ def _judged(
                     *row["ground_truth_ids"][:1],
                 )
             ]
-            words = LanguageWords(speaker, source_pictures(source, images, list(dict.fromkeys(ids))))
-            rows += judged(Judge(label, words), source.id, some)
+            pictures = source_pictures(source, options.images, list(dict.fromkeys(ids)))
+            rows += judged(Judge(label, LanguageWords(speaker, pictures)), source.id, some)
     finally:
         report_usage(speaker)
     return rows

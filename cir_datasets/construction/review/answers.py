@@ -17,7 +17,7 @@ import orjson
 
 from cir_datasets.common.atomic import write_errors, write_whole
 from cir_datasets.common.stages import FAILED, Row
-from cir_datasets.construction.filled_tables import read_filled, read_text
+from cir_datasets.construction.filled_tables import delimiter_of, first_columns, read_filled, read_text
 from cir_datasets.construction.review.form import COMMON, ReviewForm, ReviewQuestion, names_in, plain
 from cir_datasets.errors import ConstructionError, RecordError
 from cir_metrics.errors import CirError, did_you_mean
@@ -67,7 +67,7 @@ def read_answers(form: ReviewForm, path: Path, error: Callable[[str], CirError] 
     if text.lstrip().startswith(("{", "[")):
         rows = [(f"answer {at}", row) for at, row in enumerate(_of_json(form, path, text, error), start=1)]
     else:
-        rows = [(f"line {line}", row) for line, row in _of_csv(form, path, error)]
+        rows = [(f"line {line}", row) for line, row in _of_csv(form, path, text, error)]
     return [_plain_row(form, path, place, row, error) for place, row in rows]
 
 
@@ -89,21 +89,22 @@ def _of_json(
 
 
 def _of_csv(
-    form: ReviewForm, path: Path, error: Callable[[str], CirError]
+    form: ReviewForm, path: Path, text: str, error: Callable[[str], CirError]
 ) -> list[tuple[int, Mapping[str, Any]]]:
     names = {name: (name, f"Input.{name}") for name in (form.id, *form.keys, "run")}
     names |= {name: (name, f"Answer.{name}") for name in form.columns}
     names |= {name: (name, other) for name, other in _CROWD.items()}
-    rows = read_filled(path, (), error, fix="name a file of answers.")
-    if not rows:
-        raise error(f"{path}: it has no rows. Fix: name a file of answers.")
-    missing = [name for name in form.required if rows[0][1].keys().isdisjoint(names[name])]
-    if missing:
+    heads = set(first_columns(text, delimiter_of(text)))
+    missing = [name for name in form.required if heads.isdisjoint(names[name])]
+    if heads and missing:
         raise error(
             f"{path}: line 1 does not name the columns {', '.join(missing)}. Fix: name a file that a page "
             "saved, or CSV with these columns (or Amazon Mechanical Turk's, which begin with Input. and "
             "Answer.), parted by commas, semicolons or tabs."
         )
+    rows = read_filled(path, (), error, fix="name a file of answers.")
+    if not rows:
+        raise error(f"{path}: it has no rows. Fix: name a file of answers.")
     return [
         (line, {name: next((row[one] for one in of if one in row), None) for name, of in names.items()})
         for line, row in rows
