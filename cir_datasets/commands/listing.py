@@ -95,7 +95,7 @@ PagePictures = Annotated[
 ]
 
 
-class BrowseOptions(ReadsBenchmarks):
+class QueriesPageOptions(ReadsBenchmarks):
     """What `cir datasets browse` takes."""
 
     benchmark: str = argument(
@@ -107,7 +107,7 @@ class BrowseOptions(ReadsBenchmarks):
 
 
 @command
-def browse_benchmark(options: BrowseOptions) -> None:
+def browse_benchmark(options: QueriesPageOptions) -> None:
     """Write a benchmark's queries or sessions as one HTML page with filters, to look at in a browser.
 
     \b
