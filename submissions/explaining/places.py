@@ -51,13 +51,11 @@ class Places:
         self.rankings = np.full(self.counts.sum(), -1)
         self.rankings[at[at >= 0]] = np.flatnonzero(at >= 0)
         self.referring = np.append(numbers(wanted.is_valid().cast("uint8")) > 0, False)[at]
-        references = np.append(columns.codes_of(wanted), np.int32(-1))[at]
-        self.reference: BoolArray = columns.codes == references[self.owners]
+        self.reference: BoolArray = columns.codes == asked.references.codes(columns)[self.owners]
         self.strange: BoolArray = strange_places(columns, asked, image_family(benchmark.spec))
         # A list of the query's own may lack the reference because it is not to be ranked.
         self.outside = self.strange if asked.own is None else self.strange & ~self.reference
-        self.again: BoolArray = np.ones_like(self.reference)
-        self.again[np.unique(self.owners * len(columns.images) + columns.codes, return_index=True)[1]] = False
+        self.again: BoolArray = columns.repeated
 
     def ranks(self, marks: BoolArray) -> IntArray:
         """The first marked place of each ranking, from 1; `UNLISTED` where none is marked."""

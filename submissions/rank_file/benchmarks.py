@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from cir_datasets.registry import BenchmarkSpec
     from cir_datasets.registry.suites import Suite
     from cir_datasets.rows.benchmark import Benchmark
-    from submissions.rank_file.columns import Columns
+    from submissions.rank_file.columns import Codes, Columns
     from submissions.rank_file.model import RankBundle, RankFile
 
     BenchmarkLike = str | Benchmark | Mapping[str, Benchmark] | None
@@ -286,6 +286,11 @@ class References:
         turns = np.arange(len(owners)) - (np.cumsum(columns.turns) - columns.turns)[owners]
         wanted = np.array([self.turns.get(name, 0) for name in columns.names], dtype=np.int64)
         return np.where(turns < wanted[owners], self.starts(columns.names)[owners] + turns, -1)
+
+    def codes(self, columns: Columns) -> Codes:
+        """The reference of each ranking as its image's code, -1 where it has none or no ranking holds it."""
+        # An id is never empty, so that the empty text is found nowhere.
+        return np.append(columns.codes_of(self.array), np.int32(-1))[self.places(columns)]
 
     def of(self, name: str, turn: int = 1) -> str | None:
         """The reference of a query, or of a session's turn, from 1."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice, repeat
+from itertools import chain, islice, pairwise, repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +24,7 @@ Codes = NDArray[np.int32]
 Offsets = NDArray[np.int64]
 
 _BLOCK = 2**18
-"""Ids that are joined at a time."""
+"""Ids that are joined, or places that are sorted, at a time."""
 _GATHERED = 2**24
 """Bytes of text that are gathered before they become codes."""
 _SHOWN = 5
@@ -203,6 +203,27 @@ class Columns(Mapping[str, Any]):
             found = pc.index_in(ids.cast(self.images.type), value_set=self.images)
             self._coded = ids, numbers(found, null=-1)
         return self._coded[1]
+
+    @functools.cached_property
+    def repeated(self) -> NDArray[np.bool_]:
+        """Which places name an image that stands further up in the same ranking, shape (n_places,).
+
+        Example:
+            >>> Columns.of_lists({"q1": ["a", "b", "a"], "q2": ["b"]}, by_turn=False).repeated.tolist()
+            [False, False, True, False]
+        """
+        repeated = np.zeros(len(self.codes), dtype=np.bool_)
+        starts = np.searchsorted(self.offsets, range(0, len(self.codes), _BLOCK)).tolist()
+        for first, last in pairwise([*starts, len(self.lengths)]):
+            part = slice(self.offsets[first], self.offsets[last])
+            owners = np.repeat(np.arange(first, last), self.lengths[first:last])
+            named = owners * len(self.images) + self.codes[part]
+            # Nearly no ranking names an image twice: to sort is quicker than to look for first places.
+            ordered = np.sort(named)
+            if (ordered[1:] == ordered[:-1]).any():
+                repeated[part] = True
+                repeated[part][np.unique(named, return_index=True)[1]] = False
+        return repeated
 
     def holding(self, wanted: Codes) -> NDArray[np.bool_]:
         """Which rankings hold the one image that is wanted of each, wherever it stands.

@@ -18,7 +18,7 @@ import functools
 import os
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,8 +44,6 @@ CODE = "contradiction"
 _NAMED = ("name", "backbone", "caption_rule", "aggregation")
 """The fields whose texts may say that a method is an oracle."""
 
-_BLOCK = 2**20
-"""Places that are sorted at a time."""
 _PLACES = 1_000
 """Places that are not excused, at least, where another gallery is evident."""
 _LESS_LIKELY = 10
@@ -224,13 +222,12 @@ def suspects(columns: Columns, asked: AskedLists, queries: Queries, family: str)
     wanted = np.array([queries.num_turns.get(name, 0) for name in columns.names], dtype=np.int64)
     suspect = columns.turns != wanted
     owners = np.repeat(np.arange(len(columns.names)), columns.turns)
-    wrong = (
-        _odd_lengths(columns, asked)
-        | _with_duplicates(columns)
-        | _with_strangers(columns, asked, family)
-        | _with_references(columns, asked)
-    )
-    suspect[owners[wrong]] = True
+    marks = strange_places(columns, asked, family) | columns.repeated
+    if asked.removes:
+        marks |= columns.codes == np.repeat(asked.references.codes(columns), columns.lengths)
+    before = np.concatenate([[0], np.cumsum(marks)])
+    suspect[owners[before[columns.offsets[1:]] > before[columns.offsets[:-1]]]] = True
+    suspect[owners[_odd_lengths(columns, asked)]] = True
     places = np.flatnonzero(suspect & (wanted > 0)).tolist()
     return {columns.names[place] for place in places} - columns.unreadable
 
@@ -244,40 +241,6 @@ def _odd_lengths(columns: Columns, asked: AskedLists) -> NDArray[np.bool_]:
         least, most = np.minimum(asked.depth.used, held), held if asked.whole else most
     odd: NDArray[np.bool_] = (lengths == 0) | (lengths < least) | (lengths > most)
     return odd | (lengths > MAX_DEPTH)
-
-
-def _with_duplicates(columns: Columns) -> NDArray[np.bool_]:
-    """Rankings that name an image twice: sorted, two neighbours are equal."""
-    found = np.zeros(len(columns.lengths), dtype=np.bool_)
-    for rankings in _blocks(columns):
-        width = int(columns.lengths[rankings].max())
-        ordered = np.sort(columns.places(rankings, width), axis=1)
-        found[rankings] = ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)).any(axis=1)
-    return found
-
-
-def _blocks(columns: Columns) -> Iterator[NDArray[np.int64]]:
-    """The rankings, those of like length together, in blocks of bounded size; the longest are left out.
-
-    A ranking of more than `MAX_DEPTH` images is a suspect for its length alone.
-    """
-    by_length = np.argsort(columns.lengths, kind="stable")
-    by_length = by_length[columns.lengths[by_length] <= MAX_DEPTH]
-    while len(by_length):
-        # The rows get longer: a block as wide as its last row is a little too wide for its first.
-        rows = max(1, _BLOCK // max(1, int(columns.lengths[by_length[0]])))
-        block = by_length[:rows]
-        rows = max(1, _BLOCK // max(1, int(columns.lengths[block[-1]])))
-        yield block[:rows]
-        by_length = by_length[rows:]
-
-
-def _with_strangers(columns: Columns, asked: AskedLists, family: str) -> NDArray[np.bool_]:
-    """Rankings with an image from outside the gallery, or that their query does not rank."""
-    strange = strange_places(columns, asked, family)
-    before = np.concatenate([[0], np.cumsum(strange)])
-    found: NDArray[np.bool_] = before[columns.offsets[1:]] > before[columns.offsets[:-1]]
-    return found
 
 
 def strange_places(columns: Columns, asked: AskedLists, family: str) -> NDArray[np.bool_]:
@@ -303,15 +266,6 @@ def strange_places(columns: Columns, asked: AskedLists, family: str) -> NDArray[
         asking = np.repeat(asked.own.places(columns.names), columns.lengths)
         strange |= ~asked.own.holds(asking, columns.in_gallery(asked.own.images)[columns.codes])
     return strange
-
-
-def _with_references(columns: Columns, asked: AskedLists) -> NDArray[np.bool_]:
-    """Rankings that hold the reference of their turn, where it is to be removed."""
-    if not asked.removes:
-        return np.zeros(len(columns.lengths), dtype=np.bool_)
-    # An id is never empty, so that the empty text is found nowhere.
-    codes = np.append(columns.codes_of(asked.references.array), np.int32(-1))
-    return columns.holding(codes[asked.references.places(columns)])
 
 
 def note_ranked_gallery(
