@@ -21,7 +21,7 @@ from submissions.formats import native
 from submissions.formats.native import ReaderContext, gathered, parse_json
 from submissions.rank_file.columns import Columns
 from submissions.rank_file.content import Budget, is_whole, strings_in
-from submissions.rank_file.findings import Findings, json_type, shown
+from submissions.rank_file.findings import Finding, Findings, json_type, shown
 from submissions.rank_file.model import LINES, LINES_FILE, RANK_FILE, SECTIONS
 
 if TYPE_CHECKING:
@@ -153,6 +153,23 @@ def _decoder() -> Any:
     return Decoder(defstruct("Line", [(QUERY, str), *answers], forbid_unknown_fields=True))
 
 
+def values_by_line(
+    content: bytes, findings: Findings, budget: Budget
+) -> Iterator[tuple[int, bytes, Any, list[Finding]]]:
+    """The lines of a file but for blank ones: number, bytes, the JSON value or None, what is wrong with it.
+
+    Args:
+        content: the file's bytes.
+        findings: those of the file, which get nothing here.
+        budget: what reading the file may cost.
+    """
+    for number, line in enumerate(io.BytesIO(content), start=1):
+        if not line.isspace():
+            budget.check("line", len(line), where=f"line {number:,}: ")
+            faults = Findings(findings.file)
+            yield number, line, parse_json(line.rstrip(b"\r\n"), faults), faults.listed()
+
+
 class _CarefulLines:
     """Takes a file's lines one by one, and says what is wrong with each.
 
@@ -171,11 +188,10 @@ class _CarefulLines:
 
     def document(self, content: bytes) -> dict[str, Any] | None:
         header = None
-        for number, line in enumerate(io.BytesIO(content), start=1):
-            if line.isspace():
-                continue
-            self.budget.check("line", len(line), where=f"line {number:,}: ")
-            entry = self._value(number, line)
+        for number, line, entry, faults in values_by_line(content, self.findings, self.budget):
+            self.budget.spend("odd_lines", where=f"line {number:,}: ")
+            for fault in faults:
+                self._refuse(fault.code, number, fault.message)
             if header is None:
                 if not isinstance(entry, dict) or entry.get("format") != LINES_FILE:
                     if entry is not None:
@@ -235,15 +251,6 @@ class _CarefulLines:
         if set(map(type, answer)) == {str}:
             return list(map(self.images.setdefault, answer, answer))
         return list(map(self._shared, answer))
-
-    def _value(self, number: int, line: bytes) -> Any:
-        """The JSON value of a line, or None with a finding."""
-        self.budget.spend("odd_lines", where=f"line {number:,}: ")
-        findings = Findings(self.findings.file)
-        value = parse_json(line.rstrip(b"\r\n"), findings)
-        for finding in findings.listed():
-            self._refuse(finding.code, number, finding.message, fix=None)
-        return value
 
     def _refuse(self, code: str, number: int, message: str, *, fix: str | None = None) -> None:
         self.broken = True

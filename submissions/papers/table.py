@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import accumulate
@@ -15,24 +15,29 @@ from cir_datasets.registry import members_of
 from cir_datasets.registry.published import Reported
 from cir_metrics.errors import CallError
 from cir_metrics.resampling import ALPHA, DRAWS, SEED, check_share
-from submissions.comparison.comparing import letter
-from submissions.comparison.keys import shared_text
+from cir_metrics.significance import holm
+from cir_metrics.sums import exact_mean
+from submissions.comparison.comparing import letter, pair_tests
+from submissions.comparison.keys import samples_in_order, shared_text
 from submissions.formats import parse_file
-from submissions.papers.columns import PaperColumn, columns_of
-from submissions.papers.layout import TableLayout, layout, layout_names, layout_of
-from submissions.papers.marks import Tests, is_tested, significantly_worse, standing_out
+from submissions.papers.layout import ColumnGroup, TableLayout, layout, layout_names, layout_of
 from submissions.papers.methods import scored_methods
 from submissions.papers.published_rows import rows_below, slots_of, target_of
 from submissions.rank_file.benchmarks import Benchmarks
 from submissions.rank_file.content import MAX_BYTES
+from submissions.report import full_report
 from submissions.scoring.reference_use import block_notes, reference_blocks
-from submissions.scoring.score_report import ScoreReport, shown_value
+from submissions.scoring.samples import is_better, resampled_metrics
+from submissions.scoring.score_report import ScoreReport, main_value, shown_value
 
 if TYPE_CHECKING:
     from submissions.rank_file.benchmarks import BenchmarkLike, FileLike
 
 HERE = "computed here"
 """What the column `source` says of a number that was computed from a rank file."""
+
+Place = tuple[str, str]
+"""Benchmark or suite, and metric."""
 
 
 @dataclass(frozen=True)
@@ -373,3 +378,160 @@ class _Making:
             lines.append(f"{whose}{row.paper.cite}, {row.table.name} ({target}): {row.table.protocol}")
         odd = [f"{row.method} in {row.where}: {row.note}." for row in self.reported if row.note]
         return [*dict.fromkeys(lines), *odd]
+
+
+@dataclass(frozen=True)
+class PaperColumn:
+    """One column.
+
+    Args:
+        span: the head above its head, or empty.
+        head: its own head.
+        of: name of the suite's member that it is of, or empty.
+        metric: a metric, a mean of several, or `<metric> of <aspect>`.
+        benchmark: id of what it is of.
+        scores: the methods' scores on that.
+    """
+
+    span: str
+    head: str
+    of: str
+    metric: str
+    benchmark: str
+    scores: tuple[ScoreReport, ...]
+
+    @property
+    def name(self) -> str:
+        """Both heads."""
+        return f"{self.span} {self.head}".strip()
+
+    def values(self) -> list[float | None]:
+        """The methods' numbers, fractions; None where a file holds no rankings for it."""
+        metric, _, aspect = self.metric.partition(" of ")
+        if aspect:
+            return [_of_aspect(score, metric, aspect) for score in self.scores]
+        return [main_value(metric, {**score.metrics, **score.extra}) for score in self.scores]
+
+
+def columns_of(
+    table: TableLayout, target: str, methods: Sequence[ScoreReport], *, with_published: bool
+) -> list[PaperColumn]:
+    """A table's columns.
+
+    Args:
+        table: its layout.
+        target: the benchmark or suite that it is of.
+        methods: scores on that; they say how many turns there are.
+        with_published: whether the columns that go with published rows are wanted.
+    """
+    columns = []
+    for group in table.columns:
+        benchmark = table.benchmark_of(target, group.of)
+        scores = tuple(
+            next(score for score in (method, *method.runs) if score.benchmark == benchmark)
+            for method in methods
+        )
+        if with_published or not group.only_with_published:
+            heads = _turns(group, methods) if group.by_turn else group.by_metric
+            columns += [
+                PaperColumn(group.span, head, group.of, metric, benchmark, scores)
+                for metric, head in heads.items()
+            ]
+    return columns
+
+
+def _turns(group: ColumnGroup, methods: Sequence[ScoreReport]) -> dict[str, str]:
+    prefix = f"{group.by_turn}@turn"
+    turns = [name for name in (methods[0].metrics if methods else ()) if name.startswith(prefix)]
+    return {name: f"{group.head} {name.removeprefix(prefix)}".strip() for name in turns}
+
+
+def _of_aspect(score: ScoreReport, metric: str, aspect: str) -> float | None:
+    grouping = full_report(score).groupings.get("by_aspect")
+    groups = () if grouping is None else grouping.groups
+    return next((group.values.get(metric) for group in groups if group.key == aspect), None)
+
+
+@dataclass(frozen=True)
+class Tests:
+    """How the tests behind raised letters are made.
+
+    Args:
+        draws: as in `compare`, like the following.
+        seed: of the draws.
+        alpha: level of significance.
+    """
+
+    draws: int
+    seed: int
+    alpha: float
+
+
+def standing_out(metric: str, texts: Sequence[str | None]) -> tuple[set[int], set[int]]:
+    """Places of the best and of the second-best numbers of a column.
+
+    Numbers that are printed alike are equal, and share their mark; the second-best are those of the next
+    printed number. Where all are equal none stands out.
+
+    Args:
+        metric: which numbers are better.
+        texts: numbers as printed, None where there is none.
+
+    Example:
+        >>> standing_out("recall@1", ["48.33", "50.10", "48.33", None])
+        ({1}, {0, 2})
+        >>> standing_out("median_rank", ["4.00", "2.00"])
+        ({1}, {0})
+    """
+    known = {place: float(text) for place, text in enumerate(texts) if text is not None}
+    order = sorted(set(known.values()), reverse=is_better(metric, 1, 0))
+    if len(order) < 2:
+        return set(), set()
+    best, second = order[:2]
+    return (
+        {place for place, value in known.items() if value == best},
+        {place for place, value in known.items() if value == second},
+    )
+
+
+def is_tested(column: PaperColumn) -> bool:
+    """Whether a column's numbers are means over queries, which a test is of."""
+    return all(column.metric in resampled_metrics(score) for score in column.scores)
+
+
+def significantly_worse(
+    columns: Sequence[PaperColumn], blocks: Collection[Sequence[int]], tests: Tests
+) -> tuple[dict[Place, dict[int, list[int]]], int]:
+    """By column and method the methods that are significantly worse, and the number of tests.
+
+    The tests are those of `submissions.compare`, two-sided paired randomisation tests; Holm's correction
+    covers all columns and pairs of the table as one family.
+
+    Args:
+        columns: what is tested; those that are not means over queries are left out.
+        blocks: places of the methods that may be tested against each other.
+        tests: how they are made.
+    """
+    found: list[tuple[Place, int, int, float]] = []
+    tested: dict[str, list[PaperColumn]] = {}
+    for column in columns:
+        if is_tested(column):
+            tested.setdefault(column.benchmark, []).append(column)
+    samples = {name: samples_in_order(own[0].scores) for name, own in tested.items()}
+    for name, own in tested.items():
+        metrics = list(dict.fromkeys(column.metric for column in own))
+        for block in (block for block in blocks if len(block) > 1):
+            beside = [samples[name][place] for place in block]
+            tested_pairs = pair_tests(beside, metrics, draws=tests.draws, seed=tests.seed)
+            found += [
+                ((name, metric), block[one], block[other], test.p)
+                for ((one, other), metric), test in tested_pairs.items()
+            ]
+    worse: dict[Place, dict[int, list[int]]] = {}
+    adjusted = holm([p for *_, p in found]).tolist() if found else []
+    for (key, one, other, _), p in zip(found, adjusted, strict=True):
+        if p <= tests.alpha:
+            means = [exact_mean(samples[key[0]][place].joined(key[1])) for place in (one, other)]
+            winner, loser = (one, other) if is_better(key[1], *means) else (other, one)
+            worse.setdefault(key, {}).setdefault(winner, []).append(loser)
+    return worse, len(found)

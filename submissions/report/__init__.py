@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal, localcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -16,7 +17,7 @@ from cir_datasets.common.terminal import Cell, Table, tables_text
 from cir_datasets.registry.schema import is_micro, main_metric_terms, member_metric
 from cir_datasets.rows import list_lengths
 from cir_metrics.catalogue import METRICS, check_variant, parse_metric
-from cir_metrics.sums import FloatArray, exact_mean
+from cir_metrics.sums import FloatArray, exact_mean, exact_sums
 from submissions.report.grouping import (
     FLOOR_NAMES,
     Chance,
@@ -35,9 +36,11 @@ if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
     from cir_metrics.catalogue import Signature
     from cir_metrics.sums import IntArray
-    from submissions.scoring.evidence import Evidence
+    from submissions.scoring.evidence import Evidence, Rounds
     from submissions.scoring.intervals import Intervals
-    from submissions.scoring.rounds import Rounds
+
+_BELOW = 0.001
+"""The p-value under which a method is called worse than a random order."""
 
 
 @dataclass(frozen=True)
@@ -280,9 +283,48 @@ def _below_chance(evidence: Evidence, random: Chance) -> tuple[str, ...]:
     found, expected = evidence.values[name], random.values(name)
     if expected is None or exact_mean(found) >= exact_mean(expected):
         return ()
-    from submissions.report.below_chance import below_chance_note
+    return _below_chance_note(name, found, exact_mean(expected))
 
-    return below_chance_note(name, found, exact_mean(expected))
+
+def _below_chance_note(metric: str, found: FloatArray, chance_of: float) -> tuple[str, ...]:
+    """What is said of rankings that find fewer targets than a random order by more than luck, else nothing.
+
+    The test is a one-sided binomial one, of the queries with a target among the first K of their ranking. The
+    mean of the queries' chances is taken as the chance of each; where they differ this makes p larger
+    (Hoeffding, Ann. Math. Stat. 27, 1956). Rankings that find as many are above every p that is small.
+
+    Args:
+        metric: the recall@K or final_recall@K of the largest K. Subsets are not looked at: a ranking by the
+            reference alone may be below chance there.
+        found: its value of each query, 0 or 1, shape (n,).
+        chance_of: the mean of the queries' chances.
+    """
+    p = _binomial_at_most(round(float(exact_sums(found))), len(found), chance_of)
+    if p >= _BELOW:
+        return ()
+    note = (
+        f"below chance: {metric} is {100 * exact_mean(found):.2f}, of a random order {100 * chance_of:.2f} "
+        f"(one-sided binomial test, p < {_BELOW}). Are these distances, or is the worst first? Higher "
+        "scores rank first. Fix: negate distances, and make the file again."
+    )
+    return (note,)
+
+
+def _binomial_at_most(found: int, n: int, chance_of: float) -> float:
+    """P(X <= found), X binomial of n draws.
+
+    Example:
+        >>> round(_binomial_at_most(1, 3, 0.5), 6)
+        0.5
+    """
+    with localcontext(prec=30):
+        right = Decimal(chance_of)
+        term = (1 - right) ** n
+        total = term
+        for hits in range(found):
+            term *= right * (n - hits) / ((1 - right) * (hits + 1))
+            total += term
+    return float(total)
 
 
 def _signature_like(other: Signature, printed: str) -> Signature:

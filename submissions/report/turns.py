@@ -22,8 +22,7 @@ from cir_metrics.sums import FloatArray, IntArray, exact_mean, exact_means
 from submissions.report.grouping import Chance, Group, Grouping, grouped
 
 if TYPE_CHECKING:
-    from submissions.scoring.evidence import Evidence
-    from submissions.scoring.rounds import Rounds
+    from submissions.scoring.evidence import Evidence, Rounds
 
 _OVER_TURNS = (
     "hits: a target within K at that turn or before, over all sessions; one that has ended keeps its value."

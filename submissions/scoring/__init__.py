@@ -36,6 +36,7 @@ from cir_metrics.evaluation import (
     parse_wanted,
 )
 from cir_metrics.sums import UNLISTED
+from submissions.errors import WithheldError
 from submissions.rank_file.benchmarks import Benchmarks, board_depth
 from submissions.rank_file.columns import Codes, Columns
 from submissions.rank_file.content import MAX_BYTES
@@ -49,13 +50,14 @@ from submissions.validation import validate
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from cir_datasets.registry import BenchmarkSpec
     from cir_datasets.rows.benchmark import Benchmark
     from cir_metrics.evaluation import Results
     from cir_metrics.sums import FloatArray
     from submissions.rank_file.benchmarks import BenchmarkLike, FileLike
     from submissions.rank_file.model import Method
+    from submissions.scoring.evidence import Rounds
     from submissions.scoring.further_metrics import Further
-    from submissions.scoring.rounds import Rounds
 
 _FORGIVEN = frozenset({"missing-query", "missing-turn"})
 _COLUMNS = {
@@ -171,9 +173,28 @@ def _refuse_withheld(checked: ValidationReport, benchmarks: Benchmarks) -> None:
         return
     spec = benchmarks.spec(checked.benchmark)
     if spec.config.ground_truth == "withheld":
-        from submissions.scoring.withheld import withheld_error
+        raise _withheld(checked.file, spec)
 
-        raise withheld_error(checked.file, spec)
+
+def _withheld(file: str, spec: BenchmarkSpec) -> WithheldError:
+    """What a file for a benchmark of withheld ground truth is refused with; it names the way out."""
+    if spec.card.source.publisher == "challenge":
+        return WithheldError(
+            f"{file}: {spec.id} is a challenge: its ground truth is sealed. Fix: cir submit {file} --to URL"
+        )
+    from submissions.formats.servers import server_format
+
+    server = server_format(spec.card.name)
+    if server is not None:
+        way_out = (
+            f"The {spec.card.short_title} server scores it. "
+            f"Fix: cir convert {file} --to {server} --benchmark {spec.id}"
+        )
+    else:
+        public = [f"{spec.card.name}/{n}" for n, c in spec.card.configs.items() if c.ground_truth == "public"]
+        near = [i for i in public if i.endswith("_val")] or public
+        way_out = f"No server scores it any more. Fix: rank one with public ground truth, such as {near[0]}."
+    return WithheldError(f"{file}: the ground truth of {spec.id} is withheld by its publisher. {way_out}")
 
 
 def _score_run(

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from cir_datasets.registry.suites import SuiteSignature
     from cir_datasets.rows.benchmark import Benchmark
     from submissions.rank_file.model import Method
-    from submissions.scoring.evidence import Evidence
-    from submissions.scoring.rounds import Rounds
+    from submissions.scoring.evidence import Evidence, Rounds
 
 
 @dataclass(frozen=True)

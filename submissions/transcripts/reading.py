@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from cir_metrics.errors import CirError
 from submissions.formats import unpacked
-from submissions.formats.lines import QUERY
+from submissions.formats.lines import QUERY, values_by_line
 from submissions.formats.native import parse_json
 from submissions.formats.parquet import is_text, read_table
 from submissions.rank_file.content import (
@@ -188,18 +187,13 @@ class _TranscriptReader:
         return self._read(header, ((f"row {n:,}", row) for n, row in enumerate(rows, start=1)))
 
     def _values(self, content: bytes) -> Iterator[tuple[str, Any]]:
-        for number, line in enumerate(io.BytesIO(content), start=1):
-            if line.isspace():
-                continue
-            place = f"line {number:,}"
-            self._budget.check("line", len(line), where=f"{place}: ")
-            found = Findings(self._findings.file)
-            value = parse_json(line.rstrip(b"\r\n"), found)
-            for each in found.listed():
-                said = each.message.removeprefix("line 1, ")
-                self._refuse(each.code, place, said, f"{each.code}")
+        for number, _, value, faults in values_by_line(content, self._findings, self._budget):
+            for fault in faults:
+                self._refuse(
+                    fault.code, f"line {number:,}", fault.message.removeprefix("line 1, "), fault.code
+                )
             if value is not None:
-                yield place, value
+                yield f"line {number:,}", value
 
     def _read(self, header: dict[str, Any], entries: Iterator[tuple[str, Any]]) -> Read | None:
         sound = self._header(header)

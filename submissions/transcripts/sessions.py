@@ -21,7 +21,7 @@ from cir_metrics.measures import map_at_k, mean_rank, recall_at_k
 from cir_metrics.sums import FloatArray, exact_mean
 from submissions.rank_file.findings import RefusedError
 from submissions.scoring import Coding, report_of
-from submissions.scoring.rounds import Rounds
+from submissions.scoring.evidence import Rounds
 from submissions.transcripts.settings import MAP, USER, RoundSettings, cutoffs_of, round_metrics
 from submissions.transcripts.transcript import SILENT, Round, Transcript
 

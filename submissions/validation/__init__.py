@@ -136,18 +136,18 @@ def check_rankings(
     odd_data = benchmark.gallery is None or not benchmark.pinned or benchmark.left_out
     against_protocol = declared == "kept" and benchmark.reference_use == "removed"
     if odd_data or against_protocol or in_form not in ("", declared):
-        from submissions.validation import whole_file
+        from submissions.validation import faults
 
-        whole_file.note_data(benchmark, findings)
-        whole_file.leave_out(unchecked, benchmark, findings)
-        whole_file.note_reference(in_file, in_form, benchmark, findings)
+        faults.note_data(benchmark, findings)
+        faults.leave_out(unchecked, benchmark, findings)
+        faults.note_reference(in_file, in_form, benchmark, findings)
     alone = benchmark.ground_truth_withheld if part is None else part
     alone = alone and unchecked.format in (CIRR_SERVER, LISTS)
     check_content(unchecked, queries_of(benchmark, declared), findings, part=alone)
     if method is not None and method.repaired:
-        from submissions.validation import whole_file
+        from submissions.validation import faults
 
-        whole_file.note_repaired(method.repaired, findings)
+        faults.note_repaired(method.repaired, findings)
     if unchecked.rankings is not None and not unchecked.rankings.unreadable:
         note_ranked_gallery(unchecked.rankings, benchmark, method, findings)
 
@@ -293,7 +293,7 @@ def note_ranked_gallery(
     # Any list that holds what was ranked leaves out less: where even this much says nothing, no card is read.
     if places - excused < _PLACES or _chance(size, used, free) >= _BOUND:
         return
-    from submissions.validation.whole_file import note_other_gallery
+    from submissions.validation.faults import note_other_gallery
 
     note_other_gallery(columns, benchmark, lambda known: _chance(size, known, free) < _BOUND, findings)
 

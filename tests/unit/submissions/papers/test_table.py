@@ -25,7 +25,7 @@ from cir_datasets.rows.benchmark import Benchmark
 from cir_metrics.errors import CallError, SettingError, UnknownNameError
 from leaderboard.cli import build
 from submissions import ComparisonError, RefusedError, paper_table, score
-from submissions.papers.marks import standing_out
+from submissions.papers.table import standing_out
 from submissions.scoring.score_report import ScoreReport
 
 CATEGORIES = ("dress", "shirt", "toptee")
