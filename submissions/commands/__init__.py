@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cir_datasets.commands import Options, benchmark_values, option
-from cir_datasets.common.terminal import echo
+from cir_datasets.commands import Options, PrintsTables, benchmark_values, option
+from cir_datasets.common.terminal import counted, echo
 
 if TYPE_CHECKING:
     from cir_datasets.common.estimates import Work
@@ -57,6 +57,18 @@ class TestsDifferences(Resamples):
     """Of commands that say which differences are significant."""
 
     alpha: float = option(0.05, "Level of significance, a share; intervals hold 1 - alpha.")
+
+
+class DrawsPlots(PrintsTables):
+    """Of commands that also draw a picture, by an option `--plot` of their own."""
+
+    def __post_init__(self) -> None:
+        """Refuse formats as `PrintsTables` does, and before any work a plot that cannot be drawn."""
+        super().__post_init__()
+        if (plot := getattr(self, "plot", None)) is not None:
+            from submissions.report.plots import plot_path
+
+            plot_path(plot, "--plot")
 
 
 Benchmark = Annotated[
@@ -144,6 +156,14 @@ class EstimatesReranking(Options):
 def as_text(value: object) -> str:
     """A JSON value, indented, as commands print it."""
     return json.dumps(value, ensure_ascii=False, indent=2)
+
+
+def write_rows(rows: Sequence[Mapping[str, object]], path: Path) -> None:
+    """Write a JSON object a line, and say where and how many."""
+    from submissions.rank_file.model import write_bytes
+
+    lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
+    echo(f"{write_bytes(''.join(lines).encode(), path)}: {counted(len(lines), 'line')}", err=True)
 
 
 def find_modules_here(method: str) -> None:

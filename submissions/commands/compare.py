@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cir_datasets.commands import PrintsTables, argument, command, metric_values, option
-from cir_datasets.common.terminal import counted, echo
-from submissions.commands import Benchmark, TestsDifferences
+from cir_datasets.commands import argument, command, metric_values, option
+from cir_datasets.common.terminal import echo
+from submissions.commands import Benchmark, DrawsPlots, TestsDifferences, write_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from submissions.comparison.result import Comparison
 
 
-class CompareOptions(TestsDifferences, PrintsTables):
+class CompareOptions(TestsDifferences, DrawsPlots):
     """What `cir compare` takes."""
 
     files: list[str] = argument(
@@ -32,14 +31,6 @@ class CompareOptions(TestsDifferences, PrintsTables):
     )
     plot: Path | None = option(None, "Also draw a picture, .png or .svg: the differences with intervals.")
     flips: Path | None = option(None, "Also write one JSON object a flipped query to this .jsonl file.")
-
-    def __post_init__(self) -> None:
-        """Refuse formats as `PrintsTables` does, and before any work a plot that cannot be drawn."""
-        super().__post_init__()
-        if self.plot is not None:
-            from submissions.report.plots import plot_path
-
-            plot_path(self.plot, "--plot")
 
 
 @command
@@ -56,7 +47,6 @@ def compare_command(options: CompareOptions) -> None:
     """
     from submissions.comparison.comparing import compare
     from submissions.formats import are_transcripts
-    from submissions.rank_file.model import write_bytes
 
     files = options.files
     if len(files) > 1 and len(set(map(os.path.realpath, files))) == 1:
@@ -68,7 +58,5 @@ def compare_command(options: CompareOptions) -> None:
     if options.plot is not None:
         echo(f"{found.plot(options.plot)}", err=True)
     if options.flips is not None:
-        lines = [json.dumps(flip, ensure_ascii=False) + "\n" for flip in found.flipped()]
-        written = write_bytes("".join(lines).encode(), options.flips)
-        echo(f"{written}: {counted(len(lines), 'line')}", err=True)
+        write_rows(list(found.flipped()), options.flips)
     echo(found.text(options.printed))

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cir_datasets.commands import PrintsTables, argument, command, metric_values, option
-from cir_datasets.common.terminal import counted, echo
-from submissions.commands import FILE_HELP, Benchmark, Resamples, as_text
+from cir_datasets.commands import argument, command, metric_values, option
+from cir_datasets.common.terminal import echo
+from submissions.commands import FILE_HELP, Benchmark, DrawsPlots, Resamples, as_text, write_rows
 
 if TYPE_CHECKING:
     from submissions.report import Report
@@ -19,7 +17,7 @@ if TYPE_CHECKING:
     from submissions.scoring.score_report import ScoreReport
 
 
-class ScoreOptions(Resamples, PrintsTables):
+class ScoreOptions(Resamples, DrawsPlots):
     """What `cir score` takes."""
 
     files: list[str] = argument(
@@ -53,14 +51,6 @@ class ScoreOptions(Resamples, PrintsTables):
         "Go on where something is missing: queries and turns without a ranking count as "
         "misses; never submittable.",
     )
-
-    def __post_init__(self) -> None:
-        """Refuse formats as `PrintsTables` does, and before any work a plot that cannot be drawn."""
-        super().__post_init__()
-        if self.plot is not None:
-            from submissions.report.plots import plot_path
-
-            plot_path(self.plot, "--plot")
 
 
 @command
@@ -97,7 +87,13 @@ def score_command(options: ScoreOptions) -> None:
         for note in each.notes():
             echo(note, err=True)
     if options.per_query is not None:
-        _write_rows(reports, options.per_query)
+        files = [{"file": each.score.file} if len(reports) > 1 else {} for each in reports]
+        rows = [
+            {**file, **row}
+            for file, each in zip(files, reports, strict=True)
+            for row in each.score.per_query or []
+        ]
+        write_rows(rows, options.per_query)
     shown: Report | SideBySide = reports[0]
     if len(reports) > 1:
         from submissions.report.side_by_side import SideBySide
@@ -161,16 +157,3 @@ def _intervals(options: ScoreOptions, score: ScoreReport) -> Intervals | None:
 
     found: Intervals = options.call(intervals, report=score)
     return found
-
-
-def _write_rows(reports: Sequence[Report], path: Path) -> None:
-    """One JSON object a query or session; of several transcripts with the file's name."""
-    from submissions.rank_file.model import write_bytes
-
-    rows = [
-        {"file": report.score.file, **row} if len(reports) > 1 else row
-        for report in reports
-        for row in report.score.per_query or []
-    ]
-    lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
-    echo(f"{write_bytes(''.join(lines).encode(), path)}: {counted(len(lines), 'line')}", err=True)

@@ -17,7 +17,6 @@ import orjson
 
 from submissions.formats import odd_files, trec
 from submissions.formats.native import check_images
-from submissions.rank_file.benchmarks import Spelling, image_family
 from submissions.rank_file.columns import Columns, Gathering
 from submissions.rank_file.content import Budget, is_whole, kind_of
 from submissions.rank_file.findings import Findings, json_type, shown
@@ -25,6 +24,7 @@ from submissions.rank_file.model import JSON_RUN
 
 if TYPE_CHECKING:
     from submissions.formats.native import ReaderContext, UncheckedFile
+    from submissions.rank_file.benchmarks import Spelling
     from submissions.rank_file.model import RankFile
 
 _META = "mteb_model_meta"
@@ -45,8 +45,6 @@ def parse(content: bytes, context: ReaderContext) -> UncheckedFile | None:
     Returns:
         What could be read, or None where a score cannot be read.
     """
-    from submissions.formats.servers import AskedForm, asked_benchmark
-
     findings, budget = context.findings, context.budget
     budget.spend_text(content, "scores")
     if not odd_files.is_utf8(content, findings):
@@ -55,15 +53,7 @@ def parse(content: bytes, context: ReaderContext) -> UncheckedFile | None:
     if run is None:
         budget.spend("odd_bytes", len(content))
         run = _careful(content, findings, budget)
-    if run is None:
-        return None
-    form = AskedForm(JSON_RUN, "a JSON run", (), "cirr/val")
-    spec = asked_benchmark(context, form, ids=run.qids)
-    if spec is None:
-        return None
-    spelling = Spelling(image_family(spec), context.benchmarks.gallery(spec) or ())
-    method = trec.named_method(run.method or context.label)
-    return trec.unchecked_run(run.columns(spelling), spec, context, method, JSON_RUN)
+    return None if run is None else trec.unchecked_run(run, context, JSON_RUN, "a JSON run")
 
 
 def dump(rank_file: RankFile) -> bytes:

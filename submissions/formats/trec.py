@@ -11,7 +11,7 @@ import io
 import re
 from array import array
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,8 +59,6 @@ def parse(content: bytes, context: ReaderContext) -> UncheckedFile | None:
     Returns:
         What could be read, or None where a line cannot be read.
     """
-    from submissions.formats.servers import AskedForm, asked_benchmark
-
     findings, budget = context.findings, context.budget
     lines = _Lines(findings, budget)
     if content.count(b"\n") > budget.limit("lines"):
@@ -69,35 +67,45 @@ def parse(content: bytes, context: ReaderContext) -> UncheckedFile | None:
         words = line.split()
         if words:
             lines.take(number, words)
-    if lines.broken:
-        return None
-    spec = asked_benchmark(context, AskedForm(TREC, "a TREC run", (), "cirr/val"), ids=lines.query_names)
-    if spec is None:
-        return None
-    columns = lines.columns(Spelling(image_family(spec), context.benchmarks.gallery(spec) or ()))
-    name = None if lines.tag is None else lines.tag.decode("utf-8", errors="replace")
-    return unchecked_run(columns, spec, context, named_method(name or context.label), TREC)
+    return None if lines.broken else unchecked_run(lines, context, TREC, "a TREC run")
 
 
-def unchecked_run(
-    columns: Columns, spec: BenchmarkSpec, context: ReaderContext, method: Method, form: str
-) -> UncheckedFile | None:
+class ScoredRun(Protocol):
+    """Scored images by qid, in any form of a run."""
+
+    qids: list[str]
+    method: str
+    """The method's name; empty where the run does not say it."""
+
+    def columns(self, spelling: Spelling) -> Columns:
+        """By qid its images in a spelling, the best first."""
+
+
+def unchecked_run(run: ScoredRun, context: ReaderContext, form: str, title: str) -> UncheckedFile | None:
     """What a run of any form answers: its turns by session, and the rankings of subsets apart.
 
     Args:
-        columns: rankings by qid, the best first.
-        spec: the benchmark.
-        context: findings, benchmarks and budget.
-        method: who answers.
+        run: what was read.
+        context: findings, benchmarks and budget; the run does not name its benchmark.
         form: the format's name.
+        title: the format in words.
     """
+    from submissions.formats.servers import AskedForm, asked_benchmark
+
     budget, subset_answers = context.budget, None
+    spec = asked_benchmark(context, AskedForm(form, title, (), "cirr/val"), ids=run.qids)
+    if spec is None:
+        return None
+    columns = run.columns(Spelling(image_family(spec), context.benchmarks.gallery(spec) or ()))
     rankings, subsets = _by_section(columns, spec, context.findings, budget)
     if rankings is None:
         return None
     if subsets is not None:
         subset_answers = read_rankings(subsets, spec, context, section="subset_rankings", budget=budget)
-    answers = read_rankings(rankings, spec, context, budget=budget)
+    answers, method = (
+        read_rankings(rankings, spec, context, budget=budget),
+        named_method(run.method or context.label),
+    )
     return UncheckedFile(spec, spec.card.version, method, answers, subset_answers, form)
 
 
@@ -167,9 +175,10 @@ class _Lines:
         self.findings, self.budget = findings, budget
         self.broken = False
         self.tag: bytes | None = None
+        self.method = ""
         self._queries: dict[bytes, int] = {}
         self._images: dict[bytes, int] = {}
-        self.query_names: list[str] = []
+        self.qids: list[str] = []
         self._image_names: list[str] = []
         self._query, self._image = array("i"), array("i")
         self._rank, self._score, self._number = array("i"), array("d"), array("i")
@@ -191,7 +200,7 @@ class _Lines:
                 self._refuse(number, what, "score", fix=_A_SCORE)
             return
         if self.tag is None:
-            self.tag = tag
+            self.tag, self.method = tag, tag.decode("utf-8", errors="replace")
         elif tag != self.tag:
             what = f"the tag is {_said(tag)}, before it was {_said(self.tag)}; a rank file is one method's."
             self._refuse(number, what, "tag", code="bad-metadata", fix=_ONE_TAG)
@@ -199,7 +208,7 @@ class _Lines:
         query = self._queries.get(qid)
         image = self._images.get(docid)
         if query is None:
-            query = self._new(number, qid, self._queries, self.query_names)
+            query = self._new(number, qid, self._queries, self.qids)
         if image is None:
             image = self._new(number, docid, self._images, self._image_names)
         if query is None or image is None:
@@ -222,7 +231,7 @@ class _Lines:
             names = (changed.get(name, name) for name in self._image_names)
             images = np.array([codes.setdefault(name, len(codes)) for name in names], dtype=np.int32)[images]
             self._image_names = list(codes)
-        self.budget.spend("lists", len(self.query_names))
+        self.budget.spend("lists", len(self.qids))
         # Line by line of each qid, an image's first line only.
         lines = np.argsort(queries, kind="stable")
         pairs = queries.astype(np.int64) * max(1, len(self._image_names)) + images
@@ -235,12 +244,12 @@ class _Lines:
             self._repeated(again[~padded[queries[again]]], pairs, first)
             lines = lines[once[lines]]
         scores = np.frombuffer(self._score)[lines]
-        lines = lines[best_first(scores, queries[lines], images[lines], self.query_names, self._image_names)]
+        lines = lines[best_first(scores, queries[lines], images[lines], self.qids, self._image_names)]
         self._compare(lines, queries, images)
-        lengths = np.bincount(queries[lines], minlength=len(self.query_names))
+        lengths = np.bincount(queries[lines], minlength=len(self.qids))
         offsets = np.concatenate([[0], np.cumsum(lengths)])
         named = id_array(self._image_names)
-        return Columns(self.query_names, images[lines], offsets, named)
+        return Columns(self.qids, images[lines], offsets, named)
 
     def _compare(self, lines: Places, queries: Codes, images: Codes) -> None:
         """Note where the rank column orders two neighbours the other way round."""
@@ -261,14 +270,14 @@ class _Lines:
                 return f"{what}, but their ranks are {had}; the rank column is not used."
 
             cause = "tie" if high == low else "order"
-            query = self.query_names[owner]
+            query = self.qids[owner]
             self.findings.add("rank-score-disagree", message, cause=cause, query=query, count=count)
 
     def _padded(self, queries: Codes, pairs: NDArray[np.int64], again: Places) -> NDArray[np.bool_]:
         """The qids all of whose lines are there again, as often and with the same scores; noted once each."""
         places, numbers, counts = np.unique(pairs, return_inverse=True, return_counts=True)
         owners = places // max(1, len(self._image_names))
-        fewest, most = np.full(len(self.query_names), len(pairs)), np.zeros(len(self.query_names), np.int64)
+        fewest, most = np.full(len(self.qids), len(pairs)), np.zeros(len(self.qids), np.int64)
         np.minimum.at(fewest, owners, counts)
         np.maximum.at(most, owners, counts)
         scores = np.frombuffer(self._score)
@@ -280,7 +289,7 @@ class _Lines:
         for query, at in zip(*np.unique(queries[again], return_index=True), strict=True):
             if padded[query]:
                 said = f"line {self._number[again[at]]:,}: it is there already."
-                self.findings.add("repeated-query", said, query=self.query_names[query])
+                self.findings.add("repeated-query", said, query=self.qids[query])
         return padded
 
     def _repeated(self, again: Places, pairs: NDArray[np.int64], first: Places) -> None:
@@ -291,7 +300,7 @@ class _Lines:
             before, place = numbers[first[np.searchsorted(firsts, pairs[line])]], numbers[line]
             name = self._image_names[pairs[line] % len(self._image_names)]
             message = f"{shown(name)} stands in line {before:,} and in line {place:,}."
-            query = self.query_names[self._query[line]]
+            query = self.qids[self._query[line]]
             self.findings.add("duplicate-image", message, cause="lines", query=query, value=name)
         if len(again) > MAX_EXAMPLES:
             self.findings.add("duplicate-image", "", cause="lines", count=len(again) - MAX_EXAMPLES)

@@ -7,7 +7,7 @@ lists; a cutoff beyond that depth is refused, because nothing is known there.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -116,79 +116,45 @@ def check_further(
         CallError: a metric of sessions for queries or the reverse, a turn that no session has, a cutoff
             beyond the board's depth, or rankings of subsets that the file does not hold.
     """
-    shown = {*benchmark.spec.metrics}
-    further = []
+    further, shown = [], {*benchmark.spec.metrics}
     for each in wanted:
-        protocol, has = ("multi_turn", "sessions") if benchmark.multi_turn else ("single_turn", "queries")
-        if protocol not in METRICS[each.module].protocols:
-            other = "queries" if benchmark.multi_turn else "sessions"
-            raise CallError(
-                f"metric {each.name}: a metric of {other}, and {benchmark.id} has {has}. Fix: leave it out."
-            )
-        if each.turn is not None and each.module != "hits_at_k":
-            raise CallError(
-                f"metric {each.name}: only transcripts have it. Fix: leave '@turn{each.turn}' out."
-            )
-        if each.turn is not None:
-            _check_turn(each.name, each.turn, benchmark)
-        if each.printed.partition("@turn")[0] + each.suffix in shown:
-            continue
-        if reads_subset(each.printed):
-            _check_subset(each, rank_file)
-        else:
-            _check_depth(each, benchmark, rank_file)
-        if rank_file.method.repaired:
-            _check_reach(each, benchmark, rank_file)
-        further.append(each)
+        is_shown = each.printed.partition("@turn")[0] + each.suffix in shown
+        for fault in _faults(each, benchmark, rank_file, is_shown=is_shown):
+            raise CallError(f"metric {each.name}: {fault}")
+        if not is_shown:
+            further.append(each)
     return tuple(further)
 
 
-def _check_turn(name: str, turn: int, benchmark: Benchmark) -> None:
-    last = max(benchmark.column("num_turns"))
-    if not 1 <= turn <= last:
-        raise CallError(
-            f"metric {name}: the longest session of {benchmark.id} has {last} turns. "
-            f"Fix: ask for a turn from 1 to {last}."
-        )
+def _faults(each: Further, benchmark: Benchmark, rank_file: RankFile, *, is_shown: bool) -> Iterator[str]:
+    """Why the file gives no such number; of one that the board shows, whether there is such a thing."""
+    protocol, has = ("multi_turn", "sessions") if benchmark.multi_turn else ("single_turn", "queries")
+    if protocol not in METRICS[each.module].protocols:
+        other = "queries" if benchmark.multi_turn else "sessions"
+        yield f"a metric of {other}, and {benchmark.id} has {has}. Fix: leave it out."
+    if each.turn is not None and each.module != "hits_at_k":
+        yield f"only transcripts have it. Fix: leave '@turn{each.turn}' out."
+    if each.turn is not None and not 1 <= each.turn <= (last := max(benchmark.column("num_turns"))):
+        yield f"the longest session of {benchmark.id} has {last} turns. Fix: ask for a turn from 1 to {last}."
+    if is_shown:
+        return
+    depth, lists, needed = board_depth(benchmark), rank_file.rankings or None, "rankings of the gallery"
+    most, why = depth.used, f"the board of {benchmark.id} cuts every ranking to {depth.used} images"
+    if in_subset := reads_subset(each.printed):
+        lists, needed = rank_file.subset_rankings, "a ranking of each query's subset"
+        most, why = SUBSET_DEPTH, f"a subset's ranking need not hold more than {SUBSET_DEPTH} images"
+    if lists is None:
+        yield f"needs {needed}, which the file does not hold. Fix: leave it out."
+    if each.k is not None and each.k > most and (in_subset or depth.required == depth.used):
+        yield f"{why}, so that nothing is known beyond rank {most}. Fix: ask for a cutoff of at most {most}."
+    if rank_file.method.repaired:
+        from submissions.scoring.repaired import within_reach
 
-
-def _check_subset(each: Further, rank_file: RankFile) -> None:
-    if rank_file.subset_rankings is None:
-        raise CallError(
-            f"metric {each.name}: needs a ranking of each query's subset, which the file does not hold. "
-            "Fix: leave it out."
-        )
-    if each.k is not None and each.k > SUBSET_DEPTH:
-        raise CallError(
-            f"metric {each.name}: a subset's ranking need not hold more than {SUBSET_DEPTH} images, so "
-            f"that nothing is known beyond rank {SUBSET_DEPTH}. "
-            f"Fix: ask for a cutoff of at most {SUBSET_DEPTH}."
-        )
-
-
-def _check_depth(each: Further, benchmark: Benchmark, rank_file: RankFile) -> None:
-    if not rank_file.rankings:
-        raise CallError(
-            f"metric {each.name}: needs rankings of the gallery, which the file does not hold. "
-            "Fix: leave it out."
-        )
-    depth = board_depth(benchmark)
-    if each.k is not None and each.k > depth.used and depth.required == depth.used:
-        raise CallError(
-            f"metric {each.name}: the board of {benchmark.id} cuts every ranking to {depth.used} images, "
-            f"so that nothing is known beyond rank {depth.used}. "
-            f"Fix: ask for a cutoff of at most {depth.used}."
-        )
-
-
-def _check_reach(each: Further, benchmark: Benchmark, rank_file: RankFile) -> None:
-    from submissions.scoring.repaired import within_reach
-
-    if not within_reach([each.printed], rank_file, benchmark):
-        raise CallError(
-            f"metric {each.name}: the repaired lists do not reach so deep. Fix: ask for a smaller cutoff; "
-            "cir repair  says which depth was left."
-        )
+        if not within_reach([each.printed], rank_file, benchmark):
+            yield (
+                "the repaired lists do not reach so deep. Fix: ask for a smaller cutoff; "
+                "cir repair  says which depth was left."
+            )
 
 
 def with_further(
