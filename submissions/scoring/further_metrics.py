@@ -134,7 +134,8 @@ def _faults(each: Further, benchmark: Benchmark, rank_file: RankFile, *, is_show
         yield f"a metric of {other}, and {benchmark.id} has {has}. Fix: leave it out."
     if each.turn is not None and each.module != "hits_at_k":
         yield f"only transcripts have it. Fix: leave '@turn{each.turn}' out."
-    if each.turn is not None and not 1 <= each.turn <= (last := max(benchmark.column("num_turns"))):
+    last = max(benchmark.column("num_turns")) if each.turn is not None else 0
+    if each.turn is not None and not 1 <= each.turn <= last:
         yield f"the longest session of {benchmark.id} has {last} turns. Fix: ask for a turn from 1 to {last}."
     if is_shown:
         return
