@@ -34,7 +34,8 @@ from leaderboard.store.submission import Submission
 from submissions.comparison.result import shown_p
 
 if TYPE_CHECKING:
-    from submissions.comparison.result import Comparison, Difference, Pair
+    from submissions.comparison.difference import Difference, Pair
+    from submissions.comparison.result import Comparison
 
 _FLIPS = 50
 """Queries of each pair that are listed; the query browser has all."""

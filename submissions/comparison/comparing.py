@@ -18,9 +18,10 @@ from cir_metrics.errors import CallError, UnknownNameError, did_you_mean
 from cir_metrics.resampling import ALPHA, DRAWS, SEED, bootstrapped_means, check_share, percentile_interval
 from cir_metrics.significance import PairedTests, holm, paired_differences
 from cir_metrics.sums import exact_means, exact_sums
+from submissions.comparison.difference import Difference, Flips, Pair
 from submissions.comparison.groups import GroupTest, leader_groups
 from submissions.comparison.keys import check_comparable, samples_in_order, shared_text
-from submissions.comparison.result import ComparedMethod, Comparison, Difference, Flips, Pair
+from submissions.comparison.result import ComparedMethod, Comparison
 from submissions.rank_file.content import MAX_BYTES
 from submissions.report.side_by_side import distinct_labels
 from submissions.scoring.further_metrics import metric_names

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.text import Annotation
 
-    from submissions.comparison.result import Difference, Pair
+    from submissions.comparison.difference import Difference, Pair
 
 _FIRST, _SECOND = "#0072b2", "#d55e00"
 """First method better, second better; colours that colour-blind readers can distinguish (Okabe and Ito)."""

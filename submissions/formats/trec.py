@@ -70,7 +70,7 @@ def parse(content: bytes, context: ReaderContext) -> UncheckedFile | None:
     return None if lines.broken else unchecked_run(lines, context, TREC, "a TREC run")
 
 
-class ScoredRun(Protocol):
+class RunLike(Protocol):
     """Scored images by qid, in any form of a run."""
 
     qids: list[str]
@@ -81,7 +81,7 @@ class ScoredRun(Protocol):
         """By qid its images in a spelling, the best first."""
 
 
-def unchecked_run(run: ScoredRun, context: ReaderContext, form: str, title: str) -> UncheckedFile | None:
+def unchecked_run(run: RunLike, context: ReaderContext, form: str, title: str) -> UncheckedFile | None:
     """What a run of any form answers: its turns by session, and the rankings of subsets apart.
 
     Args:

@@ -20,7 +20,8 @@ from leaderboard.pages.compare_page import signed
 from leaderboard.pages.site import Site
 from leaderboard.server import Server
 from leaderboard.store.submission import Submission
-from submissions.comparison.result import ComparedMethod, Comparison, Difference, Pair, shown_p
+from submissions.comparison.difference import Difference, Pair
+from submissions.comparison.result import ComparedMethod, Comparison, shown_p
 from submissions.scoring.intervals import Interval
 
 OTHER = FILES["sum"].with_name("text_only-shapes.shapes-val.json.gz")
