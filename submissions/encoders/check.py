@@ -9,6 +9,8 @@ import numpy as np
 from submissions.errors import EncoderError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from submissions.encoders.protocol import Encoder, Vectors
 
 _LENGTH_TOLERANCE = 1e-3
@@ -53,3 +55,28 @@ def checked_vectors(encoder: Encoder, given: object, count: int, what: str) -> V
             f"of {count} {what}, not of length 1. Fix: let the encoder bring its vectors to length 1."
         )
     return vectors.astype(np.float32, copy=False)
+
+
+def encoded_texts(
+    encoder: Encoder,
+    texts: Sequence[str],
+    batch_size: int,
+    advance: Callable[[int], object] = lambda count: None,
+) -> Vectors:
+    """Vectors of texts, encoded batch by batch and checked: float32, shape (texts, dimensions).
+
+    Args:
+        encoder: what encodes them.
+        texts: in any number.
+        batch_size: texts that are encoded at once.
+        advance: called with the number of texts of each batch.
+
+    Raises:
+        EncoderError: as for `checked_vectors`.
+    """
+    parts = [np.empty((0, encoder.identity.dimensions), dtype=np.float32)]
+    for start in range(0, len(texts), batch_size):
+        part = texts[start : start + batch_size]
+        parts.append(checked_vectors(encoder, encoder.encode_texts(part), len(part), "texts"))
+        advance(len(part))
+    return np.concatenate(parts)

@@ -13,6 +13,7 @@ from cir_datasets.common.terminal import visible
 from cir_datasets.construction.backends import Failed, Question
 from cir_metrics.errors import UnknownNameError, did_you_mean
 from submissions.embeddings.embed import embed_gallery
+from submissions.encoders.check import encoded_texts
 from submissions.errors import LanguageError, MethodError
 from submissions.language.asking import UNREADABLE
 from submissions.language.forms import (
@@ -108,14 +109,9 @@ class EncoderFeatures:
         A batch holds texts in sorted order, so that a text's vector does not depend on who asked before.
         """
         unique = sorted(set(texts))
-        batches = [
-            self._encoder.encode_texts(unique[at : at + _TEXT_BATCH])
-            for at in range(0, len(unique), _TEXT_BATCH)
-        ]
-        dimensions = self._encoder.identity.dimensions
-        whole = np.concatenate(batches) if batches else np.zeros((0, dimensions), np.float32)
+        whole = encoded_texts(self._encoder, unique, _TEXT_BATCH)
         places = {text: place for place, text in enumerate(unique)}
-        vectors: NDArray[np.float32] = whole[[places[text] for text in texts]].astype(np.float32, copy=False)
+        vectors: NDArray[np.float32] = whole[[places[text] for text in texts]]
         return vectors
 
 

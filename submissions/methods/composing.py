@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cir_datasets.common.progress import step_progress
-from submissions.encoders.check import checked_vectors
+from submissions.encoders.check import checked_vectors, encoded_texts
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
@@ -166,15 +166,9 @@ class Context:
             EncoderError: the encoder gives no vectors of length 1, a row a text.
         """
         each = list(dict.fromkeys(text for own in texts for text in own))
-        parts = []
         with step_progress(f"{self.benchmark.id}: encoding texts", len(each)) as advance:
-            for start in range(0, len(each), self.batch_size):
-                part = each[start : start + self.batch_size]
-                parts.append(
-                    checked_vectors(self.encoder, self.encoder.encode_texts(part), len(part), "texts")
-                )
-                advance(len(part))
-        vector = dict(zip(each, (row for part in parts for row in part), strict=True))
+            encoded = encoded_texts(self.encoder, each, self.batch_size, advance)
+        vector = dict(zip(each, encoded, strict=True))
         found = np.zeros((len(texts), self.encoder.identity.dimensions), dtype=np.float32)
         for place, own in enumerate(texts):
             if own:

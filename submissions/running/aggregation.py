@@ -22,7 +22,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -138,13 +138,7 @@ def feedback_weights() -> FeedbackWeights:
         >>> feedback_weights()
         FeedbackWeights(selected=0.08, rejected=0.29, words=0.44, shown=10)
     """
-    figures = _figures()["feedback"]
-    return FeedbackWeights(
-        selected=figures["selected"],
-        rejected=figures["rejected"],
-        words=figures["words"],
-        shown=int(figures["shown"]),
-    )
+    return FeedbackWeights(**_figures()["feedback"])
 
 
 def aggregate(how: Aggregation, vectors: Vectors, turns: Sequence[int]) -> Vectors:
@@ -268,8 +262,8 @@ def _firsts(turns: Sequence[int]) -> list[bool]:
 
 
 @functools.cache
-def _figures() -> dict[str, dict[str, float]]:
+def _figures() -> dict[str, dict[str, Any]]:
     from cir_datasets.common.yaml import package_yaml
 
-    read: dict[str, dict[str, float]] = package_yaml("submissions", "running/aggregation.yaml")
+    read: dict[str, dict[str, Any]] = package_yaml("submissions", "running/aggregation.yaml")
     return read

@@ -21,13 +21,17 @@ from submissions.running.options import (
     check_run_encoder,
     option_words,
     options_from,
+    takes_run_options,
 )
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from cir_datasets.rows.benchmark import Benchmark
     from submissions.encoders.protocol import Encoder
     from submissions.language.protocol import Language
     from submissions.rank_file.model import RankFile
+    from submissions.running.options import RunFields
 
 SHAPES_LANGUAGE = "oracle"
 """The language backend of shapes that needs no weights either."""
@@ -162,13 +166,14 @@ def baselines(
     return Baselines(tuple(found), tuple(left_out))
 
 
+@takes_run_options
 def run_baselines(
     benchmark: str | Benchmark,
     chosen: Baselines,
     options: RunOptions | None = None,
     *,
     speakers: dict[str, Language] | None = None,
-    **by_name: Any,
+    **by_name: Unpack[RunFields],
 ) -> Iterator[tuple[Baseline, RankFile]]:
     """Run baselines one after the other; encoder and language backend are loaded once.
 

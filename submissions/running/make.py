@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from cir_datasets.registry import members_of
 from submissions.errors import MethodError
@@ -12,14 +12,13 @@ from submissions.methods.registry import kind_of_class, method_of
 from submissions.methods.turns import gallery_of
 from submissions.rank_file.benchmarks import SUBSET_DEPTH, board_depth
 from submissions.rank_file.model import RankBundle, RankFile, answer_of
-from submissions.running.options import RunOptions, options_from
+from submissions.running.options import RunOptions, options_from, takes_run_options
 from submissions.truncation import one_truncation_warning
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from cir_datasets.rows.benchmark import Benchmark
-    from submissions.embeddings.store import EmbeddingStore
-    from submissions.encoders.protocol import Encoder
-    from submissions.language.protocol import Language
     from submissions.methods.composing import Composer
     from submissions.methods.protocols import Ranker, Scorer
     from submissions.methods.sc4cir import Cost
@@ -27,36 +26,16 @@ if TYPE_CHECKING:
     from submissions.running.by_embeddings import ByEmbeddings
     from submissions.running.by_lists import ByLists
     from submissions.running.by_scores import ByScores
+    from submissions.running.options import RunFields
 
 
 @one_truncation_warning()
+@takes_run_options
 def make_rank_file(
     benchmark: str | Benchmark,
     method: str | Composer | Scorer | Ranker,
     options: RunOptions | None = None,
-    *,
-    encoder: str | Path | Encoder | None = None,
-    images: str | Path | None = None,
-    aggregation: str | None = None,
-    alpha: float | None = None,
-    k: int | None = None,
-    caption_rule: str | None = None,
-    search: str = RunOptions.search,
-    language: str | Language | None = None,
-    prompts: str | Path | None = None,
-    checkpoint: str | Path | None = None,
-    revision: str | None = None,
-    device: str = RunOptions.device,
-    dtype: str = RunOptions.dtype,
-    batch_size: int = RunOptions.batch_size,
-    workers: int = RunOptions.workers,
-    skip_missing: bool = False,
-    store: EmbeddingStore | str | Path | None = None,
-    rerank: str | None = None,
-    rerank_top: int = RunOptions.rerank_top,
-    rerank_processes: str = RunOptions.rerank_processes,
-    rerank_encoder: str | Path | Encoder | None = None,
-    rerank_turns: str = RunOptions.rerank_turns,
+    **by_name: Unpack[RunFields],
 ) -> RankFile:
     """Rank a benchmark by a method.
 
@@ -64,8 +43,8 @@ def make_rank_file(
         benchmark: an id or a benchmark.
         method: a name of `method_names()`, `module:Class`, or a `Composer`, `Scorer` or `Ranker`
             of your own.
-        options: a `RunOptions`, which says what each option is. Its fields may be given by name instead, or
-            beside it, where those that differ from their default go before its own.
+        options: a `RunOptions`, which says what each option is.
+        by_name: its fields, given instead or beside it, where they go before its own; what follows is one.
         encoder: a name or folder for `load_encoder`, or an encoder. Default: the shipped encoder on
             benchmarks of shapes; elsewhere a method that needs one must be given it.
         images: folder of the images; default: below `CIR_IMAGES`, and shapes are drawn.
@@ -114,9 +93,7 @@ def make_rank_file(
         >>> make_rank_file("shapes/val", "image_text_sum_pixels", RunOptions(k=10)) == made
         True
     """
-    by_name = {name: value for name, value in locals().items() if name in vars(RunOptions())}
-    changed = {name: value for name, value in by_name.items() if value is not getattr(RunOptions, name)}
-    return cast("RankFile", prepare(benchmark, method, options_from(options, changed))())
+    return cast("RankFile", prepare(benchmark, method, options_from(options, by_name))())
 
 
 def prepare(
@@ -193,11 +170,12 @@ def _ranked(
 
 
 @one_truncation_warning()
+@takes_run_options
 def make_bundle(
     suite: str,
     method: str | Composer | Scorer | Ranker,
     options: RunOptions | None = None,
-    **by_name: Any,
+    **by_name: Unpack[RunFields],
 ) -> RankBundle:
     """Rank every benchmark of a suite by a method; an encoder is loaded once.
 

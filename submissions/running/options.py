@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 from cir_datasets.common.options import by_call_alone, check_values, option
 from cir_metrics.errors import CallError, UnknownNameError, did_you_mean
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from submissions.methods.protocols import Ranker, Scorer
     from submissions.methods.turns import Turn
     from submissions.running.aggregation import Aggregation
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 LOADING = tuple(each.name for each in fields(LoadingOptions))
 """Options that say how an encoder is loaded."""
@@ -420,6 +423,42 @@ class RunOptions(MethodOptions, PromptOptions):
                 f"{name} reads no captions, and has no use for --caption-rule. Fix: leave it out."
             )
         return self.caption_rule
+
+
+class RunFields(TypedDict, total=False):
+    """The fields of `RunOptions`, as a call names them."""
+
+    encoder: str | Path | Encoder | None
+    images: str | Path | None
+    aggregation: str | None
+    alpha: float | None
+    k: int | None
+    caption_rule: str | None
+    search: str
+    language: str | Language | None
+    prompts: str | Path | None
+    checkpoint: str | Path | None
+    revision: str | None
+    device: str
+    dtype: str
+    batch_size: int
+    workers: int
+    skip_missing: bool
+    store: EmbeddingStore | str | Path | None
+    rerank: str | None
+    rerank_top: int
+    rerank_processes: str
+    rerank_encoder: str | Path | Encoder | None
+    rerank_turns: str
+
+
+def takes_run_options(function: _Function) -> _Function:
+    """A function that takes `RunFields` by name, with all of them in the signature that `help` shows."""
+    shown = inspect.signature(function)
+    before = [each for each in shown.parameters.values() if each.kind is not each.VAR_KEYWORD]
+    of_options = inspect.signature(RunOptions).parameters.values()
+    function.__signature__ = shown.replace(parameters=[*before, *of_options])  # type: ignore[attr-defined]
+    return function
 
 
 def _chosen_encoder(given: str | Path | Encoder | None, benchmark: Benchmark, missing: str) -> str | Encoder:

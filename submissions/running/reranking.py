@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from cir_datasets.common.terminal import counted
 from submissions.embeddings.embed import check_gallery, check_pictures
-from submissions.encoders.check import checked_vectors
+from submissions.encoders.check import encoded_texts
 from submissions.methods.reverse_processes import Reranker
 from submissions.methods.sc4cir import SC4CIR, Cost, Forward, turns_to_rerank
 from submissions.rank_file.model import Method, RankFile
@@ -125,11 +125,7 @@ def reranked(
     speaker = cast("FormLanguage | None", options.language) if how.asks else None
 
     def encode(words: Sequence[str]) -> NDArray[np.float32]:
-        own = cast("Encoder", texts)
-        parts = [words[at : at + options.batch_size] for at in range(0, len(words), options.batch_size)]
-        return np.concatenate(
-            [checked_vectors(own, own.encode_texts(part), len(part), "texts") for part in parts]
-        )
+        return encoded_texts(cast("Encoder", texts), words, options.batch_size)
 
     said = next((turn.text for turn, _ in lists if turn.text.strip()), None)
     if texts is not None and said is not None:

@@ -165,22 +165,18 @@ class Searcher:
         Returns:
             The rankings; the same vectors give the same rankings on the same machine.
         """
-        left_out = np.full(len(queries), -1, dtype=np.int64) if excluded is None else np.asarray(excluded)
-        query_ids = check_query_ids(query_ids, len(queries))
+        left_out, query_ids = _left_out(excluded, len(queries)), check_query_ids(query_ids, len(queries))
         rankings: list[list[str]] = []
         ranks: list[NDArray[np.int64]] = []
         for start in range(0, len(queries), _STEP):
             part = slice(start, start + _STEP)
             wanted = None if targets is None else targets[part]
+            asked = queries[part], k, query_ids[part], left_out[part]
             if self._index is None:
-                found, placed = self._exact(queries[part], k, query_ids[part], left_out[part], wanted)
+                found, placed = self._exact(*asked, wanted)
             else:
-                found = self._by_index(queries[part], k, query_ids[part], left_out[part])
-                placed = (
-                    None
-                    if wanted is None
-                    else self._exact(queries[part], None, (), left_out[part], wanted)[1]
-                )
+                found = self._by_index(*asked)
+                placed = self._exact(queries[part], None, (), left_out[part], wanted)[1]
             rankings += found
             ranks += [] if placed is None else [placed]
             advance(len(queries[part]))
@@ -209,8 +205,8 @@ class Searcher:
         """The gallery rows of the k best images of each query by exact search, best first."""
         if not len(queries):
             return []
-        left_out = np.full(len(queries), -1, dtype=np.int64) if excluded is None else np.asarray(excluded)
-        found, _ = self._exact(queries, k, check_query_ids(query_ids, len(queries)), left_out)
+        named = check_query_ids(query_ids, len(queries))
+        found, _ = self._exact(queries, k, named, _left_out(excluded, len(queries)))
         return [np.array([self._row[image] for image in ranking], dtype=np.int64) for ranking in found]
 
     def order(self, query: Vectors, images: Sequence[str], k: int, query_id: str = "0") -> list[str]:
@@ -257,6 +253,8 @@ class Searcher:
         targets: Targets | None = None,
     ) -> tuple[list[list[str]], NDArray[np.int64] | None]:
         """Rankings by exact search, and the ranks of the targets; the skipped images come last."""
+        if k is None and targets is None:
+            return [], None
         if self._gallery is not None and not self._missing:
             found = self._gallery.search(queries, k, query_ids=query_ids, targets=targets, excluded=excluded)
             return found.rankings or [], found.best_ranks
@@ -322,6 +320,10 @@ class Searcher:
             for place, ranking in zip(short, whole, strict=True):
                 filled[place] = ranking
         return filled
+
+
+def _left_out(excluded: NDArray[np.int64] | None, count: int) -> NDArray[np.int64]:
+    return np.full(count, -1, dtype=np.int64) if excluded is None else np.asarray(excluded)
 
 
 def _joined(targets: Targets | None, ranks: list[NDArray[np.int64]]) -> NDArray[np.int64] | None:

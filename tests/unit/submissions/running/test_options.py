@@ -15,12 +15,13 @@ from retrieval_worlds import PlainEncoder, small_shapes
 
 from cir_datasets.errors import MissingImagesError, SourceError
 from cir_metrics.errors import CallError, UnknownNameError
-from submissions import RunOptions, make_bundle, make_rank_file
+from submissions import RunOptions, make_bundle, make_rank_file, run_baselines
 from submissions.commands.run import run_command
 from submissions.embeddings.store import EmbeddingStore
 from submissions.errors import EncoderError, MethodError
 from submissions.language import load_language
 from submissions.rank_file.model import Method
+from submissions.running.options import RunFields
 
 
 @pytest.fixture
@@ -89,10 +90,19 @@ def test_an_unknown_option_names_the_nearest() -> None:
 
 def test_a_call_takes_every_option_with_its_type_and_default() -> None:
     wanted = inspect.signature(RunOptions).parameters
-    taken = dict(inspect.signature(make_rank_file).parameters)
-    assert [*taken][:3] == ["benchmark", "method", "options"]
-    assert {name: taken.get(name) for name in wanted} == dict(wanted)
-    assert len(taken) == 3 + len(wanted)
+    firsts = {
+        make_rank_file: ["benchmark", "method", "options"],
+        make_bundle: ["suite", "method", "options"],
+        run_baselines: ["benchmark", "chosen", "options", "speakers"],
+    }
+    for function, first in firsts.items():
+        taken = dict(inspect.signature(function).parameters)
+        assert [*taken] == [*first, *wanted]
+        assert {name: taken.get(name) for name in wanted} == dict(wanted)
+    # What an editor follows has the same types.
+    assert {name: kind.__forward_arg__ for name, kind in RunFields.__annotations__.items()} == {
+        name: each.annotation for name, each in wanted.items()
+    }
 
 
 def test_the_command_has_every_option_with_the_same_default() -> None:
