@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from submissions.encoders.loading import load_encoder
+
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = sorted((ROOT / "examples").rglob("*.py"))
 MOST_LINES = 200
@@ -72,6 +74,12 @@ def test_clips_are_written_once(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_an_encoder_is_trained_scored_and_written(tmp_path: Path) -> None:
     folder = tmp_path / "encoder"
-    said = run("examples.shapes_encoder", "--out", str(folder), "--steps", "1")
-    assert said.strip() == str(folder)
+    call = ("examples.shapes_encoder", "--out", str(folder), "--steps", "1")
+    assert run(*call).strip() == str(folder)
     assert {"model.safetensors", "recipe.yaml", "tokenizer.json"} <= {path.name for path in folder.iterdir()}
+    assert load_encoder(folder).encode_texts(["a blue star"]).shape[0] == 1
+    again = subprocess.run(
+        [sys.executable, "-m", *call], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert again.returncode
+    assert "a trained encoder is in it already" in again.stderr

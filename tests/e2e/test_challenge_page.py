@@ -7,14 +7,15 @@ import stat
 from pathlib import Path
 
 import pytest
-from docs_shell import Shell, a_port, commands
+from docs_shell import Shell, commands
+from waiting import free_port
 
 PAGE = "challenge.md"
 
 
 @pytest.mark.slow
 def test_a_challenge_is_hosted_taken_part_in_and_looked_after(tmp_path: Path) -> None:
-    port = a_port()
+    port = str(free_port())
     organiser, participant = tmp_path / "organiser", tmp_path / "participant"
     organiser.mkdir()
     participant.mkdir()

@@ -18,7 +18,7 @@ import httpx
 import leaderboard_world as world
 import pytest
 from http_hub import COMMITS_AN_HOUR, TOKEN, Hub
-from judging_worlds import until
+from waiting import wait_for
 
 from leaderboard.store import Store
 from leaderboard.store.files import file_path
@@ -99,7 +99,7 @@ def test_what_is_committed_outlives_the_disk_and_what_is_journalled_the_process(
                     tmp_path / "kept", CIR_LEADERBOARD_RECEIVED=received, **settings
                 ) as running:
                     before, clients.running = len(clients.answered), running
-                    until(partial(clients.have, before + CLIENTS // 2), "answers")
+                    wait_for(partial(clients.have, before + CLIENTS // 2), "answers")
                     time.sleep(draw.uniform(0.0, 2.0))
                     running.stop(signal.SIGKILL)
         finally:

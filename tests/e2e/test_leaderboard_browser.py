@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -61,23 +60,6 @@ def test_rank_groups_have_a_column_that_says_what_they_are(page: Any, server: An
     assert "paired tests on the queries find no difference" in page.inner_text("main")
 
 
-def test_the_status_page_says_what_health_says(page: Any, server: Any) -> None:
-    page.goto(server.url)
-    page.click(".foot a:text('Status')")
-    page.wait_for_selector(".status")
-    assert page.url.endswith("/status")
-    health = server.get("/health").json()
-    shown = page.inner_text(".status")
-    assert "The server takes files and judges them" in shown
-    assert f"version {health['workers'][0]['version']}, last sign of life" in shown
-    assert f"{health['max_upload_bytes'] // 2**20} MB" in shown
-    assert re.search(r"Submissions that wait\s+0", shown)
-    page.click(".status a:text('look again')")
-    page.wait_for_selector(".status")
-    page.click(".status a:text('as JSON')")
-    assert page.url.endswith("/health")
-
-
 @pytest.mark.parametrize(
     "board",
     [
@@ -107,21 +89,3 @@ def test_the_table_comes_first(
             first = page.locator(".standings tbody tr").first
             assert first.bounding_box()["y"] <= most, width
             assert page.evaluate("document.documentElement.scrollWidth") <= width
-
-
-@pytest.mark.parametrize("width", [390, 1280])
-def test_pages_fit_the_window(browser: Any, server: Any, width: int) -> None:
-    done = server.submitted(world.as_bytes(world.rank_file(7, "A rather long name of a method " * 2)))
-    context = browser.new_context(viewport={"width": width, "height": 800})
-    page = context.new_page()
-    for path, selector in (
-        ("/?board=shapes/val", ".standings"),
-        ("/submit", "#send"),
-        (done["outcome_page"], "main h1"),
-        ("/status", "main h1"),
-        ("/about", "main h2"),
-    ):
-        page.goto(server.url + path)
-        page.wait_for_selector(selector)
-        assert page.evaluate("document.documentElement.scrollWidth") <= width, path
-    context.close()

@@ -20,7 +20,7 @@ import httpx
 import leaderboard_world as world
 import pytest
 import sqlalchemy as sa
-from judging_worlds import until
+from waiting import wait_for
 
 from leaderboard.intake import Cover
 from leaderboard.queue.jobs import BEATS_A_LEASE
@@ -153,7 +153,7 @@ def test_jobs_of_a_dead_worker_end_within_three_leases_of_steady_uploads(
     alive = sa.select(sa.func.count()).select_from(workers)
     both = [forked.Process(command, cwd=world.ROOT, stderr=subprocess.DEVNULL) for _ in "ab"]
     try:
-        until(lambda: one(alive) == 2, "two workers")
+        wait_for(lambda: one(alive) == 2, "two workers")
         dead = None
         for seed in itertools.count():
             held = received(world.as_bytes(world.rank_file(seed, f"Held {seed}")))
@@ -177,7 +177,7 @@ def test_jobs_of_a_dead_worker_end_within_three_leases_of_steady_uploads(
             assert one(beats) - begun <= 3 * BEATS_A_LEASE
             time.sleep(0.05)
         assert found.state == "published"
-        until(lambda: one(alive) == 1, "the dead worker's end")
+        wait_for(lambda: one(alive) == 1, "the dead worker's end")
     finally:
         for each in both:
             each.kill()

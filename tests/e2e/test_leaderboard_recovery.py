@@ -62,28 +62,6 @@ def test_what_was_received_before_a_crash_is_finished_after_it(home: Path) -> No
         assert [row["method"]["name"] for row in running.rows()] == ["Survivor"]
 
 
-def test_what_was_validated_before_a_crash_is_finished_after_it(home: Path) -> None:
-    submission = taken_in(home, world.as_bytes(world.rank_file(3, "Half way")))
-    opened = Server.open(settings_of(home))
-    opened.store.append(submission, [("validated", {"findings": [], "text": ""})])
-    opened.store.close()
-    with world.serving_here(home) as running:
-        done = running.finished(submission.id)
-        assert [event["kind"] for event in done["events"]] == ["received", "validated", "scored", "published"]
-
-
-@pytest.mark.slow
-def test_kill_9_right_after_the_acknowledgement_loses_nothing(home: Path) -> None:
-    contents = [world.as_bytes(world.rank_file(seed, f"Killed {seed}")) for seed in range(4)]
-    with world.serving(home) as first:
-        ids = [first.upload(content).json()["id"] for content in contents]
-        first.process.kill()
-        first.process.wait()
-    with world.serving(home) as second:
-        assert {second.finished(one)["state"] for one in ids} == {"published"}
-        assert len(second.rows()) == 4
-
-
 def test_a_failure_of_the_server_is_told_without_its_reason(home: Path) -> None:
     content = world.as_bytes(world.rank_file(4, "Lost file"))
     submission = taken_in(home, content)

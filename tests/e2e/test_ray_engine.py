@@ -26,6 +26,7 @@ import cir_datasets
 from cir_datasets.errors import MissingImagesError
 from cir_metrics.errors import CallError
 from submissions.embeddings.embed import Timing, embed_gallery
+from submissions.embeddings.folder import Embeddings
 from submissions.embeddings.pictures import pictures_of
 from submissions.embeddings.ray import embed_gallery_on_ray
 from submissions.embeddings.ray_cluster import Cluster, connected
@@ -137,6 +138,14 @@ def local(folder: Path) -> dict[str, bytes]:
     return files(folder / "local")
 
 
+def on_ray(
+    pictures: Invented, to: Path | EmbeddingStore, where: Cluster, load: Any = Means, **more: Any
+) -> Embeddings:
+    """The pictures embedded into a store, or into `ray` below a folder."""
+    store = EmbeddingStore(to / "ray") if isinstance(to, Path) else to
+    return embed_gallery_on_ray(load, pictures, store=store, cluster=where, **SHARDS, **more)
+
+
 def test_ray_is_left_only_when_nothing_reads_from_it(
     machines: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -163,13 +172,7 @@ def test_ray_is_left_only_when_nothing_reads_from_it(
     threading.setprofile(slow_to_end)
     try:
         with pytest.raises(MissingImagesError, match=r"^on .+: image_\d{3} is not here$"):
-            embed_gallery_on_ray(
-                Means,
-                Invented(tmp_path / "log", absent),
-                store=EmbeddingStore(tmp_path / "ray"),
-                cluster=Cluster(address=machines.address, workers=1),
-                **SHARDS,
-            )
+            on_ray(Invented(tmp_path / "log", absent), tmp_path, Cluster(address=machines.address, workers=1))
     finally:
         threading.setprofile(None)
     (alive,) = left
@@ -181,13 +184,7 @@ def test_a_worker_that_fits_no_machine_and_an_absent_cluster_are_refused(
     machines: Machines, tmp_path: Path
 ) -> None:
     def embed(where: Cluster) -> None:
-        embed_gallery_on_ray(
-            Means,
-            Invented(tmp_path / "log"),
-            store=EmbeddingStore(tmp_path / "ray"),
-            cluster=where,
-            **SHARDS,
-        )
+        on_ray(Invented(tmp_path / "log"), tmp_path, where)
 
     with pytest.raises(
         CallError, match=r"a worker is to have 3 processors and 0 GPUs, and no machine .* ask"
@@ -215,13 +212,7 @@ def test_a_worker_that_is_killed_is_replaced_and_nothing_changes(joined: Machine
             os.kill(os.getpid(), signal.SIGKILL)
 
     pictures = Invented(tmp_path / "log", die_once)
-    made = embed_gallery_on_ray(
-        Means,
-        pictures,
-        store=EmbeddingStore(tmp_path / "ray"),
-        cluster=Cluster(address=joined.address),
-        **SHARDS,
-    )
+    made = on_ray(pictures, tmp_path, Cluster(address=joined.address))
     assert int(killed.read_text()) != os.getpid()
     assert pictures.opened() == set(range(90))
     assert list(made.ids) == list(IDS)
@@ -247,13 +238,7 @@ def test_a_machine_that_is_lost_is_done_without(joined: Machines, tmp_path: Path
 
     plug = threading.Thread(target=pull_the_plug, daemon=True)
     plug.start()
-    embed_gallery_on_ray(
-        Means,
-        Invented(tmp_path / "log", hang_once),
-        store=EmbeddingStore(tmp_path / "ray"),
-        cluster=Cluster(address=joined.address),
-        **SHARDS,
-    )
+    on_ray(Invented(tmp_path / "log", hang_once), tmp_path, Cluster(address=joined.address))
     plug.join()
     joined.add()
     assert files(tmp_path / "ray") == local(tmp_path)
@@ -269,15 +254,15 @@ def test_a_shard_that_kills_every_worker_is_told_and_the_rest_is_kept(
     store = EmbeddingStore(tmp_path / "ray")
     where = Cluster(address=joined.address, workers=1, retries=1)
     with pytest.raises(EncoderError, match=r"a worker died 2 times at images 80 to 89 of invented, perhaps"):
-        embed_gallery_on_ray(Means, Invented(tmp_path / "1", die), store=store, cluster=where, **SHARDS)
+        on_ray(Invented(tmp_path / "1", die), store, where)
     (entry,) = store.list()
     assert entry.done == 80
     # Resumed: what is finished is not opened again, by either engine.
     pictures = Invented(tmp_path / "2")
-    embed_gallery_on_ray(Means, pictures, store=store, cluster=where, **SHARDS)
+    on_ray(pictures, store, where)
     assert pictures.opened() == set(range(80, 90))
     assert files(tmp_path / "ray") == local(tmp_path)
-    embed_gallery_on_ray(Means, Invented(tmp_path / "3"), store=store, cluster=where, **SHARDS)
+    on_ray(Invented(tmp_path / "3"), store, where)
     assert not (tmp_path / "3").exists()
 
 
@@ -309,13 +294,7 @@ def test_another_encoder_on_a_worker_is_refused(joined: Machines, tmp_path: Path
         return Means("2")
 
     with pytest.raises(EncoderError, match=r"^on .+: the encoder is .*revision='2'.*, not .*revision='1'"):
-        embed_gallery_on_ray(
-            load,
-            Invented(tmp_path / "log"),
-            store=EmbeddingStore(tmp_path / "ray"),
-            cluster=Cluster(address=joined.address, workers=1),
-            **SHARDS,
-        )
+        on_ray(Invented(tmp_path / "log"), tmp_path, Cluster(address=joined.address, workers=1), load)
     assert not (tmp_path / "log").exists()
 
 
@@ -331,9 +310,9 @@ def test_pictures_that_workers_lack_are_an_error_and_never_zeros(joined: Machine
     store = EmbeddingStore(tmp_path / "ray")
     # Which of the shards that lack pictures is heard of first is Ray's choice.
     with pytest.raises(MissingImagesError, match=r"^on .+: image_0[2-8]0 is not here$"):
-        embed_gallery_on_ray(Means, pictures, store=store, cluster=where, **SHARDS)
+        on_ray(pictures, store, where)
     with pytest.raises(MissingImagesError, match=r"'image_0[2-8]0' can be opened here and not on a worker"):
-        embed_gallery_on_ray(Means, pictures, store=store, cluster=where, skip_missing=True, **SHARDS)
+        on_ray(pictures, store, where, skip_missing=True)
     (entry,) = store.list()
     assert entry.done in (0, 10, 20)
 
@@ -348,13 +327,13 @@ def test_pictures_that_nobody_can_open_get_zeros_where_that_is_asked_for(
     pictures = Invented(tmp_path / "log", damaged)
     where = Cluster(address=joined.address, workers=1)
     store = EmbeddingStore(tmp_path / "ray")
-    made = embed_gallery_on_ray(Means, pictures, store=store, cluster=where, skip_missing=True, **SHARDS)
+    made = on_ray(pictures, store, where, skip_missing=True)
     assert made.missing == {"image_003", "image_088"}
     assert (np.flatnonzero(~made.vectors.any(axis=1)) == [3, 88]).all()
     with pytest.raises(
         MissingImagesError, match=r"2 of 90 images are missing or cannot be read:\n  image_003"
     ):
-        embed_gallery_on_ray(Means, pictures, store=store, cluster=where, **SHARDS)
+        on_ray(pictures, store, where)
 
 
 def test_a_shard_that_another_process_is_at_is_waited_for(joined: Machines, tmp_path: Path) -> None:
@@ -375,7 +354,7 @@ def test_a_shard_that_another_process_is_at_is_waited_for(joined: Machines, tmp_
     other.start()
     claimed.wait()
     where = Cluster(address=joined.address)
-    embed_gallery_on_ray(Means, pictures, store=store, cluster=where, **SHARDS)
+    on_ray(pictures, store, where)
     other.join()
     assert opened == set(range(90)) - set(range(40, 50))
     assert pictures.opened() == set(range(90))

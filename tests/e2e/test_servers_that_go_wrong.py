@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -14,7 +13,7 @@ from pathlib import Path
 
 import forked
 import pytest
-from fisd_runs import content, shapes_captions
+from fisd_runs import content, edits, shapes_captions
 from language_server import Asked, Fault, LanguageServer
 from PIL import Image
 from retrieval_models import save_clip
@@ -67,16 +66,6 @@ def noise(folder: Path) -> None:
     for image in cir_datasets.load("cirr/val").gallery or ():
         drawn = hashlib.sha256(image.encode()).digest()
         Image.frombytes("RGB", (2, 2), drawn[:12]).resize((16, 16)).save(folder / f"pictures/{image}.png")
-
-
-def edits(asked: Asked) -> str:
-    """Another background, and a hard negative of another size."""
-    caption = next(line for line in asked.prompt.splitlines() if " background" in line)
-    if "wrong answer" in asked.prompt:
-        return json.dumps({"negative_caption": caption.replace("small", "large", 1)})
-    word = "starry" if "starry" not in caption else "brick"
-    other = re.sub(r"an? \w+ background", f"a {word} background", caption)
-    return json.dumps({"relative_caption": f"a {word} background", "target_caption": other})
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import datasets_publishers as made
 import forked
 import pytest
 from http_hub import Fault, Hub
-from interruptible import wait_for
+from waiting import wait_for
 
 import cir_datasets
 
@@ -103,7 +103,7 @@ def test_a_killed_download_leaves_nothing_after_the_next_one(publisher: Hub, tmp
     publisher.faults[SESSIONS] = Fault("trickle")
     code = "import cir_datasets; cir_datasets.load('circled/cirr_val', verification_mode='no_checks')"
     with forked.Process([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": str(ROOT)}) as killed:
-        wait_for(lambda: [name for name in kept(tmp_path) if name.endswith("/file")], killed)
+        wait_for(lambda: [name for name in kept(tmp_path) if name.endswith("/file")], process=killed)
         killed.kill()
     assert [name for name in kept(tmp_path) if ".partial-" in name]
     publisher.faults.clear()

@@ -24,8 +24,8 @@ from embedding_worlds import (
     folder_of,
     shapes_gallery,
 )
-from interruptible import wait_for
 from PIL import Image
+from waiting import wait_for
 
 from submissions.embeddings.embed import embed_gallery
 from submissions.embeddings.store import EmbeddingStore
@@ -58,7 +58,7 @@ def test_workers_of_a_killed_process_hold_no_claims(
     folder, go = folder_of(store), tmp_path / "go"
     go.touch()
     process = started(store.root, tmp_path / "log", go, 2)
-    wait_for(lambda: len(finished(folder)) >= 4, process)
+    wait_for(lambda: len(finished(folder)) >= 4, process=process)
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     workers = [int(number) for number in children.read_text().split()] if children.exists() else []
     assert len(workers) >= 2 or sys.platform != "linux"

@@ -10,8 +10,8 @@ import time
 
 import forked
 import pytest
-from interruptible import wait_for
 from language_server import Fault, LanguageServer
+from waiting import wait_for
 
 
 @pytest.fixture(autouse=True)
@@ -42,7 +42,7 @@ def started(server: LanguageServer) -> subprocess.Popen[str]:
 def test_ctrl_c_does_not_wait_for_a_server_that_asks_for_a_long_pause() -> None:
     with LanguageServer(lambda *_: Fault("status", 503, {"Retry-After": "500"})) as server:
         process = started(server)
-        wait_for(lambda: len(server.requests) >= 1, process)
+        wait_for(lambda: len(server.requests) >= 1, process=process)
         time.sleep(0.3)
         process.send_signal(signal.SIGINT)
         _, words = process.communicate(timeout=300)

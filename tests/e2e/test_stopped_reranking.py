@@ -10,8 +10,8 @@ from pathlib import Path
 
 import forked
 import pytest
-from interruptible import wait_for
 from language_server import Fault, LanguageServer
+from waiting import wait_for
 
 
 @pytest.fixture(autouse=True)
@@ -46,7 +46,7 @@ def test_after_a_kill_only_what_was_open_is_asked_again(tmp_path: Path) -> None:
             stderr=subprocess.PIPE,
             text=True,
         )
-        wait_for(lambda: sum(server.answered.values()) >= 40, process)
+        wait_for(lambda: sum(server.answered.values()) >= 40, process=process)
         process.send_signal(signal.SIGKILL)
         process.communicate()
         assert not out.exists()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import forked
 import pytest
-from interruptible import wait_for
+from waiting import wait_for
 
 pytest.importorskip("torch", reason="needs the extra `retrieval`")
 pytest.importorskip("transformers", reason="needs the extra `retrieval`")
@@ -34,7 +34,7 @@ def test_a_command_that_is_interrupted_keeps_its_state_and_says_so(tmp_path: Pat
     command += ["--encoder", str(model), "--out", str(out), "--config", str(tmp_path / "rare.yaml")]
     command += ["--steps", "1000000"]
     process = forked.Process(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    wait_for((out / STATE).exists, process)
+    wait_for((out / STATE).exists, process=process)
     process.send_signal(signal.SIGINT)
     stdout, stderr = process.communicate(timeout=60)
     assert (process.returncode, stdout) == (130, "")

@@ -11,7 +11,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from docs_shell import ROOT, Shell, a_port
+from docs_shell import ROOT, Shell
+from waiting import free_port
 
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
@@ -36,7 +37,7 @@ def python_of_the_api() -> list[tuple[str, str]]:
 
 @pytest.mark.slow
 def test_the_tutorial_and_the_api_page_print_what_they_show(tmp_path: Path) -> None:
-    port = a_port()
+    port = str(free_port())
     text = (ROOT / "docs" / "first_use.md").read_text(encoding="utf-8")
     (source,) = re.findall(r"^```python\n(# mine\.py\n.*?)^```", text, re.MULTILINE | re.DOTALL)
     (tmp_path / "mine.py").write_text(source, encoding="utf-8")
@@ -50,7 +51,7 @@ def test_the_tutorial_and_the_api_page_print_what_they_show(tmp_path: Path) -> N
     try:
         shell.run("cir datasets prepare shapes/val")
         shell.run(f"cir leaderboard serve --port {port}")
-        guarded = a_port()
+        guarded = str(free_port())
         shell.environment |= {
             "CIR_LEADERBOARD_HOME": str(tmp_path / "guarded"),
             "CIR_LEADERBOARD_ACCOUNTS": "tokens",

@@ -18,6 +18,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 import submissions_worlds as worlds
+from rank_files import rank_file_of
 
 import submissions
 from cir_datasets.registry import spec
@@ -34,14 +35,11 @@ def zerosight() -> Benchmark:
 
 
 def document(benchmark: Benchmark, rankings: Any) -> dict[str, Any]:
-    return {
-        "format": "cir-rank-file",
-        "format_version": 1,
-        "benchmark": benchmark.id,
-        "benchmark_version": 1,
-        "method": {"name": "toy sum", "backbone": "CLIP ViT-B/32", "zero_shot": True, "notes": 'é, "quoted"'},
-        "rankings": rankings,
-    }
+    return rank_file_of(
+        benchmark.id,
+        rankings,
+        method={"name": "toy sum", "backbone": "CLIP ViT-B/32", "zero_shot": True, "notes": 'é, "quoted"'},
+    )
 
 
 CIRR = worlds.cirr("val", queries=2, gallery=52)

@@ -88,17 +88,6 @@ def test_ranks_are_those_of_the_scores_by_definition(
     assert asked.top_k(queries, k, excluded=excluded, block=block) == top_k(scores, IDS, k, excluded=excluded)
 
 
-@given(any_question, orders, st.lists(st.integers(0, N_GALLERY - 1), min_size=5, max_size=5))
-def test_gallery_order_never_matters(
-    question: tuple[Vectors, Vectors], order: list[int], targets: list[int]
-) -> None:
-    queries, gallery = question
-    moved = np.argsort(order)[targets]
-    before, after = Gallery(gallery, IDS), Gallery(gallery[order], [IDS[row] for row in order])
-    assert (before.target_ranks(queries, np.array(targets)) == after.target_ranks(queries, moved)).all()
-    assert before.top_k(queries, 5) == after.top_k(queries, 5)
-
-
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 def test_copies_of_an_image_always_tie(kind: type[np.floating[Any]]) -> None:
     """Where a matrix product rounds two columns of one image differently, they still tie."""

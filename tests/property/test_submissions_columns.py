@@ -10,6 +10,7 @@ import pytest
 import submissions_worlds as worlds
 from hypothesis import given
 from hypothesis import strategies as st
+from rank_files import rank_file_of
 
 from cir_datasets.registry import spec
 from cir_datasets.rows.benchmark import Benchmark
@@ -119,15 +120,12 @@ def test_scores_of_queries_are_those_of_the_lists(
         subsets[row["query_id"]] = members[:3]
     names = list(rankings)
     random.shuffle(names)
-    document = {
-        "format": "cir-rank-file",
-        "format_version": 1,
-        "benchmark": "shapes/val",
-        "benchmark_version": benchmark.spec.card.version,
-        "method": {"name": "toy"},
-        "rankings": {name: rankings[name] for name in names},
-        "subset_rankings": {name: subsets[name] for name in names},
-    }
+    document = rank_file_of(
+        "shapes/val",
+        {name: rankings[name] for name in names},
+        version=benchmark.spec.card.version,
+        subset_rankings={name: subsets[name] for name in names},
+    )
     from submissions.rank_file.model import compact
 
     report = score(compact(document), benchmark)

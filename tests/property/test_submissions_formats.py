@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import math
 from collections.abc import Iterator
@@ -171,28 +170,3 @@ def test_any_bytes_are_told_apart_and_answered(tail: bytes, start: bytes) -> Non
     report = submissions.validate(content, CIRR, name="run.json")
     assert all(character.isprintable() or character == "\n" for character in report.text())
     assert not report.ok
-
-
-def packed(kind: str) -> bytes:
-    (made,) = submissions.convert([json.dumps(worlds.cirr_document(CIRR)).encode()], kind, benchmark=CIRR)
-    return made.content
-
-
-VALID = {kind: packed(kind) for kind in ("lines", "parquet", "trec", "json-run")}
-VALID["gzip"] = gzip.compress(VALID["lines"], mtime=0)
-
-
-@pytest.mark.parametrize("kind", VALID)
-@given(data=st.data())
-def test_a_valid_file_with_bytes_cut_or_changed_is_answered(kind: str, data: st.DataObject) -> None:
-    content = bytearray(VALID[kind])
-    for _ in range(data.draw(st.integers(1, 3))):
-        place = data.draw(st.integers(0, len(content) - 1))
-        content[place] = data.draw(st.integers(0, 255))
-    if data.draw(st.booleans()):
-        del content[data.draw(st.integers(0, len(content) - 1)) :]
-    report = submissions.validate(bytes(content), CIRR, name="run.json")
-    assert report.ok is not bool(report.errors)
-    json.dumps(report.to_dict(), allow_nan=False).encode()
-    if report.ok:
-        assert 0.0 <= (submissions.score(bytes(content), CIRR).main or 0.0) <= 1.0

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from rank_files import rank_file_of
 from typer.testing import CliRunner, Result
 
 import cir_datasets
@@ -65,17 +66,7 @@ def rank_file(benchmark: str, queries: list[str]) -> bytes:
     subsets = {
         query: [image for image in images[:6] if image != images[int(query) - 900]][:3] for query in queries
     }
-    return json.dumps(
-        {
-            "format": "cir-rank-file",
-            "format_version": 1,
-            "benchmark": benchmark,
-            "benchmark_version": 1,
-            "method": {"name": "toy"},
-            "rankings": rankings,
-            "subset_rankings": subsets,
-        }
-    ).encode()
+    return json.dumps(rank_file_of(benchmark, rankings, subset_rankings=subsets)).encode()
 
 
 def test_an_overlay_filters_rows_in_their_order_and_keeps_gallery_and_protocol(home: Path) -> None:

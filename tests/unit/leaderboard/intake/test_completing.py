@@ -79,14 +79,6 @@ def test_what_a_form_cannot_mend_is_refused(method: object, form: dict[str, str]
     assert {finding["code"] for finding in found.payload["findings"]} == {"bad-metadata"}
 
 
-def test_a_file_without_method_block_is_completed(tmp_path: Path) -> None:
-    document = make_rank_file("shapes/val", "random").to_dict()
-    del document["method"]
-    found = judged(orjson.dumps(document), tmp_path, FORM)
-    assert isinstance(found, Validated)
-    assert found.method == FORM
-
-
 @pytest.mark.parametrize(
     ("content", "code"),
     [

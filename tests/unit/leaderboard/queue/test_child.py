@@ -20,8 +20,9 @@ import bombs
 import numpy as np
 import pyarrow as pa
 import pytest
-from judging_worlds import SECONDS, children, reading
+from judging_worlds import children, reading
 from shapes_dialogues import BOARD, as_lines, shapes_dialogue
+from waiting import SECONDS
 
 import cir_datasets
 import submissions

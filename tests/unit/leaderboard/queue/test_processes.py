@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from inspected_entries import shipped
-from judging_worlds import until
+from waiting import wait_for
 
 from leaderboard.intake import Cover
 from leaderboard.queue.processes import WorkerProcesses
@@ -31,13 +31,13 @@ def test_a_server_that_loses_its_place_stops_its_workers(tmp_path: Path) -> None
 
     kept.start()
     try:
-        until(lambda: workers() == 1, "a worker")
+        wait_for(lambda: workers() == 1, "a worker")
         lost.set()
-        until(lambda: workers() == 0, "the end of the worker")
+        wait_for(lambda: workers() == 0, "the end of the worker")
         submission, _ = server.intake.take("shapes/val", [shipped("random")], Cover())
         assert (workers(), state()) == (0, "received")
         lost.clear()
-        until(lambda: state() == "published", "the next worker")
+        wait_for(lambda: state() == "published", "the next worker")
     finally:
         kept.stop()
         server.close()

@@ -18,8 +18,9 @@ import numpy as np
 import pytest
 import sqlalchemy as sa
 from inspected_entries import shipped
-from judging_worlds import SECONDS, children, reading, until
+from judging_worlds import children, reading
 from read_pages import submission_html
+from waiting import SECONDS, wait_for
 
 from leaderboard.errors import ChildCrashedError, PassingError
 from leaderboard.intake import Cover
@@ -65,7 +66,7 @@ def test_a_removed_board_ends_its_submissions_and_not_the_loop(server: Server) -
     gone = recorded(server, "gone/val", "ab" * 32)
     good = received(server)
     server.worker.start()
-    until(lambda: now(server, good).finished, "the good one")
+    wait_for(lambda: now(server, good).finished, "the good one")
     ended = now(server, gone)
     assert ended.state == "failed"
     assert ended.events[-1].payload == {"message": BOARD_REMOVED}
@@ -80,7 +81,7 @@ def test_a_board_without_its_data_leaves_its_submissions_waiting(
     waiting = recorded(server, "cirr/val", "ab" * 32)
     good = received(server)
     server.worker.start()
-    until(lambda: now(server, good).finished, "the good one")
+    wait_for(lambda: now(server, good).finished, "the good one")
     assert now(server, waiting).state == "received"
     assert "cir datasets prepare cirr/val" in caplog.text
 
@@ -94,12 +95,12 @@ def test_trouble_that_passes_ends_no_submission(server: Server, caplog: pytest.L
         server.worker.process(first)
     good = received(server, OTHER)
     server.worker.start()
-    until(lambda: now(server, good).finished, "the good one")
-    until(lambda: f"submission {first.id} waits: " in caplog.text, "the second try")
+    wait_for(lambda: now(server, good).finished, "the good one")
+    wait_for(lambda: f"submission {first.id} waits: " in caplog.text, "the second try")
     assert now(server, first) == first
     path.unlink()
     path.with_suffix(".away").rename(path)
-    until(lambda: now(server, first).finished, "the first")
+    wait_for(lambda: now(server, first).finished, "the first")
     assert now(server, first).state == "published"
 
 
@@ -197,7 +198,7 @@ def test_a_lost_file_ends_the_submission_and_not_the_loop(
     swapped_for(server, lost)
     good = received(server, OTHER)
     server.worker.start()
-    until(lambda: now(server, good).finished, "the good one")
+    wait_for(lambda: now(server, good).finished, "the good one")
     assert now(server, lost).state == "failed"
     assert "no such file" in caplog.text
     assert now(server, lost).events[-1].payload == {"message": PUBLIC_FAILURE}
@@ -223,9 +224,9 @@ def test_a_refused_file_is_removed_when_its_days_are_over(
         good = received(again, GOOD if days else OTHER)
         with caplog.at_level("INFO"):
             again.worker.start()
-            until(lambda again=again, good=good: now(again, good).finished, "a round")  # type: ignore[misc]
+            wait_for(lambda again=again, good=good: now(again, good).finished, "a round")  # type: ignore[misc]
             if not kept:
-                until(lambda: "is not kept any more" in caplog.text, "the sweep")
+                wait_for(lambda: "is not kept any more" in caplog.text, "the sweep")
         again.worker.stop()
         assert place(again, old).exists() == kept
         assert place(again, young).exists()
@@ -270,7 +271,7 @@ def test_the_groups_of_a_board_are_made_without_a_reader(server: Server) -> None
             found: int | None = connection.execute(kept).scalar_one_or_none()
         return found
 
-    until(lambda: made_of() is not None, "the groups")
+    wait_for(lambda: made_of() is not None, "the groups")
     assert made_of() == now(server, submission).events[-1].id
 
 
@@ -288,5 +289,5 @@ def test_a_store_that_cannot_be_written_for_a_while_leaves_no_job_behind(
 
     monkeypatch.setattr(Store, "append", append)
     server.worker.start()
-    until(lambda: now(server, submission).finished, "the submission")
+    wait_for(lambda: now(server, submission).finished, "the submission")
     assert now(server, submission).state == "published"

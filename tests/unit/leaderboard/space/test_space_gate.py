@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 from http_hub import TOKEN, Fault, Hub
-from judging_worlds import until
 from starlette.requests import Request
 from starlette.testclient import TestClient
+from waiting import wait_for
 
 from leaderboard import settings
 from leaderboard.server import Server
@@ -136,7 +136,7 @@ def test_who_sends_a_file_is_answered_when_it_is_committed_where_that_is_asked(
         assert "Storing" in next(told)[0]
         one = server.store.unfinished()[0]
         answer = pool.submit(next, told)
-        until(lambda: server.log is not None and server.log._failing_since is not None, "a failure")
+        wait_for(lambda: server.log is not None and server.log._failing_since is not None, "a failure")
         assert (answer.done(), server.durability(one)) == (False, "journalled")
         hub.faults.clear()
         assert one.id in answer.result()[0]

@@ -16,7 +16,7 @@ import httpx
 import pytest
 from cir_here import cir
 from http_hub import TOKEN, Fault, Hub
-from judging_worlds import until
+from waiting import wait_for
 from web_worlds import opened_app
 
 from cir_metrics.errors import CallError
@@ -235,7 +235,7 @@ def test_who_only_read_writes_when_the_writer_has_ended(hub: Hub, opened: Open, 
     second.start()
     one = sent(first, 1)
     first.stop()
-    until(lambda: not second._store.reads_only, "the second one's turn")
+    wait_for(lambda: not second._store.reads_only, "the second one's turn")
     other = sent(second, 2)
     assert waited(second)
     second.stop()
@@ -414,7 +414,7 @@ def test_a_server_commits_in_the_background_and_says_so(
         assert waited(server.log)
         assert server.durability(one) == "committed"
         one = server.store.append(one, [("withdrawn", {})])
-        until(lambda: server.durability(one) == "committed", "the commit")
+        wait_for(lambda: server.durability(one) == "committed", "the commit")
     finally:
         server.close()
     assert json.loads(hub.repositories[NAME].files["writer.json"])["released"]
@@ -537,12 +537,14 @@ def test_tokens_are_made_elsewhere_while_the_server_runs(
     log.start()
     assert waited(log)
     made = cir("leaderboard", "token", "create", "ada", "--role", "organiser").stdout.strip()
-    until(lambda: Tokens(log._store).caller(made) is not None, "the token")
-    until(lambda: not any(name.startswith("inbox/") for name in hub.repositories[NAME].files), "the commit")
+    wait_for(lambda: Tokens(log._store).caller(made) is not None, "the token")
+    wait_for(
+        lambda: not any(name.startswith("inbox/") for name in hub.repositories[NAME].files), "the commit"
+    )
     assert "bob" in cir("leaderboard", "token", "list").stdout
     refused = Tokens(log._store).all()[0].id
     assert cir("leaderboard", "token", "revoke", refused).returncode == 0
-    until(lambda: Tokens(log._store).all()[0].revoked_at is not None, "the end of the token")
+    wait_for(lambda: Tokens(log._store).all()[0].revoked_at is not None, "the end of the token")
     assert "token:ada" not in in_log(hub)
     log.stop()
     assert rows(opened("c"))["tokens"] == rows(log)["tokens"]
@@ -564,7 +566,7 @@ def test_a_server_starts_while_the_hub_takes_no_commits(
     assert log._store.submission(one.id) == one
     assert log._store.reads_only != ended
     log.start()
-    until(lambda: not log._store.reads_only, "its turn")
+    wait_for(lambda: not log._store.reads_only, "its turn")
     other = sent(log, 2)
     assert waited(log)
     log.stop()
@@ -608,11 +610,11 @@ def test_commits_that_fail_are_told_on_every_page_until_they_do_not(
             assert client.get("/health").json()["alarms"] == []
             hub.faults["/commit/"] = Fault("status", status)
             sent(log, status)
-            until(lambda: log.fails, "the alarm")
+            wait_for(lambda: log.fails, "the alarm")
             assert len(client.get("/health").json()["alarms"]) == 1
             assert 'role="alert"' in client.get("/").text
             hub.faults.clear()
-            until(lambda: not log.fails, "its end")
+            wait_for(lambda: not log.fails, "its end")
             monkeypatch.setattr(hub_log, "_ALARM_SECONDS", 0.1)
     log.stop()
 

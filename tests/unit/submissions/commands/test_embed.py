@@ -8,19 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner, Result
+from cir_here import invoked as cir
 
 import cir_datasets
 from cir_datasets.errors import MissingImagesError
 from cir_datasets.rows.benchmark import Benchmark
 from cir_metrics.errors import CallError, UnknownNameError
-from leaderboard.cli import build
 from submissions.errors import EncoderError, MethodError, StoreError
-
-
-def cir(*arguments: object) -> Result:
-    return CliRunner().invoke(build(), [str(each) for each in arguments])
-
 
 IMAGES = 40
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import datasets_publishers as made_up
 import numpy as np
 import pytest
+from cir_here import invoked
 from circled_worlds import lengthened, noise
 from typer.testing import CliRunner
 
@@ -39,10 +41,7 @@ def through_datasets(name: str) -> Any:
     return rows
 
 
-def cir(*arguments: str) -> Any:
-    done = CliRunner().invoke(build(), list(arguments))
-    assert done.exit_code == 0, done.output
-    return done
+cir = functools.partial(invoked, code=0)
 
 
 @pytest.mark.slow

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
+from cir_here import invoked
 from docs_shell import section
-from fisd_runs import content, shapes_captions
-from language_server import Asked, Fault, LanguageServer
+from fisd_runs import content, edits, shapes_captions
+from language_server import Fault, LanguageServer
 from typer.testing import CliRunner
 
 import cir_datasets
@@ -36,10 +37,7 @@ def surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shapes_captions(tmp_path)
 
 
-def cir(*arguments: str, code: int = 0) -> Any:
-    done = CliRunner().invoke(build(), list(arguments))
-    assert done.exit_code == code, (done.output, done.exception)
-    return done
+cir = functools.partial(invoked, code=0)
 
 
 def test_the_result_is_checked_run_scored_by_aspect_played_and_published(
@@ -106,16 +104,6 @@ def test_multiround_plays_the_queries_own_aspects(tmp_path: Path, monkeypatch: p
     assert "hits@1" in cir("score", "d.jsonl").stdout
 
 
-def answer(asked: Asked) -> str:
-    """Edits that are of some use: another background, and a hard negative of another size."""
-    caption = next(line for line in asked.prompt.splitlines() if " background" in line)
-    if "wrong answer" in asked.prompt:
-        return json.dumps({"negative_caption": caption.replace("small", "large", 1)})
-    word = "starry" if "starry" not in caption else "brick"
-    other = re.sub(r"an? \w+ background", f"a {word} background", caption)
-    return json.dumps({"relative_caption": f"a {word} background", "target_caption": other})
-
-
 def test_a_server_that_goes_wrong_costs_questions_and_no_answer_is_bought_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -123,7 +111,7 @@ def test_a_server_that_goes_wrong_costs_questions_and_no_answer_is_bought_twice(
         kinds = {1: Fault("nonsense"), 2: Fault("status", 503, {"Retry-After": "0"})}
         return kinds.get(times) if len(prompt) % 3 == 0 else None
 
-    with LanguageServer(fault=faults, look=answer) as server:
+    with LanguageServer(fault=faults, look=edits) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         aspects = ("--aspect", "background", "--aspect", "change")
         call = (*FEW, "--language", "openai:tiny,concurrency=2", *aspects)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import itertools
 import json
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cir_here import invoked
 from language_server import Asked, Fault, LanguageServer
 from typer.testing import CliRunner
 
@@ -30,10 +32,7 @@ def surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CIR_BENCHMARKS", "")
 
 
-def cir(*arguments: object, code: int = 0) -> Any:
-    done = CliRunner().invoke(build(), list(map(str, arguments)))
-    assert done.exit_code == code, f"{done.output}{done.exception or ''}"
-    return done
+cir = functools.partial(invoked, code=0)
 
 
 def refused(*arguments: object) -> str:

@@ -115,17 +115,6 @@ def test_the_benchmark_is_loaded_run_and_scored(
 
 
 @pytest.mark.slow
-def test_two_runs_give_the_same_bytes_and_a_third_changes_none(
-    made: Path, clips: Path, tmp_path: Path
-) -> None:
-    make(clips, tmp_path / "out")
-    assert content(tmp_path / "out") == content(made)
-    before = content(made)
-    make(clips, made)
-    assert content(made) == before
-
-
-@pytest.mark.slow
 def test_a_review_changes_what_follows_it_alone(clips: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     make(clips, out)

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
+from cir_here import invoked as cir
 from dialogue_world import another_program
 from language_server import LanguageServer
-from typer.testing import CliRunner
 
 from cir_metrics.errors import CallError, CirError, UnknownNameError
-from leaderboard.cli import build
 from submissions.errors import MethodError, SubmissionError
 from submissions.transcripts.checking import check_transcript
 from submissions.transcripts.reading import read_transcript
@@ -24,10 +22,6 @@ FEW = (*PLAY, "--limit", "3", "--max-rounds", "2")
 @pytest.fixture(autouse=True)
 def surroundings(tmp_path: Path, plain_language: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-
-
-def cir(*arguments: str) -> Any:
-    return CliRunner().invoke(build(), list(arguments))
 
 
 def test_files_are_named_on_stdout_and_numbers_stand_on_stderr(tmp_path: Path) -> None:
@@ -68,14 +62,6 @@ def test_page_sessions_and_rank_file_are_written_beside_the_transcript(tmp_path:
     assert all(Path(path).is_file() for path in said["files"].values())
     assert (said["sessions"], said["ended"]) == (3, {"last round": 3})
     assert len(json.loads((tmp_path / "sessions.json").read_text())) == 3
-
-
-def test_the_same_call_gives_the_same_bytes(tmp_path: Path) -> None:
-    for name in ("one.jsonl", "two.jsonl", "one.parquet", "two.parquet"):
-        assert cir(*FEW, "--start", "random", "--out", name).exit_code == 0
-    for ending in ("jsonl", "parquet"):
-        assert (tmp_path / f"one.{ending}").read_bytes() == (tmp_path / f"two.{ending}").read_bytes()
-    assert read_transcript(tmp_path / "one.jsonl") == read_transcript(tmp_path / "one.parquet")
 
 
 def test_a_journal_takes_only_its_own_files_away(tmp_path: Path) -> None:

@@ -9,16 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cir_here import invoked as cir
 from language_server import LanguageServer
 from retrieval_worlds import PlainEncoder, fashioniq_pictures, small_shapes
 from says import says
-from typer.testing import CliRunner
 
 import cir_datasets
 import submissions
 from cir_datasets.rows.benchmark import SUBSET, AskedRanking, Benchmark
 from cir_metrics.errors import CallError, CirError, UnknownNameError
-from leaderboard.cli import build
 from submissions import RunOptions
 from submissions.errors import EncoderError, MethodError
 from submissions.language.prompts import load_prompts
@@ -28,10 +27,6 @@ from submissions.running.rerank_estimate import estimated
 SECOND = AskedRanking(SUBSET, removes_reference=True, on_board=True)
 
 SESSIONS = ["run", "--benchmark", "shapes/multiturn_val", "--method", "image_only_pixels"]
-
-
-def cir(*arguments: str) -> Any:
-    return CliRunner().invoke(build(), list(arguments))
 
 
 def test_methods_are_listed_in_the_order_of_tables() -> None:

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from interruptible import wait_for
 from language_server import Fault, LanguageServer
 from says import says
+from waiting import wait_for
 
 from cir_datasets import shapes
 from cir_metrics.errors import CallError

@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 import submissions_worlds as worlds
+from cir_here import invoked as cir
 from retrieval_worlds import PlainEncoder, fashioniq_pictures, sessions, small_shapes
 from says import says
-from typer.testing import CliRunner
 
 import submissions
 from cir_metrics.errors import CirError, UnknownNameError
-from leaderboard.cli import build
 from submissions import Method, RankBundle, RankFile, RunOptions, make_rank_file, rerank
 from submissions.errors import MethodError
 from submissions.language.oracle import OracleLanguage
@@ -156,10 +155,6 @@ def test_what_is_no_rank_file_of_the_forward_process_is_refused(tmp_path: Path) 
 
 def test_a_name_that_only_ends_in_a_bracket_keeps_it() -> None:
     assert renamed("Mine_(x)", "SC4CIR", []) == "Mine_(x) + SC4CIR"
-
-
-def cir(*arguments: str) -> Any:
-    return CliRunner().invoke(build(), list(arguments))
 
 
 def test_the_command_writes_beside_where_one_stands_and_says_what_it_took(

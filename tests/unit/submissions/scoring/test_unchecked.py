@@ -11,9 +11,9 @@ from typing import Any
 
 import datasets_publishers as made
 import pytest
+from cir_here import invoked as cir
 from leaderboard_world import serving
 from typer.main import get_command
-from typer.testing import CliRunner, Result
 
 import cir_datasets
 import submissions
@@ -30,10 +30,6 @@ COMMANDS = {
     "compare": ["compare", "run.json", "run.json"],
     "fuse": ["fuse", "run.json", "run.json", "--out", "fused.json"],
 }
-
-
-def cir(*arguments: str) -> Result:
-    return CliRunner().invoke(build(), list(arguments))
 
 
 @pytest.fixture

@@ -16,7 +16,6 @@ from cir_datasets.construction.backends import Failed, Question
 from cir_datasets.construction.circled.pipeline import MadeSessions, make_circled, stages_of
 from cir_datasets.construction.circled.settings import CircledSettings
 from cir_datasets.construction.circled.turns import CircledModels
-from cir_datasets.construction.workspace import Workspace
 from cir_datasets.errors import ConstructionError
 
 BENCHMARK = small_shapes()
@@ -28,10 +27,6 @@ def made(
 ) -> MadeSessions:
     more.setdefault("fingerprint", list)
     return make_circled(BENCHMARK, folder, models or oracle_models(BENCHMARK), settings, **more)
-
-
-def files(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
 @pytest.fixture(scope="module")
@@ -85,18 +80,6 @@ def test_no_further_turn_follows_a_success(whole: MadeSessions) -> None:
     for session in whole.played:
         assert all(rank > FEW.k for rank in session.ranks[:-1])
         assert len(session.ranks) <= FEW.max_turns
-
-
-@pytest.mark.parametrize("stage", ["twins", "captions-1", "words-2", "query-2", "turn-3", "filters"])
-def test_a_run_goes_on_from_any_stage_to_the_same_bytes(
-    stage: str, tmp_path: Path, whole: MadeSessions
-) -> None:
-    folder = tmp_path / "again"
-    made(folder)
-    assert files(folder) == files(whole.workspace.folder)
-    assert Workspace.existing(folder).forget_from(stage)
-    made(folder)
-    assert files(folder) == files(whole.workspace.folder)
 
 
 def test_the_released_choices_change_what_is_asked(tmp_path: Path) -> None:

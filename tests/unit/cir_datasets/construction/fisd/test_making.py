@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from cir_datasets.construction.backends import Failed, Question
-from cir_datasets.construction.fisd import drawing
 from cir_datasets.construction.fisd.drawing import picture_seed
 from cir_datasets.construction.fisd.generators import ShapesGenerator
 from cir_datasets.construction.fisd.making import MadeFisd
@@ -87,12 +86,6 @@ def test_every_triplet_ends_as_a_query_or_with_a_reason(made: MadeFisd) -> None:
     assert len(rows) == len(ASPECTS) * (OPTIONS.per_aspect + OPTIONS.spare)
 
 
-def test_a_second_run_in_another_folder_gives_the_same_bytes(made: MadeFisd, tmp_path: Path) -> None:
-    run(tmp_path / "again", shapes_captions(tmp_path))
-    known = {name: data for name, data in content(made.workspace.folder).items() if name != "make.json"}
-    assert {n: d for n, d in content(tmp_path / "again").items() if n in known} == known
-
-
 def test_what_a_run_leaves_is_a_benchmark_a_page_and_a_review(tmp_path: Path) -> None:
     from cir_datasets.construction.folder_check import check_folder
 
@@ -131,42 +124,6 @@ def test_other_galleries_name_and_title_make_the_result_anew(tmp_path: Path) -> 
     assert content(tmp_path / "mine") == whole
 
 
-class Killed(BaseException):
-    """The process ends."""
-
-
-@pytest.mark.parametrize("write", range(0, 60, 3))
-def test_a_run_that_ends_at_any_write_goes_on_to_the_same_bytes(
-    made: MadeFisd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: int
-) -> None:
-    from cir_datasets.common import stages
-    from cir_datasets.common.atomic import write_whole
-
-    captions, left = shapes_captions(tmp_path), [write]
-
-    def killing(path: Path, data: bytes, **options: Any) -> None:
-        if left[0] == 0:
-            raise Killed
-        left[0] -= 1
-        write_whole(path, data, **options)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(stages, "write_whole", killing)
-        patch.setattr(drawing, "write_whole", killing)
-        with pytest.raises(Killed):
-            run(tmp_path / "out", captions)
-    run(tmp_path / "out", captions)
-    rows = {name: data for name, data in content(made.workspace.folder).items() if "/" not in name}
-    there = content(tmp_path / "out")
-    assert {name: there.get(name) for name in rows if name[0].isdigit()} == {
-        name: data for name, data in rows.items() if name[0].isdigit()
-    }
-    images = f"{BENCHMARK}/{PICTURES}/"
-    assert {n for n in there if n.startswith(images)} == {
-        n for n in content(made.workspace.folder) if n.startswith(images)
-    }
-
-
 class Faulty:
     """The oracle, but some questions fail, and it counts what it is asked."""
 
@@ -194,14 +151,6 @@ def test_an_answer_that_fails_costs_one_triplet_and_is_kept_with_its_reason(
     reasons = [each.failed for each in made.triplets if each.failed and not each.failed.startswith("spare")]
     assert reasons == [f"{stage}: it refuses to answer"]
     assert len(made.queries) == len(ASPECTS) * OPTIONS.per_aspect, "a spare one takes its place"
-
-
-def test_a_finished_run_asks_nothing_again(tmp_path: Path) -> None:
-    words, captions = Faulty("none"), shapes_captions(tmp_path)
-    run(tmp_path / "out", captions, words=words)
-    asked = words.asked
-    run(tmp_path / "out", captions, words=words)
-    assert words.asked == asked > 0
 
 
 class Copying:
