@@ -453,22 +453,9 @@ PARQUET: dict[str, tuple[list[dict[str, Any]], str]] = {
         [QUERY, {**QUERY, "reference_image_id": "c"}],
         "row 2 (query_id 1): its id is there twice (first in row 1)",
     ),
-    "an unknown image": (
-        [QUERY, {**QUERY, "query_id": "2", "target_image_id": "z"}],
-        "row 2 (query_id 2): its target 'z' is not in the gallery",
-    ),
-    "the target is the reference": (
-        [{**QUERY, "target_image_id": "a"}],
-        "row 1 (query_id 1): its reference 'a' is a positive",
-    ),
-    "an empty caption": ([{**QUERY, "relative_caption": " "}], "row 1 (query_id 1): a caption is empty"),
     "the index of a data frame": (
         [{**QUERY, "__index_level_0__": 0}],
         "row 1 (query_id 1): there is no field '__index_level_0__'",
-    ),
-    "a turn that is left out": (
-        [{**SESSION, "turns": [TURNS[0], {**TURNS[1], "turn": 3}]}],
-        "row 1 (session_id 1): its turns are numbered [1, 3]",
     ),
     "turns counted in fractions": (
         [{**SESSION, "turns": [{**TURNS[0], "turn": 1.0}]}],
@@ -535,20 +522,6 @@ def test_pictures_are_not_looked_for_in_all_files_of_the_machine(write: Write) -
     folder = write("mine", QUERY, card=f"name: mine\ntitle: Mine\nimage_folder: {up}\n")
     assert picture_folders(folder, up) == ()
     says(check_folder(folder).notes[0], "there are no pictures")
-
-
-def test_every_fault_of_a_folder_is_named_at_once(write: Write) -> None:
-    folder = write(
-        "mine", {**QUERY, "relative_caption": "", "target_image_id": 3}, "[]", {**SECOND, "query_id": "2 "}
-    )
-    errors = "\n".join(check_folder(folder).errors)
-    for said in (
-        "target_image_id must be text",
-        "a caption is empty",
-        "line 2: it is not an object",
-        "blanks around",
-    ):
-        assert said in errors
 
 
 @pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
