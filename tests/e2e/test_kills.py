@@ -200,12 +200,26 @@ USERS = {
         least_writes=5,
     ),
     "answers": User(((QUESTIONS,),), ("said",), least_writes=20),
+    "reranking": User(
+        (
+            cir(
+                "run --benchmark shapes/val --method image_only_pixels --out ranks.json --rerank sc4cir "
+                "--rerank-processes s1+s2 --rerank-top 3 --language openai:tiny,concurrency=1"
+            ),
+        ),
+        ("ranks.json",),
+        least_writes=300,
+    ),
 }
 
 
 @pytest.fixture
 def server() -> Iterator[LanguageServer]:
-    with LanguageServer() as running:
+    def answer(prompt: str) -> str:
+        asks_in_capitals = prompt.startswith("Say in capitals")
+        return prompt.splitlines()[-1].upper() if asks_in_capitals else '{"instruction": "a small red star"}'
+
+    with LanguageServer(answer=answer) as running:
         yield running
 
 
