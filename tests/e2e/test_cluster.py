@@ -7,7 +7,6 @@ import errno
 import importlib
 import inspect
 import json
-import multiprocessing
 import os
 import pickle
 import re
@@ -29,7 +28,6 @@ import leaderboard
 import submissions
 from cir_datasets.common.key_values import KeyValues
 from cir_datasets.errors import DatasetError
-from cir_metrics.errors import CirError
 
 ROOT = Path(cir_metrics.__file__).resolve().parents[1]
 ROOMS = (cir_metrics, cir_datasets, submissions, leaderboard)
@@ -310,54 +308,3 @@ def test_no_class_below_the_root_can_break_that() -> None:
     error = cluster_worlds.AwkwardError(query="7", place=Path("a"))
     for found in copies(error):
         assert (str(found), found.query, found.place) == (str(error), "7", Path("a"))
-
-
-@pytest.mark.parametrize("way", ["spawn", "forkserver"])
-def test_a_pool_ends_with_the_refusal(way: str, objects: dict[str, Any], tmp_path: Path) -> None:
-    file = submissions.write(objects["RankFile"], tmp_path / "run.json")
-    written = json.loads(file.read_bytes())
-    first = next(iter(written["rankings"].values()))
-    first[1] = first[0]
-    (tmp_path / "bad.json").write_text(json.dumps(written), encoding="utf-8")
-    with multiprocessing.get_context(way).Pool(1) as pool:
-        with pytest.raises(submissions.RefusedError) as refused:
-            pool.apply_async(submissions.score, [tmp_path / "bad.json"]).get(timeout=300)
-        assert [each.code for each in refused.value.report.errors] == ["duplicate-image"]
-        report = pool.apply_async(submissions.score, [file]).get(timeout=300)
-        assert report.metrics == submissions.score(file).metrics
-        assert pool.apply_async(len, [objects["Benchmark"]]).get(timeout=300) == 300
-
-
-@pytest.mark.slow
-def test_workers_of_a_data_loader_read_a_benchmark(objects: dict[str, Any]) -> None:
-    data = pytest.importorskip("torch.utils.data")
-    captions = cluster_worlds.Captions(objects["Benchmark"])
-    loader = data.DataLoader(captions, batch_size=100, num_workers=2, multiprocessing_context="spawn")
-    found = [text for batch in loader for text in batch]
-    assert found == [row["relative_caption"] for row in objects["Benchmark"].rows()]
-
-
-def test_rows_that_a_distributed_sampler_repeats_count_once(objects: dict[str, Any], tmp_path: Path) -> None:
-    """300 queries among 7 processes are padded to 301 rows, the first one once more."""
-    distributed = pytest.importorskip("torch.utils.data.distributed")
-    benchmark = objects["Benchmark"]
-    rows = benchmark.rows()
-    images = sorted(benchmark.gallery)
-    ranked = {row["query_id"]: [*row["positive_image_ids"], *images[:9]][:10] for row in rows}
-    samplers = [
-        distributed.DistributedSampler(rows, num_replicas=7, rank=rank, shuffle=False) for rank in range(7)
-    ]
-    gathered = [rows[place] for sampler in samplers for place in sampler]
-    assert len(gathered) == 301
-    lists = [list(dict.fromkeys(ranked[row["query_id"]])) for row in gathered]
-    whole = [list(dict.fromkeys(ranked[row["query_id"]])) for row in rows]
-    wanted = cir_metrics.evaluate_single_turn(["recall@1", "map@5"], whole, rows).values
-    with pytest.warns(UserWarning, match="once"):
-        assert cir_metrics.evaluate_single_turn(["recall@1", "map@5"], lists, gathered).values == wanted
-    metric = importlib.import_module("cir_metrics.map_at_k.map_at_k").MapAtK(cache_dir=str(tmp_path))
-    with pytest.warns(UserWarning, match="once"):
-        metric.add_batch(predictions=lists, references=gathered)
-    assert metric.compute(ks=(5,))["map@5"] == wanted["map@5"]
-    lists[-1] = lists[-1][::-1]  # the repeated row is the last one, and answers otherwise now
-    with pytest.raises(CirError, match="another answer or reference"):
-        cir_metrics.evaluate_single_turn(["recall@1"], lists, gathered)

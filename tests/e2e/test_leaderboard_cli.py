@@ -105,12 +105,6 @@ def test_add_goes_on_after_a_refused_file_and_exits_with_1(good: Path, bad: Path
     assert [row["method"]["name"] for row in rows(home)] == ["Command line"]
 
 
-def test_add_names_a_missing_file(tmp_path: Path) -> None:
-    done = cir("leaderboard", "add", "missing.json", "--home", str(tmp_path / "home"))
-    assert done.returncode == 2
-    assert "missing.json: no such file" in done.stderr
-
-
 def test_submit_keeps_an_entry_private_until_it_is_published(server: Any, good: Path) -> None:
     done = world.cir("submit", str(good), "--to", server.url)
     assert done.returncode == 0, done.stderr
@@ -208,21 +202,6 @@ def test_submit_validates_here_first(server: Any, bad: Path) -> None:
     assert server.rows() == before
 
 
-def test_a_board_that_is_unknown_here_is_left_to_the_server(server: Any, good: Path) -> None:
-    done = cir("submit", str(good), "--to", server.url, "--board", "elsewhere/val")
-    assert done.returncode == 2
-    assert "unknown-board: no board 'elsewhere/val' here" in done.stderr
-
-
-def test_a_transcript_does_not_travel_to_a_board_of_rank_files(server: Any, tmp_path: Path) -> None:
-    talk = tmp_path / "talk.jsonl"
-    talk.write_bytes(as_lines(shapes_dialogue(sessions=2)))
-    done = cir("submit", str(talk), "--to", server.url, "--board", "shapes/val")
-    assert done.returncode == 2
-    assert "is a transcript of dialogues, and the board shapes/val of " in done.stderr
-    assert "choose one of dialogues with --board: shapes/dialogue_val, " in done.stderr
-
-
 @pytest.mark.slow
 def test_submit_asks_the_server_for_its_boards_and_nothing_here(good: Path, tmp_path: Path) -> None:
     """Boards of this machine are another leaderboard's: they may be wrong, or others."""
@@ -249,10 +228,50 @@ def test_submit_asks_the_server_for_its_boards_and_nothing_here(good: Path, tmp_
     assert "one of shapes/ours" in unknown.stderr
 
 
-def test_add_to_a_board_that_is_unknown_is_a_wrong_call(good: Path, tmp_path: Path) -> None:
-    done = cir("leaderboard", "add", str(good), "--board", "nope", "--home", str(tmp_path / "home"))
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("leaderboard add missing.json --home home", ["missing.json: no such file"]),
+        ("leaderboard add good.json --board nope --home home", ["no board 'nope' here"]),
+        (
+            "submit good.json --to SERVER --board elsewhere/val",
+            ["no board 'elsewhere/val' here"],
+        ),
+        (
+            "submit odd.json --to http://127.0.0.1:9",
+            ["name its benchmark. Fix: choose one with --board; http://127.0.0.1:9/api/v1/boards lists"],
+        ),
+        (
+            "submit good.json --to http://127.0.0.1:9",
+            ["127.0.0.1:9: no leaderboard answers there", "Fix:"],
+        ),
+        ("submit good.json --to localhost:7860", ["not an address. Fix: write http:// or https://"]),
+        ("submit good.json --to me:hunter2@host", ["not an address. Fix: write http:// or https://"]),
+        (
+            "submit good.json --to http://me:hunter2/x@host",
+            ["not an address. Fix: write http:// or https://"],
+        ),
+        ("submit good.json --to ftp://me:hunter2@host", ["not an address. Fix: write http:// or https://"]),
+        (
+            "submit talk.jsonl --to SERVER --board shapes/val",
+            [
+                "is a transcript of dialogues, and the board shapes/val of ",
+                "choose one of dialogues with --board: shapes/dialogue_val, ",
+            ],
+        ),
+    ],
+)
+def test_a_wrong_call_says_what_to_do(
+    server: Any, good: Path, tmp_path: Path, words: str, said: list[str]
+) -> None:
+    odd = {"version": "rc2", "metric": "recall", "100": ["dev-0-0-img0"]}
+    (tmp_path / "odd.json").write_text(json.dumps(odd))
+    (tmp_path / "talk.jsonl").write_bytes(as_lines(shapes_dialogue(sessions=2)))
+    done = cir(*words.replace("SERVER", server.url).split(), folder=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
-    assert "no board 'nope' here" in done.stderr
+    assert [text for text in said if text not in done.stderr] == []
+    assert "hunter2" not in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_add_lists_every_outcome_as_json(good: Path, bad: Path, tmp_path: Path) -> None:
@@ -265,24 +284,6 @@ def test_add_lists_every_outcome_as_json(good: Path, bad: Path, tmp_path: Path) 
         (str(bad), "rejected", True),
     ]
     assert outcomes[1]["findings"][0]["code"] == "duplicate-image"
-
-
-def test_what_names_no_board_is_told_what_to_do(tmp_path: Path) -> None:
-    path = tmp_path / "odd.json"
-    path.write_text(json.dumps({"version": "rc2", "metric": "recall", "100": ["dev-0-0-img0"]}))
-    done = cir("submit", str(path), "--to", "http://127.0.0.1:9")
-    assert (done.returncode, done.stdout) == (2, "")
-    said = "not name its benchmark. Fix: choose one with --board; http://127.0.0.1:9/api/v1/boards lists"
-    assert said in done.stderr
-    assert "--benchmark" not in done.stderr
-
-
-def test_submit_to_nobody_is_a_clear_error(good: Path) -> None:
-    done = cir("submit", str(good), "--to", "http://127.0.0.1:9")
-    assert done.returncode == 2
-    assert "http://127.0.0.1:9: no leaderboard answers there" in done.stderr
-    assert "Fix:" in done.stderr
-    assert "Traceback" not in done.stderr
 
 
 def test_submit_to_something_else_is_a_clear_error(good: Path) -> None:
@@ -334,20 +335,6 @@ def test_what_a_server_says_is_written_out_and_the_password_of_its_address_is_no
         assert not [one for one in words if one in "\x1b\x9b\u202e"]
         assert "hunter2" not in words
     assert r"\x1b[2J" in said[0]
-
-
-@pytest.mark.parametrize("address", ["me:hunter2@host", "http://me:hunter2/x@host", "ftp://me:hunter2@host"])
-def test_an_address_that_is_none_shows_no_password(address: str, good: Path) -> None:
-    done = cir("submit", str(good), "--to", address)
-    assert done.returncode == 2
-    assert "not an address. Fix: write http:// or https://" in done.stderr
-    assert "hunter2" not in done.stderr
-
-
-def test_submit_wants_an_address(good: Path) -> None:
-    done = cir("submit", str(good), "--to", "localhost:7860")
-    assert done.returncode == 2
-    assert "write http:// or https://" in done.stderr
 
 
 def test_without_the_extra_the_way_to_install_it_is_said(

@@ -11,11 +11,9 @@ from typing import Any
 import datasets_publishers as made
 import orjson
 import pytest
-from cir_here import cir
 
 import cir_datasets
 import submissions
-from cir_datasets.audit.verification import verify
 from cir_datasets.errors import DamagedError, SourceError
 from cir_datasets.prepared import FORMAT, ensure, last_prepared
 from cir_datasets.registry.overlays import Overlay
@@ -137,18 +135,6 @@ def test_a_score_is_refused_or_the_same(cache: Path) -> None:
     assert submissions.score(rank_file).to_dict() == wanted
 
 
-def test_the_command_line_says_it_without_a_traceback(cache: Path, tmp_path: Path) -> None:
-    run = tmp_path / "run.json"
-    run.write_bytes(make_rank_file("shapes/val", "random").to_json())
-    folder = cir_datasets.prepare("shapes/val")
-    flip(folder / "places.parquet", 4000)
-    done = cir("score", str(run))
-    assert (done.returncode, done.stdout) == (1, "")
-    assert "places.parquet: its sha256 is not the one" in done.stderr
-    assert "Fix: `cir datasets prepare --force shapes/val`" in done.stderr
-    assert "Traceback" not in done.stderr
-
-
 def test_an_overlay_is_verified_too(folder: Path, tmp_path: Path) -> None:
     overlay = Overlay("few", "cirr/val", 1, "", dict.fromkeys(load(tmp_path / "data").query_ids[:2], None))
     options: Any = {"overlay": overlay, "data_dir": tmp_path / "data", "verification_mode": "no_checks"}
@@ -159,13 +145,6 @@ def test_an_overlay_is_verified_too(folder: Path, tmp_path: Path) -> None:
         cir_datasets.load("cirr/val", **options)
     shutil.rmtree(laid)
     assert len(cir_datasets.load("cirr/val", **options)) == 2
-
-
-def test_verify_reports_a_damaged_file_as_a_fault(cache: Path) -> None:
-    flip(cir_datasets.prepare("shapes/val") / "rows.parquet", 777)
-    found = verify("shapes/val")
-    assert [(result.kind, result.verdict) for result in found.results][-1] == ("hashes", "fault")
-    assert not found.ok
 
 
 def test_what_an_earlier_layout_prepared_is_made_anew_or_explained(folder: Path, tmp_path: Path) -> None:

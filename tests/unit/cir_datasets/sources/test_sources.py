@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import shutil
 import subprocess
@@ -272,32 +271,6 @@ def test_the_last_prepared_is_the_one_that_was_made_last(tmp_path: Path) -> None
     found = last_prepared(spec)
     assert found is not None
     assert found.key == newest.key
-
-
-def _prepare_in_a_process(home: str, barrier: object, results: object) -> None:
-    warnings.simplefilter("ignore")
-    barrier.wait()  # type: ignore[attr-defined]
-    results.put(str(ensure("cirr/val", data_dir=home, verification_mode="no_checks", force=True).folder))  # type: ignore[attr-defined]
-
-
-def test_processes_that_prepare_the_same_do_no_harm(tmp_path: Path, cache: Path) -> None:
-    made.write_cirr(tmp_path, "val")
-    context = multiprocessing.get_context("fork")
-    barrier, results = context.Barrier(4), context.Queue()
-    workers = [
-        context.Process(target=_prepare_in_a_process, args=(str(tmp_path), barrier, results))
-        for _ in range(4)
-    ]
-    for worker in workers:
-        worker.start()
-    folders = {results.get(timeout=60) for _ in workers}
-    for worker in workers:
-        worker.join()
-    assert [worker.exitcode for worker in workers] == [0] * 4
-    (folder,) = map(Path, folders)
-    names = ["images.parquet", "meta.json", "places.parquet", "rows.parquet"]
-    assert sorted(path.name for path in folder.iterdir()) == names
-    assert [path.name for path in folder.parent.iterdir()] == [folder.name]
 
 
 @quiet
