@@ -3,31 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
+from submissions.methods.card import Described
 from submissions.methods.composing import Context, Vectors
 from submissions.methods.reference_captions import reference_captions
 from submissions.methods.turns import Turn
-from submissions.rank_file.model import Method
-
-if TYPE_CHECKING:
-    from submissions.encoders.protocol import Encoder
 
 
-class Captioning:
+class Captioning(Described):
     """The vector of "{caption of the reference}, {relative caption}"."""
 
     name: ClassVar[str] = "captioning"
     needs: ClassVar[frozenset[str]] = frozenset({"language"})
-
-    def method(self, encoder: Encoder) -> Method:
-        """Who answers."""
-        return Method(
-            name="Captioning",
-            zero_shot=True,
-            text_fields=["relative_caption"],
-            notes="The vector of the reference's caption with the relative caption behind it.",
-        )
 
     def compose(self, turns: Sequence[Turn], context: Context) -> Vectors:
         """The joined text's vector, shape (turns, dimensions); of several texts the mean.

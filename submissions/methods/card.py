@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import inspect
 from importlib import resources
-from typing import Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from cir_datasets.common.yaml import read_model
 from submissions.errors import MethodError
@@ -20,6 +20,10 @@ from submissions.methods.registry import (
     scorer_names,
 )
 from submissions.methods.sc4cir import SC4CIR
+from submissions.rank_file.model import Method
+
+if TYPE_CHECKING:
+    from submissions.encoders.protocol import Encoder
 
 _FOLDER = "methods/cards"
 _ENCODERS: dict[str, tuple[Literal["none", "any"], ...]] = {
@@ -59,6 +63,30 @@ class MethodCard(BaseModel):
     """What its paper reports."""
     measured: str = ""
     """What it gives here, and the page with the commands."""
+    notes: str = Field(default="", exclude=True)
+    """What a rank file says of it."""
+
+    def method(self, **more: Any) -> Method:
+        """Who answers, as a rank file says it: the card's words, and what only a run knows.
+
+        Example:
+            >>> method_card("image_only").method().name
+            'Image only'
+        """
+        reads = ["relative_caption"] if "captions" in self.reads else []
+        said = {"name": self.title, "paper": self.paper, "zero_shot": True, "notes": self.notes}
+        return Method.model_validate({**said, "text_fields": reads, **more})
+
+
+class Described:
+    """A method on embeddings of which a rank file says what its card says."""
+
+    name: ClassVar[str]
+    needs: ClassVar[frozenset[str]] = frozenset()
+
+    def method(self, encoder: Encoder) -> Method:
+        """Who answers."""
+        return method_card(self.name).method()
 
 
 def reranker_names() -> tuple[str, ...]:

@@ -7,32 +7,19 @@ prompts are ours (`submissions/language/templates`) or the user's.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
+from submissions.methods.card import Described
 from submissions.methods.composing import Context, Vectors
 from submissions.methods.reference_captions import language_of, reference_captions
 from submissions.methods.turns import Turn
-from submissions.rank_file.model import Method
-
-if TYPE_CHECKING:
-    from submissions.encoders.protocol import Encoder
 
 
-class CIReVL:
+class CIReVL(Described):
     """The vector of the target's caption, as a language model writes it."""
 
     name: ClassVar[str] = "cirevl"
     needs: ClassVar[frozenset[str]] = frozenset({"language"})
-
-    def method(self, encoder: Encoder) -> Method:
-        """Who answers."""
-        return Method(
-            name="CIReVL",
-            paper="https://arxiv.org/abs/2310.09291",
-            zero_shot=True,
-            text_fields=["relative_caption"],
-            notes="The vector of the target's caption, merged from the reference's and the relative caption.",
-        )
 
     def compose(self, turns: Sequence[Turn], context: Context) -> Vectors:
         """The merged caption's vector, shape (turns, dimensions); of several texts the mean.

@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submissions.encoders.extras import needs_torch
-from submissions.methods.composing import Context, Vectors, unit
+from submissions.methods.card import method_card
+from submissions.methods.composing import Context, Vectors, mean_of_pairs, text_pairs
 from submissions.methods.heads.checkpoints import Head, load_head
+from submissions.methods.trained_heads import HeadMethod
 from submissions.methods.turns import Turn
-from submissions.rank_file.model import Method
 
 if TYPE_CHECKING:
     from submissions.encoders.protocol import Encoder, Identity
@@ -30,7 +31,7 @@ SHIPPED = "shapes"
 _AT_ONCE = 256
 
 
-class Cirplant:
+class Cirplant(HeadMethod):
     """A transformer over the caption's words and the projected image, whose output is the target's feature.
 
     Args:
@@ -39,34 +40,18 @@ class Cirplant:
     """
 
     name: ClassVar[str] = "cirplant"
-    needs: ClassVar[frozenset[str]] = frozenset({"checkpoint"})
-    title: ClassVar[str] = "CIRPLANT"
-    paper: ClassVar[str] = "https://arxiv.org/abs/2108.04024"
 
     def __init__(self, checkpoint: str | Path) -> None:
         """See the class."""
         shipped = Path(__file__).with_name("heads") / SHIPPED / self.name
-        self._folder = shipped if str(checkpoint) == SHIPPED else Path(checkpoint)
+        super().__init__(shipped if str(checkpoint) == SHIPPED else checkpoint)
         self._loaded: tuple[Identity, Head, Any, Any] | None = None
 
-    def method(self, encoder: Encoder) -> Method:
-        """Who answers; the backbone's line holds the start of the network's sha256.
-
-        Raises:
-            CheckpointError: the checkpoint cannot be used with this encoder.
-        """
-        head, _, _ = self._parts(encoder)
-        begun = head.training.get("init")
-        return Method(
-            name=self.title,
-            paper=self.paper,
-            backbone=f"{encoder.identity.text()}; head {head.sha256[:12]}",
-            zero_shot=False,
-            trained_on=[str(head.training.get("benchmark", "unknown"))],
-            text_fields=["relative_caption"],
-            notes="A trained network on the image's vector and the caption's words; "
-            + (f"it began with the BERT {str(begun)[:12]}." if begun else "it began at random."),
-        )
+    def said_of(self, head: Head) -> dict[str, Any]:
+        """What a rank file says of this head's training, with what it began with."""
+        bert = head.training.get("init")
+        begun = f"with the BERT {str(bert)[:12]}" if bert else "at random"
+        return {**super().said_of(head), "notes": f"{method_card(self.name).notes}; it began {begun}."}
 
     def compose(self, turns: Sequence[Turn], context: Context) -> Vectors:
         """What the network makes of each reference and caption, shape (turns, its dimensions).
@@ -83,17 +68,13 @@ class Cirplant:
         _, network, tokenizer = self._parts(context.encoder)
         images = context.image_vectors([turn.reference for turn in turns])
         shown: NDArray[np.bool_] = np.any(images, axis=1)
-        pairs = [
-            (row, text)
-            for row, texts in enumerate(context.texts(turns))
-            for text in texts or ([""] if shown[row] else [])
-        ]
-        rows = np.array([row for row, _ in pairs], dtype=np.int64)
-        tokens = read_captions(tokenizer, [text for _, text in pairs])
-        made = composed_vectors(network, images[rows], tokens, tokenizer.pad_token_id, _AT_ONCE)
-        found = np.zeros((len(turns), made.shape[1]), dtype=np.float64)
-        np.add.at(found, rows, made)
-        return unit(found)
+
+        def composed(rows: NDArray[np.int64], texts: list[str]) -> Vectors:
+            tokens = read_captions(tokenizer, texts)
+            return composed_vectors(network, images[rows], tokens, tokenizer.pad_token_id, _AT_ONCE)
+
+        found = np.zeros((len(turns), network.projection.out_features))
+        return mean_of_pairs(text_pairs(context.texts(turns), shown), found, _AT_ONCE, composed)
 
     def project(self, vectors: Vectors, encoder: Encoder) -> Vectors:
         """Images of the encoder in the network's space, rows of length 1.
@@ -105,6 +86,10 @@ class Cirplant:
 
         return projected_vectors(self._parts(encoder)[1], vectors, _AT_ONCE)
 
+    def head(self, encoder: Encoder) -> Head:
+        """See `HeadMethod`."""
+        return self._parts(encoder)[0]
+
     def _parts(self, encoder: Encoder) -> tuple[Head, Any, Any]:
         """The checkpoint, its network and its tokenizer, read once for an encoder."""
         needs_torch(self.name)
@@ -112,9 +97,9 @@ class Cirplant:
         from submissions.methods.heads.wordpieces import TOKENIZER, load_tokenizer
 
         if self._loaded is None or self._loaded[0] != encoder.identity:
-            head = load_head(self._folder, self.name, encoder=encoder.identity, beside=TOKENIZER)
+            head = load_head(self.checkpoint, self.name, encoder=encoder.identity, beside=TOKENIZER)
             network = head.module(COMPOSITIONS[self.name])
-            self._loaded = (encoder.identity, head, network, load_tokenizer(self._folder))
+            self._loaded = (encoder.identity, head, network, load_tokenizer(self.checkpoint))
         return self._loaded[1:]
 
 
@@ -126,5 +111,3 @@ class Tirg(Cirplant):
     """
 
     name: ClassVar[str] = "tirg"
-    title: ClassVar[str] = "TIRG"
-    paper: ClassVar[str] = "https://arxiv.org/abs/1812.07119"

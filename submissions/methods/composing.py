@@ -204,6 +204,45 @@ def texts_of(turns: Iterable[Turn], rule: str) -> list[list[str]]:
     ]
 
 
+Pairs = list[tuple[int, str]]
+"""Texts that are read, each with the place of its turn."""
+
+
+def text_pairs(texts: Sequence[Sequence[str]], shown: NDArray[np.bool_]) -> Pairs:
+    """The texts of each turn; an empty one where there is a reference alone, and none without either.
+
+    Args:
+        texts: of each turn.
+        shown: whether there is a reference, shape (turns,).
+
+    Example:
+        >>> text_pairs([["red", "big"], [], []], np.array([False, True, False]))
+        [(0, 'red'), (0, 'big'), (1, '')]
+    """
+    return [(row, text) for row, own in enumerate(texts) for text in own or ([""] if shown[row] else [])]
+
+
+def mean_of_pairs(
+    pairs: Pairs,
+    turns: NDArray[np.float64],
+    batch_size: int,
+    encode: Callable[[NDArray[np.int64], list[str]], NDArray[np.floating]],
+) -> Vectors:
+    """The mean of what the texts of a turn give, of length 1.
+
+    Args:
+        pairs: texts, each with the place of its turn.
+        turns: what there is already, shape (turns, dimensions); it is added to.
+        batch_size: texts at once.
+        encode: vectors of texts, beside the place of each turn.
+    """
+    for start in range(0, len(pairs), batch_size):
+        part = pairs[start : start + batch_size]
+        rows = np.array([row for row, _ in part], dtype=np.int64)
+        np.add.at(turns, rows, encode(rows, [text for _, text in part]))
+    return unit(turns)
+
+
 def unit(vectors: NDArray[np.floating]) -> Vectors:
     """Rows brought to length 1, as float32; a row of zeros stays one, and one that is not finite becomes NaN.
 

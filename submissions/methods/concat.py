@@ -7,22 +7,14 @@ perceptron is trained (`cir train concat`), on the vectors of any encoder.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-from submissions.encoders.extras import needs_torch
 from submissions.methods.composing import Context, Vectors, unit
-from submissions.methods.heads.checkpoints import Head, load_head
+from submissions.methods.trained_heads import HeadMethod
 from submissions.methods.turns import Turn
-from submissions.rank_file.model import Method
-
-if TYPE_CHECKING:
-    from submissions.encoders.protocol import Encoder
-
-KIND = "concat"
 
 
-class Concat:
+class Concat(HeadMethod):
     """A trained perceptron on the vectors of image and caption: q = W2 relu(W1 [image; text]), of length 1.
 
     Args:
@@ -30,28 +22,6 @@ class Concat:
     """
 
     name: ClassVar[str] = "concat"
-    needs: ClassVar[frozenset[str]] = frozenset({"checkpoint"})
-
-    def __init__(self, checkpoint: str | Path) -> None:
-        """See the class."""
-        self._folder = Path(checkpoint)
-
-    def method(self, encoder: Encoder) -> Method:
-        """Who answers; the backbone's line holds the start of the head's sha256.
-
-        Raises:
-            CheckpointError: the checkpoint cannot be used with this encoder.
-        """
-        head = self._head(encoder)
-        return Method(
-            name="Concat",
-            paper="https://arxiv.org/abs/2108.04024",
-            backbone=f"{encoder.identity.text()}; head {head.sha256[:12]}",
-            zero_shot=False,
-            trained_on=[str(head.training.get("benchmark", "unknown"))],
-            text_fields=["relative_caption"],
-            notes="A perceptron of two layers on the vectors of image and caption; the encoder is as it was.",
-        )
 
     def compose(self, turns: Sequence[Turn], context: Context) -> Vectors:
         """What the perceptron makes of both vectors, shape (turns, dimensions).
@@ -66,14 +36,10 @@ class Concat:
 
         from submissions.methods.heads.concat import ConcatHead
 
-        head = self._head(context.encoder).module(ConcatHead)
+        head = self.head(context.encoder).module(ConcatHead)
         images = context.image_vectors([turn.reference for turn in turns])
         words = context.text_vectors(context.texts(turns))
         with torch.inference_mode():
             made = unit(head(torch.from_numpy(images), torch.from_numpy(words)).numpy())
         made[~(images.any(axis=1) | words.any(axis=1))] = 0.0
         return made
-
-    def _head(self, encoder: Encoder) -> Head:
-        needs_torch("concat")
-        return load_head(self._folder, KIND, encoder=encoder.identity)

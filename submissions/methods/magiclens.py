@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submissions.errors import CheckpointError
-from submissions.methods.composing import Context, Vectors, unit
+from submissions.methods.card import method_card
+from submissions.methods.composing import Context, Vectors, mean_of_pairs, text_pairs
 from submissions.methods.turns import Turn
 from submissions.rank_file.model import Method
 
@@ -47,14 +48,7 @@ class MagicLens:
             CheckpointError: the encoder is not a MagicLens.
         """
         trained_on = list(self._model(encoder).config.trained_on)
-        return Method(
-            name="MagicLens",
-            paper="https://arxiv.org/abs/2403.19651",
-            zero_shot=not trained_on,
-            trained_on=trained_on,
-            text_fields=["relative_caption"],
-            notes="Reference and caption fused by a transformer; images of the gallery fused with no text.",
-        )
+        return method_card(self.name).method(zero_shot=not trained_on, trained_on=trained_on)
 
     def compose(self, turns: Sequence[Turn], context: Context) -> Vectors:
         """The fusion of reference and caption, shape (turns, dimensions); of several texts the mean.
@@ -72,26 +66,21 @@ class MagicLens:
         device, dtype = model.fusion.question.device, model.fusion.question.dtype
         images = reference_features(context, [turn.reference for turn in turns])
         shown: NDArray[np.bool_] = np.any(images, axis=1)
-        pairs = [
-            (row, text)
-            for row, texts in enumerate(context.texts(turns))
-            for text in texts or ([""] if shown[row] else [])
-        ]
+        pairs = text_pairs(context.texts(turns), shown)
         place = {text: number for number, text in enumerate(dict.fromkeys(text for _, text in pairs))}
         features = text_features(context.encoder, list(place), context.batch_size)
-        found = np.zeros(images.shape, dtype=np.float64)
-        for start in range(0, len(pairs), context.batch_size):
-            part = pairs[start : start + context.batch_size]
-            rows = np.array([row for row, _ in part])
-            texts = features[[place[text] for _, text in part]]
+
+        def fused(rows: NDArray[np.int64], texts: list[str]) -> Vectors:
+            words = features[[place[text] for text in texts]]
             with torch.inference_mode():
-                fused = model.fusion(
+                vectors = model.fusion(
                     torch.from_numpy(images[rows]).to(device, dtype),
-                    torch.from_numpy(texts).to(device, dtype),
+                    torch.from_numpy(words).to(device, dtype),
                     torch.from_numpy(shown[rows]).to(device),
                 )
-            np.add.at(found, rows, fused.cpu().numpy())
-        return unit(found)
+            return np.asarray(vectors.cpu().numpy())
+
+        return mean_of_pairs(pairs, np.zeros(images.shape), context.batch_size, fused)
 
     def _model(self, encoder: Any) -> Any:
         if encoder.identity.family != FAMILY:

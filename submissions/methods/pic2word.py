@@ -9,24 +9,22 @@ arXiv:2302.03084.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from submissions.encoders.extras import needs_torch
-from submissions.methods.composing import Context, Vectors, unit
-from submissions.methods.heads.checkpoints import Head, load_head
+from submissions.methods.composing import Context, Vectors, mean_of_pairs, text_pairs
+from submissions.methods.heads.checkpoints import Head
+from submissions.methods.trained_heads import HeadMethod
 from submissions.methods.turns import Turn
-from submissions.rank_file.model import Method
 
 if TYPE_CHECKING:
     from submissions.encoders.protocol import Encoder
 
-KIND = "pic2word"
 
-
-class Pic2Word:
+class Pic2Word(HeadMethod):
     """A word made of the reference image, in the text "a photo of [*], caption".
 
     Args:
@@ -35,29 +33,12 @@ class Pic2Word:
     """
 
     name: ClassVar[str] = "pic2word"
-    needs: ClassVar[frozenset[str]] = frozenset({"checkpoint"})
+    part: ClassVar[str] = "mapping network"
 
-    def __init__(self, checkpoint: str | Path) -> None:
-        """See the class."""
-        self._checkpoint = Path(checkpoint).expanduser()
-
-    def method(self, encoder: Encoder) -> Method:
-        """Who answers; the backbone's line holds the start of the checkpoint's sha256.
-
-        Raises:
-            CheckpointError: the checkpoint cannot be used with this encoder.
-        """
-        head = self._head(encoder)
+    def said_of(self, head: Head) -> dict[str, Any]:
+        """What a rank file says of this head's training: it saw pictures alone."""
         pictures = head.training.get("pictures")
-        return Method(
-            name="Pic2Word",
-            paper="https://arxiv.org/abs/2302.03084",
-            backbone=f"{encoder.identity.text()}; mapping network {head.sha256[:12]}",
-            zero_shot=True,
-            trained_on=[] if pictures is None else [f"pictures of {pictures}"],
-            text_fields=["relative_caption"],
-            notes="The text 'a photo of [*], caption', [*] being a word made of the reference image.",
-        )
+        return {"trained_on": [] if pictures is None else [f"pictures of {pictures}"]}
 
     def compose(self, turns: Sequence[Turn], context: Context) -> Vectors:
         """The text's vector, shape (turns, dimensions); of several texts the mean.
@@ -74,7 +55,7 @@ class Pic2Word:
         from submissions.methods.heads.mapping_network import MappingNetwork
         from submissions.methods.heads.pseudo_words import PseudoWords
 
-        head = self._head(context.encoder)
+        head = self.head(context.encoder)
         words = PseudoWords(context.encoder)
         network = head.module(MappingNetwork).to(words.device)
         references = [turn.reference for turn in turns]
@@ -83,25 +64,29 @@ class Pic2Word:
         else:
             images = reference_features(context, references)
         texts = context.texts(turns)
-        shown = images.any(axis=1)
+        shown: NDArray[np.bool_] = np.any(images, axis=1)
         found = np.zeros(images.shape, dtype=np.float64)
         found[~shown] = context.text_vectors([texts[row] for row in np.flatnonzero(~shown)])
-        pairs = [(int(row), text) for row in np.flatnonzero(shown) for text in texts[row] or [""]]
+        pairs = [pair for pair in text_pairs(texts, shown) if shown[pair[0]]]
         words.warn_of_cuts([text for _, text in pairs])
-        for start in range(0, len(pairs), context.batch_size):
-            part = pairs[start : start + context.batch_size]
-            rows = np.array([row for row, _ in part])
+
+        def encode(rows: NDArray[np.int64], captions: list[str]) -> Vectors:
             with torch.inference_mode():
                 pseudo = network(torch.from_numpy(images[rows]).to(words.device))
-                read = words.encode(pseudo, [text for _, text in part]).cpu().numpy()
-            np.add.at(found, rows, read)
-        return unit(found)
+                return np.asarray(words.encode(pseudo, captions).cpu().numpy())
 
-    def _head(self, encoder: Encoder) -> Head:
-        needs_torch("pic2word")
-        if self._checkpoint.is_file():
-            from submissions.methods.heads.pseudo_words import PseudoWords
-            from submissions.methods.heads.published_pic2word import load_published
+        return mean_of_pairs(pairs, found, context.batch_size, encode)
 
-            return load_published(self._checkpoint, PseudoWords(encoder), encoder.identity.dimensions)
-        return load_head(self._checkpoint, KIND, encoder=encoder.identity)
+    def head(self, encoder: Encoder) -> Head:
+        """The mapping network, of a folder or of its authors' file.
+
+        Raises:
+            CheckpointError: it cannot be used with this encoder.
+        """
+        if not self.checkpoint.is_file():
+            return super().head(encoder)
+        needs_torch(self.name)
+        from submissions.methods.heads.pseudo_words import PseudoWords
+        from submissions.methods.heads.published_pic2word import load_published
+
+        return load_published(self.checkpoint, PseudoWords(encoder), encoder.identity.dimensions)

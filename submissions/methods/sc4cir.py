@@ -20,6 +20,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from cir_datasets.common.options import Options, check_values, option
 from cir_metrics.errors import UnknownNameError, did_you_mean
 from submissions.errors import MethodError
 
@@ -41,8 +42,7 @@ NOTHING_TO_REVERSE = "without a reference image or words"
 """Why a ranking stayed as it was."""
 
 
-@dataclass(frozen=True)
-class SC4CIR:
+class SC4CIR(Options, kw_only=False):
     """The settings of the re-ranker.
 
     Args:
@@ -63,20 +63,14 @@ class SC4CIR:
     title: ClassVar[str] = "SC4CIR"
     paper: ClassVar[str] = "https://arxiv.org/abs/2606.07032"
 
-    top: int = TOP
-    processes: str = "+".join(PROCESSES)
-    turns: str = TURNS[0]
+    top: int = option(TOP, "Candidates of a ranking that are ranked anew.", min=1, max=1_000)
+    processes: str = option("+".join(PROCESSES), "What is added up.")
+    turns: str = option(TURNS[0], "Of a session.", choices=TURNS)
 
     def __post_init__(self) -> None:
         """Refuse what is out of range."""
-        from submissions.rank_file.benchmarks import MAX_DEPTH
-
-        if isinstance(self.top, bool) or not isinstance(self.top, int) or not 1 <= self.top <= MAX_DEPTH:
-            raise MethodError(
-                f"top={self.top!r}; 1 to {MAX_DEPTH:,} candidates are ranked anew. "
-                "Fix: choose it in that range."
-            )
-        named = str(self.processes).split("+")
+        check_values(self, MethodError)
+        named = self.processes.split("+")
         for each in named:
             if each not in PROCESSES:
                 raise UnknownNameError(
@@ -85,11 +79,6 @@ class SC4CIR:
                 )
         if len(set(named)) < len(named):
             raise MethodError(f"processes={self.processes!r}: one is named twice. Fix: name it once.")
-        if self.turns not in TURNS:
-            raise UnknownNameError(
-                f"no choice of turns {self.turns!r}.{did_you_mean(str(self.turns), TURNS)} "
-                f"Fix: use one of {', '.join(TURNS)}."
-            )
 
     @property
     def used(self) -> tuple[str, ...]:

@@ -70,7 +70,7 @@ def train_composition(
         ).hexdigest(),
         "sizes": sizes,
         "validation": plan.validation,
-        "validation_data_hash": None if data.measured is None else data.measured.data_hash,
+        "validation_data_hash": None if data.measured is None else data.measured.examples.data_hash,
         "hold_out": plan.hold_out,
         "patience": plan.patience,
     }
@@ -82,7 +82,7 @@ def train_composition(
         from submissions.training.triplet_loss import Objective
 
         say(plan.log())
-        vectors, measured = data.vectors(encoder, store)
+        vectors, measured_vectors = data.vectors(encoder, store)
         tokens = read_captions(tokenizer, data.examples.captions)
         device = device_of(plan.device, CallError)
         with seeded(plan.seed):
@@ -94,13 +94,13 @@ def train_composition(
             network.scale.requires_grad_(False)
         network.to(device)
         watch = None
-        if data.validation is not None:
-            asked = read_captions(tokenizer, data.validation_captions)
+        if (measured := data.measured) is not None:
+            asked = read_captions(tokenizer, measured.captions)
 
             def measure(module: nn.Module) -> dict[str, float]:
-                return data.measure(module, measured, asked, tokenizer.pad_token_id)
+                return measured.recalls(module, measured_vectors, asked, tokenizer.pad_token_id)
 
-            watch = BestEpoch(measure, data.validation.main, plan.patience, say)
+            watch = BestEpoch(measure, measured.answers.main, plan.patience, say)
 
         def save(training: dict[str, Any]) -> None:
             if watch is not None:

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from cir_datasets.common.progress import step_progress
 from cir_datasets.common.stages import Stages
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
     from torch import Tensor, nn
+
+    from submissions.training.validation import BestEpoch
 
 STATE = "01-training.part"
 """What an unfinished training leaves in its folder, beside its settings."""
@@ -50,7 +52,7 @@ class _Training(Stages):
     call_error = CheckpointError
     noun = "training"
 
-    def take_up(self, parts: Mapping[str, Any], watch: Watch | None) -> list[float]:
+    def take_up(self, parts: Mapping[str, Any], watch: BestEpoch | None) -> list[float]:
         """Put the state back, where there is one; the losses so far.
 
         Args:
@@ -69,7 +71,7 @@ class _Training(Stages):
         losses: list[float] = state["losses"]
         return losses
 
-    def keep_state(self, parts: Mapping[str, Any], watch: Watch | None, losses: list[float]) -> None:
+    def keep_state(self, parts: Mapping[str, Any], watch: BestEpoch | None, losses: list[float]) -> None:
         """Write the state, whole or not at all."""
         import io
 
@@ -102,27 +104,6 @@ class Trained:
     resumed_at: int = 0
 
 
-class Watch(Protocol):
-    """What looks at a module after each epoch, remembers what it saw, and may end the training."""
-
-    @property
-    def seen(self) -> int:
-        """The steps at which it looked last."""
-
-    @property
-    def stopped(self) -> bool:
-        """Whether the training is to end before its last step."""
-
-    def look(self, module: nn.Module, step: int) -> None:
-        """See what the module can do after so many steps."""
-
-    def state(self) -> dict[str, Any]:
-        """What it remembers, as numbers, texts, lists, dictionaries and tensors."""
-
-    def take_up(self, state: dict[str, Any]) -> None:
-        """Remember what an earlier process saw."""
-
-
 def train(
     module: nn.Module,
     loss_of: Callable[[NDArray[np.int64]], Tensor],
@@ -134,7 +115,7 @@ def train(
     label: str,
     save_seconds: float = SAVE_SECONDS,
     undecayed: Collection[str] = (),
-    watch: Watch | None = None,
+    watch: BestEpoch | None = None,
 ) -> Trained:
     """Train a module; a training that was stopped goes on where its last state was written.
 
@@ -239,7 +220,7 @@ class Lesson:
     count: int
     save: Callable[..., object]
     undecayed: Collection[str] = ()
-    watch: Watch | None = None
+    watch: BestEpoch | None = None
 
 
 def train_head(
@@ -332,7 +313,7 @@ class _Interrupts:
         self.waiting = True
 
 
-def _let_look(watch: Watch, module: nn.Module, step: int) -> None:
+def _let_look(watch: BestEpoch, module: nn.Module, step: int) -> None:
     """Let a watch look, once a step, also where an earlier process was stopped while it looked."""
     if watch.seen < step:
         module.eval()

@@ -20,6 +20,7 @@ from cir_metrics.errors import CallError
 from cir_metrics.sums import exact_mean
 from submissions.encoders.protocol import SHAPES_ENCODER
 from submissions.errors import CheckpointError
+from submissions.methods.card import method_card
 from submissions.methods.heads.checkpoints import CONFIG, WEIGHTS
 from submissions.methods.heads.wordpieces import TOKENIZER
 
@@ -30,19 +31,6 @@ if TYPE_CHECKING:
 PAGE, RESULTS = "README.md", ".eval_results"
 
 _REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
-_TITLES = {"cirplant": "CIRPLANT", "tirg": "TIRG"}
-_PAPERS = {"cirplant": "https://arxiv.org/abs/2108.04024", "tirg": "https://arxiv.org/abs/1812.07119"}
-_SHOWN = (
-    "recipe",
-    "steps",
-    "batch_size",
-    "learning_rate",
-    "weight_decay",
-    "clip",
-    "precision",
-    "patience",
-    "seed",
-)
 _UNFOLDED = 2**20
 
 
@@ -219,68 +207,30 @@ def _results(scored: ScoreReport) -> str:
 
 def _page(described: Mapping[str, Any], scored: ScoreReport | None) -> str:
     """The model card: what it is, how it was trained, its numbers with their signatures."""
-    name, training = described["model_type"], described["training"]
-    encoder, init = described["encoder"], training["init"]
-    begun = "at random" if init is None else f"with a BERT of sha256 `{init[:12]}`"
-    ranked = training["benchmark"] if scored is None else scored.benchmark
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    name, model = described["model_type"], described["encoder"]["model"]
     head = {
         "library_name": "cir-benchmarks",
         "tags": ["composed-image-retrieval", name],
-        "datasets": [training["benchmark"].partition("/")[0]],
+        "datasets": [described["training"]["benchmark"].partition("/")[0]],
     }
-    lines = [
-        "---",
-        yaml.safe_dump(head, sort_keys=False).strip(),
-        "---",
-        f"# {_TITLES[name]} on {training['benchmark']}",
-        "",
-        f"Made with cir-benchmarks on triplets of `{training['benchmark']}`. Paper: <{_PAPERS[name]}>.",
-        "",
-        f"- triplets: `{training['benchmark']}`, data `{training['data_hash'][:12]}`",
-        f"- image encoder: `{encoder['model']}`, revision `{encoder['revision'][:12]}`, no other fits",
-        f"- begun: {begun}",
-        f"- weights: sha256 `{described['weights_sha256'][:12]}`",
-        *[f"- {each}: {_text(training[each])}" for each in _SHOWN],
-        f"- loss: {training['first_loss']:.4f} at the beginning, {training['last_loss']:.4f} at the end",
-    ]
-    if "best" in training:
-        best = ", ".join(
-            f"{key} {100 * value:.2f}" for key, value in training["best"].items() if key != "step"
-        )
-        where = training["validation"] or f"a share of {training['hold_out']:g} of the references, held out"
-        lines.append(f"- kept: the weights of step {training['best']['step']:,}, the best on {where}: {best}")
-        if scored is not None and scored.benchmark == training["validation"]:
-            lines.append("- the numbers below are of the benchmark that the weights were chosen on")
-    lines += ["", "## Numbers", ""]
-    if scored is None:
-        lines.append("None yet: `cir train ... --report BENCHMARK` adds them.")
-    else:
-        lines += [
-            f"`{scored.benchmark}`, {scored.n} queries, per cent.",
-            "",
-            "| metric | value | signature |",
-        ]
-        lines += ["|---|---|---|"]
-        lines += [
-            f"| {metric} | {100 * value:.2f} | `{str(scored.signature_text(metric)).replace('|', '/')}` |"
-            for metric, value in scored.metrics.items()
-        ]
-    lines += [
-        "",
-        "## Use",
-        "",
-        "```console",
-        f"$ cir run --benchmark {ranked} --method {name} --encoder {_encoder(encoder['model'])} \\",
-        "    --checkpoint FOLDER --out run.json",
-        "```",
-        "",
-    ]
-    return "\n".join(lines)
-
-
-def _encoder(model: str) -> str:
-    """What an encoder is called in a command; where a folder of it lies is the reader's matter."""
-    return model if model == SHAPES_ENCODER or "/" in model else "ENCODER_FOLDER"
+    pages = Environment(  # a page of Markdown, which nothing is escaped in
+        loader=PackageLoader("submissions", "training"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        keep_trailing_newline=True,
+    )
+    return pages.get_template("model_card.md").render(
+        **described,
+        head=yaml.safe_dump(head, sort_keys=False).strip(),
+        card=method_card(name),
+        scored=scored,
+        text=_text,
+        per_cent=lambda value: f"{100 * value:.2f}",
+        # Where a folder of it lies is the reader's matter.
+        encoder_name=model if model == SHAPES_ENCODER or "/" in model else "ENCODER_FOLDER",
+    )
 
 
 def _text(value: Any) -> str:

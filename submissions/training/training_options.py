@@ -28,16 +28,6 @@ PRECISIONS = ("float16", "bfloat16")
 _WARM_UP = 0.05
 """Share of the steps in which the learning rate rises."""
 _SIZES = ("hidden_size", "layers", "heads", "feed_forward", "dropout")
-_RECIPE = (
-    "squared",
-    "composed_negatives",
-    "triplets",
-    "together",
-    "normalised_input",
-    "scaled",
-    "halved_gradient",
-    "decay",
-)
 _RATE = "Learning rate of AdamW: that of the first step."
 
 
@@ -333,8 +323,7 @@ class CompositionTraining(Plan, TrainsOnQueries):
 
     def resolved(self, gallery_size: int) -> Self:
         """The same with what the recipe says, and with the steps that a gallery of that size gives."""
-        recipe = package_yaml("submissions", "training/recipes.yaml")[self.recipe]
-        missing = {name: value for name, value in recipe.items() if getattr(self, name) is None}
+        missing = {name: value for name, value in self._recipe.items() if getattr(self, name) is None}
         epoch_steps = self.epoch_steps or max(1, gallery_size // self.batch_size)
         return replace(self, steps=self.epochs * epoch_steps, epoch_steps=epoch_steps, **missing)
 
@@ -346,7 +335,12 @@ class CompositionTraining(Plan, TrainsOnQueries):
     @property
     def differences(self) -> dict[str, Any]:
         """What code and paper do differently, as it is done."""
-        return {name: getattr(self, name) for name in _RECIPE}
+        return {name: getattr(self, name) for name in (*self._recipe, "together")}
+
+    @property
+    def _recipe(self) -> dict[str, Any]:
+        recipe: dict[str, Any] = package_yaml("submissions", "training/recipes.yaml")[self.recipe]
+        return recipe
 
     def rate(self, step: int) -> float:
         """The learning rate of a step, of `resolved` options.

@@ -39,6 +39,42 @@ class Truth:
 
 
 @dataclass(frozen=True, eq=False)
+class Measured:
+    """What is measured on after each epoch.
+
+    Args:
+        examples: those of the training, or of another benchmark.
+        rows: one of `examples` for each query.
+        answers: to these queries.
+    """
+
+    examples: Examples
+    rows: Rows
+    answers: Validation
+
+    @property
+    def captions(self) -> list[str]:
+        """Of the queries."""
+        return [self.examples.captions[text] for text in self.examples.texts[self.rows]]
+
+    def recalls(self, network: Any, vectors: Vectors, tokens: Rows, padding: int) -> dict[str, float]:
+        """Recalls of a network, by name.
+
+        Args:
+            network: a composition, in evaluation.
+            vectors: of the images of `examples`, with a row of zeros more.
+            tokens: of the captions of the queries.
+            padding: number of the padding token.
+        """
+        from submissions.methods.heads.composition import composed_vectors, projected_vectors
+
+        references = vectors[self.examples.references[self.rows]]
+        queries = composed_vectors(network, references, tokens, padding, _MEASURED_AT_ONCE)
+        images = projected_vectors(network, vectors[:-1], _MEASURED_AT_ONCE)
+        return self.answers.recalls(queries, images)
+
+
+@dataclass(frozen=True, eq=False)
 class TripletData:
     """What is trained on and what is measured on.
 
@@ -47,36 +83,19 @@ class TripletData:
         rows: those that are trained on, as rows of `examples`.
         answers: by query id.
         gallery_size: images of the benchmark's gallery.
-        measured: triplets that are measured on, `examples` itself or those of another benchmark; None where
-            nothing is.
-        asked: one row of `measured` for each query.
-        validation: their answers.
+        measured: None where nothing is.
     """
 
     examples: Examples
     rows: Rows
     answers: Mapping[str, Truth]
     gallery_size: int
-    measured: Examples | None = None
-    asked: Rows | None = None
-    validation: Validation | None = None
+    measured: Measured | None = None
 
     @functools.cached_property
     def said(self) -> list[str]:
         """The captions that are trained on, each as often as it is said."""
         return [self.examples.captions[text] for text in self.examples.texts[self.rows]]
-
-    @property
-    def validation_captions(self) -> list[str]:
-        """The captions of the queries that are measured on."""
-        measured, asked = self._measured
-        return [measured.captions[text] for text in measured.texts[asked]]
-
-    @property
-    def _measured(self) -> tuple[Examples, Rows]:
-        if self.measured is None or self.asked is None:
-            raise CallError("nothing to measure on. Fix: give validation or hold_out.")
-        return self.measured, self.asked
 
     @functools.cached_property
     def _own(self) -> NDArray[np.int64]:
@@ -150,35 +169,16 @@ class TripletData:
         return self.rows[order[begins[places][:, None] + numbers % counts[:, None]]]
 
     def vectors(self, encoder: Encoder, store: EmbeddingStore | None) -> tuple[Vectors, Vectors]:
-        """Vectors of the images of `examples` and of `measured`, each with a row of zeros more."""
+        """Vectors of the images that are trained on and of those measured on, each with zeros behind the last."""
         from submissions.embeddings.embed import embed_gallery
 
         def of(examples: Examples) -> Vectors:
             return with_nothing(embed_gallery(encoder, examples.pictures, store=store).vectors)
 
         trained = of(self.examples)
-        if self.measured is None or self.measured is self.examples:
+        if self.measured is None or self.measured.examples is self.examples:
             return trained, trained
-        return trained, of(self.measured)
-
-    def measure(self, network: Any, vectors: Vectors, tokens: Rows, padding: int) -> dict[str, float]:
-        """Recalls of a network on what is held out, by name.
-
-        Args:
-            network: a composition, in evaluation.
-            vectors: of the images of `measured`, with a row of zeros more.
-            tokens: of the captions of its queries.
-            padding: number of the padding token.
-        """
-        from submissions.methods.heads.composition import composed_vectors, projected_vectors
-
-        measured, asked = self._measured
-        references = vectors[measured.references[asked]]
-        queries = composed_vectors(network, references, tokens, padding, _MEASURED_AT_ONCE)
-        images = projected_vectors(network, vectors[:-1], _MEASURED_AT_ONCE)
-        if self.validation is None:
-            raise CallError("nothing to measure on. Fix: give validation or hold_out.")
-        return self.validation.recalls(queries, images)
+        return trained, of(self.measured.examples)
 
 
 def load_triplet_data(
@@ -221,27 +221,26 @@ def load_triplet_data(
     rows = np.flatnonzero(~is_held)
     if held and not len(rows):
         raise CallError(f"{benchmark_id}: hold_out={hold_out} leaves no triplet. Fix: hold less out.")
-    data = TripletData(examples, rows, answers, len(benchmark.gallery or examples.pictures.ids))
+    measured = None
     if held:
-        return _measuring(data, examples, np.flatnonzero(is_held), answers, benchmark.excludes_reference)
-    if validation is None:
-        return data
-    other = cir_datasets.load(validation)
-    known, _ = _answers(other.rows())
-    measured = load_triplets(validation, caption_rule=caption_rule, images=images, also=other.gallery or ())
-    return _measuring(data, measured, np.arange(len(measured.targets)), known, other.excludes_reference)
+        excluded = benchmark.excludes_reference
+        measured = _measured(examples, np.flatnonzero(is_held), answers, excluded)
+    elif validation is not None:
+        other = cir_datasets.load(validation)
+        known, _ = _answers(other.rows())
+        shown = load_triplets(validation, caption_rule=caption_rule, images=images, also=other.gallery or ())
+        measured = _measured(shown, np.arange(len(shown.targets)), known, other.excludes_reference)
+    return TripletData(examples, rows, answers, len(benchmark.gallery or examples.pictures.ids), measured)
 
 
-def _measuring(
-    data: TripletData, measured: Examples, rows: Rows, answers: Mapping[str, Truth], excluded: bool
-) -> TripletData:
-    """The data with what is measured on: the first row of each query among these."""
-    _, firsts = np.unique(measured.queries[rows], return_index=True)
+def _measured(examples: Examples, rows: Rows, answers: Mapping[str, Truth], excluded: bool) -> Measured:
+    """What is measured on: the first row of each query among these."""
+    _, firsts = np.unique(examples.queries[rows], return_index=True)
     asked = rows[firsts]
-    place = {image: row for row, image in enumerate(measured.pictures.ids)}
-    references = measured.references[asked]
-    known = [answers[measured.query_ids[number]] for number in measured.queries[asked]]
-    own = [measured.pictures.ids[row] if row < len(place) else None for row in references]
+    place = {image: row for row, image in enumerate(examples.pictures.ids)}
+    references = examples.references[asked]
+    known = [answers[examples.query_ids[number]] for number in examples.queries[asked]]
+    own = [examples.pictures.ids[row] if row < len(place) else None for row in references]
     validation = Validation(
         np.where(references < len(place), references, -1),
         [_places(each.targets, place) for each in known],
@@ -251,7 +250,7 @@ def _measuring(
         ],
         excluded,
     )
-    return TripletData(data.examples, data.rows, data.answers, data.gallery_size, measured, asked, validation)
+    return Measured(examples, asked, validation)
 
 
 def _places(images: Sequence[str], place: Mapping[str, int]) -> Rows:

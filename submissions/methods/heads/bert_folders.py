@@ -5,15 +5,20 @@ Only weights are read from a file, never code.
 
 from __future__ import annotations
 
-import json
-import pickle
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from submissions.errors import CheckpointError
-from submissions.methods.heads.checkpoints import CONFIG, WEIGHTS, file_sha256, read_tensors
+from submissions.methods.heads.checkpoints import (
+    CONFIG,
+    WEIGHTS,
+    file_sha256,
+    read_described,
+    read_tensors,
+    read_torch,
+)
 from submissions.methods.heads.wordpieces import POSITIONS, load_tokenizer
 
 if TYPE_CHECKING:
@@ -116,22 +121,18 @@ def read_bert_folder(folder: str | Path) -> BertFolder:
             f"{root}: its tokenizer knows {len(tokenizer):,} tokens, its {CONFIG} says "
             f"{settings['vocab_size']:,}. {_FIX}"
         )
-    path = root / (WEIGHTS if (root / WEIGHTS).is_file() else _PICKLE)
-    tensors = read_tensors(path) if path.name == WEIGHTS else _pickled(path)
-    named = {_plain(name): value for name, value in tensors.items()}
+    path = next((root / name for name in (WEIGHTS, _PICKLE) if (root / name).is_file()), None)
+    if path is None:
+        raise CheckpointError(f"{root}: holds neither {WEIGHTS} nor {_PICKLE}. {_FIX}")
+    tensors = read_tensors(path) if path.name == WEIGHTS else read_torch(path, _FIX)
+    named = {_plain(name): value for name, value in tensors.items() if hasattr(value, "shape")}
     return BertFolder(root, settings, tokenizer, named, file_sha256(path))
 
 
 def _settings(root: Path) -> dict[str, Any]:
     path = root / CONFIG
-    try:
-        described = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise CheckpointError(f"{path}: cannot be read as JSON ({error}). {_FIX}") from error
-    needed = BERT_SETTINGS[:5]
-    lacking = (
-        needed if not isinstance(described, dict) else [name for name in needed if name not in described]
-    )
+    described = read_described(path, "name a folder of a BERT as transformers saves it, or of an OSCAR")
+    lacking = [name for name in BERT_SETTINGS[:5] if name not in described]
     if lacking:
         raise CheckpointError(f"{path}: lacks {', '.join(lacking)}, so it is not a BERT's. {_FIX}")
     settings = {name: described[name] for name in BERT_SETTINGS if name in described}
@@ -140,21 +141,6 @@ def _settings(root: Path) -> dict[str, Any]:
             f"{path}: reads {settings['max_position_embeddings']} tokens; CIRPLANT reads {POSITIONS}. {_FIX}"
         )
     return settings
-
-
-def _pickled(path: Path) -> dict[str, Tensor]:
-    import torch
-
-    if not path.is_file():
-        raise CheckpointError(f"{path.parent}: holds neither {WEIGHTS} nor {_PICKLE}. {_FIX}")
-    try:
-        held = torch.load(path, map_location="cpu", weights_only=True)
-    except (pickle.UnpicklingError, RuntimeError, EOFError, KeyError, ValueError, TypeError) as error:
-        # What torch says then is how to run the code in such a file: no advice to pass on.
-        raise CheckpointError(f"{path}: not a file of weights alone, as torch writes it. {_FIX}") from error
-    if not isinstance(held, dict):
-        raise CheckpointError(f"{path}: holds a {type(held).__name__}, not weights by name. {_FIX}")
-    return {name: value for name, value in held.items() if isinstance(value, torch.Tensor)}
 
 
 def _plain(name: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import pickle
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -70,9 +71,33 @@ class Head:
             make: its class; made with `sizes`.
 
         Raises:
-            CheckpointError: the sizes make no such module, or the weights do not fit it.
+            CheckpointError: the sizes make no such module, or a weight is missing, unknown, or of another
+                shape.
         """
-        return filled(make, self.sizes, self.tensors, self.folder)
+        import torch
+
+        try:
+            with torch.device("meta"):  # of sizes in a file: nothing is allocated before the weights fit them
+                module = make(**self.sizes)
+        except (TypeError, ValueError, RuntimeError, ZeroDivisionError, AssertionError) as error:
+            raise CheckpointError(
+                f"{self.folder / CONFIG}: its sizes make no head ({error}). Fix: get the folder again."
+            ) from error
+        needed, there = module.state_dict(), self.tensors
+        missing, unknown = needed.keys() - there.keys(), there.keys() - needed.keys()
+        odd = [name for name in needed.keys() & there.keys() if needed[name].shape != there[name].shape]
+        if missing or unknown or odd:
+            words = [
+                f"{label} {', '.join(sorted(names)[:_EXAMPLES])}"
+                for label, names in (("missing", missing), ("unknown", unknown), ("of another shape", odd))
+                if names
+            ]
+            raise CheckpointError(
+                f"{self.folder}: its weights do not fit its {CONFIG}: {'; '.join(words)}. "
+                "Fix: get both files of one training."
+            )
+        module.load_state_dict(dict(there), assign=True)
+        return module.eval().requires_grad_(False)
 
 
 def save_head(
@@ -99,8 +124,11 @@ def save_head(
     Returns:
         The folder.
     """
+    from safetensors.torch import save
+
     root = Path(folder).expanduser()
-    write_tensors(root / WEIGHTS, module)
+    tensors = {name: value.detach().cpu().contiguous() for name, value in module.state_dict().items()}
+    write_whole(root / WEIGHTS, save(tensors), durable=True)
     described = {
         "format_version": FORMAT_VERSION,
         "model_type": kind,
@@ -129,7 +157,7 @@ def load_head(folder: str | Path, kind: str, *, encoder: Identity, beside: Seque
         CheckpointError: it is missing, damaged, of another kind, or made for another encoder.
     """
     root = Path(folder).expanduser()
-    described = read_config(root, kind, f"name a folder that `{command(kind)}` wrote")
+    described = read_described(root / CONFIG, f"name a folder that `{command(kind)}` wrote", kind)
     made_for = described.get("encoder")
     if not isinstance(made_for, dict) or not isinstance(described.get("sizes"), dict):
         raise CheckpointError(
@@ -137,53 +165,69 @@ def load_head(folder: str | Path, kind: str, *, encoder: Identity, beside: Seque
         )
     _check_encoder(root, kind, made_for, encoder)
     tensors = read_tensors(root / WEIGHTS)
-    sha256 = file_sha256(root / WEIGHTS)
-    if described.get("weights_sha256") != sha256:
-        raise CheckpointError(
-            f"{root / WEIGHTS}: its sha256 is not the one that {CONFIG} names. "
-            f"Fix: get both files of one training, or train it anew with `{command(kind)}`."
-        )
-    named = described.get("files_sha256")
-    for name in beside:
-        if not (root / name).is_file():
-            raise CheckpointError(
-                f"{root / name}: no such file. Fix: get the whole folder of the checkpoint."
-            )
-        if not isinstance(named, dict) or named.get(name) != file_sha256(root / name):
+    digests = {name: file_sha256(root / name) for name in (WEIGHTS, *beside) if (root / name).is_file()}
+    of_others = described.get("files_sha256")
+    known = {**(of_others if isinstance(of_others, dict) else {}), WEIGHTS: described.get("weights_sha256")}
+    for name in (WEIGHTS, *beside):
+        if name not in digests:
+            raise CheckpointError(f"{root / name}: no such file. {_WHOLE}")
+        if known.get(name) != digests[name]:
             raise CheckpointError(
                 f"{root / name}: its sha256 is not the one that {CONFIG} names, so that it is of another "
                 f"training. Fix: get all files of one training, or train it anew with `{command(kind)}`."
             )
-    return Head(root, described["sizes"], described.get("training", {}), tensors, sha256)
+    return Head(root, described["sizes"], described.get("training", {}), tensors, digests[WEIGHTS])
 
 
-def read_config(root: Path, kind: str, fix: str) -> dict[str, Any]:
-    """The description of a checkpoint folder, of the right kind and version.
+def read_described(path: Path, fix: str, kind: str | None = None) -> dict[str, Any]:
+    """What the file `config.json` of a checkpoint describes.
 
     Args:
-        root: the folder.
-        kind: what `model_type` must say.
+        path: the file.
         fix: what the caller would have a user do.
+        kind: the head that it must be, in this version; None is anything.
 
     Raises:
         CheckpointError: it is missing, not JSON, or of another kind or version.
     """
-    path = root / CONFIG
     if not path.is_file():
-        raise CheckpointError(f"{root}: holds no {CONFIG}, so it is not a checkpoint of {kind}. Fix: {fix}.")
+        raise CheckpointError(
+            f"{path.parent}: holds no {CONFIG}, so it is not a checkpoint of {kind or 'a model'}. Fix: {fix}."
+        )
     try:
         described = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise CheckpointError(f"{path}: not JSON ({error}). Fix: {fix}.") from error
-    if not isinstance(described, dict) or described.get("model_type") != kind:
-        found = described.get("model_type") if isinstance(described, dict) else None
-        raise CheckpointError(f"{path}: model_type is {found!r}, not {kind!r}. Fix: {fix}.")
-    if described.get("format_version") != FORMAT_VERSION:
-        raise CheckpointError(
-            f"{path}: format_version is {described.get('format_version')!r}; this release reads "
-            f"{FORMAT_VERSION}. Fix: {fix}."
-        )
-    return described
+    held = described if isinstance(described, dict) else {}
+    must_be = {} if kind is None else {"model_type": kind, "format_version": FORMAT_VERSION}
+    for name, value in must_be.items():
+        if held.get(name) != value:
+            raise CheckpointError(f"{path}: {name} is {held.get(name)!r}, not {value!r}. Fix: {fix}.")
+    return held
+
+
+def read_torch(path: Path, fix: str, harmless: Sequence[Any] = ()) -> dict[str, Any]:
+    """What a file of torch holds by name; no code in it is run.
+
+    Args:
+        path: the file.
+        fix: what the caller would have a user do.
+        harmless: what it may hold beside tensors, as of torch's `safe_globals`.
+
+    Raises:
+        CheckpointError: it is damaged, or holds more than weights.
+    """
+    import torch
+
+    try:
+        with torch.serialization.safe_globals(list(harmless)):
+            held = torch.load(path, map_location="cpu", weights_only=True)
+    except (pickle.UnpicklingError, RuntimeError, EOFError, KeyError, ValueError, TypeError) as error:
+        # What torch says then is how to run the code in such a file: no advice to pass on.
+        raise CheckpointError(f"{path}: not a file of weights alone, as torch writes it. {fix}") from error
+    if not isinstance(held, dict):
+        raise CheckpointError(f"{path}: holds a {type(held).__name__}, not weights by name. {fix}")
+    return held
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
@@ -201,54 +245,6 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
         return load_file(path)
     except (SafetensorError, OSError, ValueError, LookupError, TypeError, RuntimeError, MemoryError) as error:
         raise CheckpointError(f"{path}: not a safetensors file ({error}). Fix: get it again.") from error
-
-
-def write_tensors(path: Path, module: nn.Module) -> None:
-    """Write a module's weights as a safetensors file, whole or not at all."""
-    from safetensors.torch import save
-
-    tensors = {name: value.detach().cpu().contiguous() for name, value in module.state_dict().items()}
-    write_whole(path, save(tensors), durable=True)
-
-
-def filled(
-    make: Callable[..., Module], sizes: Mapping[str, Any], tensors: Mapping[str, Tensor], where: Path
-) -> Module:
-    """A module with the weights of a file, ready to answer.
-
-    Args:
-        make: its class.
-        sizes: the keyword arguments to make it with, as a file says them.
-        tensors: its weights by name.
-        where: the folder that both come from, for messages.
-
-    Raises:
-        CheckpointError: the sizes make no such module, or a weight is missing, unknown, or of another shape.
-    """
-    import torch
-
-    try:
-        with torch.device("meta"):  # of sizes in a file: nothing is allocated before the weights fit them
-            module = make(**sizes)
-    except (TypeError, ValueError, RuntimeError, ZeroDivisionError, AssertionError) as error:
-        raise CheckpointError(
-            f"{where / CONFIG}: its sizes make no head ({error}). Fix: get the folder again."
-        ) from error
-    wanted = module.state_dict()
-    missing, unknown = sorted(wanted.keys() - tensors.keys()), sorted(tensors.keys() - wanted.keys())
-    odd = [name for name in wanted.keys() & tensors.keys() if wanted[name].shape != tensors[name].shape]
-    if missing or unknown or odd:
-        words = [
-            f"{label} {', '.join(sorted(names)[:_EXAMPLES])}"
-            for label, names in (("missing", missing), ("unknown", unknown), ("of another shape", odd))
-            if names
-        ]
-        raise CheckpointError(
-            f"{where}: its weights do not fit its {CONFIG}: {'; '.join(words)}. "
-            "Fix: get both files of one training."
-        )
-    module.load_state_dict(dict(tensors), assign=True)
-    return module.eval().requires_grad_(False)
 
 
 def file_sha256(path: Path) -> str:

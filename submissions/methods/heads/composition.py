@@ -10,7 +10,7 @@ training needs torch.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -168,25 +168,34 @@ def composed_vectors(
         batch_size: rows at once.
     """
     device = network.scale.device
-    parts = [np.empty((0, network.projection.out_features), dtype=np.float32)]
-    with torch.inference_mode():
-        for start in range(0, len(vectors), batch_size):
-            part = slice(start, start + batch_size)
-            seen = torch.from_numpy(vectors[part]).to(device)
-            made = network(seen, *trimmed(tokens[part], padding, device))
-            parts.append(nn.functional.normalize(made.float(), dim=-1).cpu().numpy())
-    return np.concatenate(parts)
+
+    def composed(part: slice) -> Tensor:
+        seen = torch.from_numpy(np.array(vectors[part])).to(device)
+        made: Tensor = network(seen, *trimmed(tokens[part], padding, device))
+        return made
+
+    return _in_batches(network, len(vectors), batch_size, composed)
 
 
 def projected_vectors(network: CirplantNetwork | TirgNetwork, vectors: Vectors, batch_size: int) -> Vectors:
     """Images as the gallery has them: projected, of length 1, shape (n, hidden size), float32."""
     device = network.scale.device
+    return _in_batches(
+        network,
+        len(vectors),
+        batch_size,
+        lambda part: network.project(torch.from_numpy(np.array(vectors[part])).to(device)),
+    )
+
+
+def _in_batches(
+    network: CirplantNetwork | TirgNetwork, count: int, batch_size: int, features: Callable[[slice], Tensor]
+) -> Vectors:
     parts = [np.empty((0, network.projection.out_features), dtype=np.float32)]
     with torch.inference_mode():
-        for start in range(0, len(vectors), batch_size):
-            seen = torch.from_numpy(np.array(vectors[start : start + batch_size])).to(device)
-            made = nn.functional.normalize(network.project(seen).float(), dim=-1)
-            parts.append(made.cpu().numpy())
+        for start in range(0, count, batch_size):
+            made = features(slice(start, start + batch_size))
+            parts.append(nn.functional.normalize(made.float(), dim=-1).cpu().numpy())
     return np.concatenate(parts)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,9 +11,8 @@ from submissions.errors import EncoderError
 from submissions.truncation import report_cuts
 
 if TYPE_CHECKING:
-    from cir_datasets.rows.benchmark import Benchmark
     from submissions.embeddings.pictures import Pictures
-    from submissions.encoders.protocol import Encoder, Vectors
+    from submissions.encoders.protocol import Vectors
     from submissions.methods.composing import Context
 
 
@@ -27,29 +25,18 @@ def reference_features(context: Context, references: Sequence[str | None]) -> Ve
         EncoderError: the encoder shows no model that gives features.
         MissingImagesError: a reference outside the gallery has no picture.
     """
-    shown = {image for image in references if image is not None} - context.gallery.missing
-    ids = sorted(shown)
+    from submissions.embeddings.pictures import pictures_of
+
+    ids = sorted({image for image in references if image is not None} - context.gallery.missing)
     found = np.zeros((len(references), context.encoder.identity.dimensions), dtype=np.float32)
     if not ids:
         return found
-    place = {image: row for row, image in enumerate(ids)}
-    features = features_of_ids(context.encoder, context.benchmark, ids, context.images, context.batch_size)
-    rows = [(row, place[image]) for row, image in enumerate(references) if image in place]
-    found[[row for row, _ in rows]] = features[[at for _, at in rows]]
+    pictures = pictures_of(context.benchmark, images=context.images, ids=ids)
+    features = dict(zip(ids, features_of(context.encoder, pictures, context.batch_size), strict=True))
+    for row, image in enumerate(references):
+        if image in features:
+            found[row] = features[image]
     return found
-
-
-def features_of_ids(
-    encoder: Encoder,
-    benchmark: Benchmark,
-    ids: Sequence[str],
-    images: str | Path | None,
-    batch_size: int,
-) -> Vectors:
-    """Features of images of a benchmark, in the order of the ids."""
-    from submissions.embeddings.pictures import pictures_of
-
-    return features_of(encoder, pictures_of(benchmark, images=images, ids=ids), batch_size)
 
 
 def features_of(encoder: Any, pictures: Pictures, batch_size: int) -> Vectors:

@@ -10,18 +10,16 @@ model/model.py).
 
 from __future__ import annotations
 
-import pickle
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from submissions.errors import CheckpointError
-from submissions.methods.heads.checkpoints import Head, file_sha256
+from submissions.methods.heads.checkpoints import Head, file_sha256, read_torch
 from submissions.methods.heads.pseudo_words import PseudoWords
 
 RAW = "features"
@@ -46,7 +44,11 @@ def load_published(path: Path, words: PseudoWords, dimensions: int) -> Head:
     Raises:
         CheckpointError: the file is damaged, of another kind, or made for another CLIP.
     """
-    held = _read(path)
+    # The optimizer's part of such files holds numbers of numpy.
+    make_number: Any = np.float64(0).__reduce__()[0]
+    modules = ("numpy.core.multiarray.scalar", "numpy._core.multiarray.scalar")
+    harmless = [*((make_number, name) for name in modules), np.dtype, np.dtypes.Float64DType]
+    held = read_torch(path, _FIX, harmless)
     found = held.get("state_dict_img2text")
     if not isinstance(found, dict):
         raise CheckpointError(f"{path}: holds no state_dict_img2text. {_FIX}")
@@ -60,26 +62,6 @@ def load_published(path: Path, words: PseudoWords, dimensions: int) -> Head:
     _check_clip(path, held.get("state_dict"), words)
     sizes = {"vector_size": dimensions, "token_size": words.token_size, "hidden_size": inner.shape[0]}
     return Head(path, sizes, {"input": RAW}, tensors, file_sha256(path))
-
-
-def _read(path: Path) -> dict[str, Any]:
-    # The optimizer's part of such files holds numbers of numpy.
-    make_number: Any = np.float64(0).__reduce__()[0]
-    harmless: list[Any] = [
-        (make_number, "numpy.core.multiarray.scalar"),
-        (make_number, "numpy._core.multiarray.scalar"),
-        np.dtype,
-        np.dtypes.Float64DType,
-    ]
-    try:
-        with torch.serialization.safe_globals(harmless):
-            held = torch.load(path, map_location="cpu", weights_only=True)
-    except (pickle.UnpicklingError, RuntimeError, EOFError, KeyError, ValueError, TypeError) as error:
-        # What torch says then is how to run the code in such a file: no advice to pass on.
-        raise CheckpointError(f"{path}: not a file of weights alone, as torch writes it. {_FIX}") from error
-    if not isinstance(held, dict):
-        raise CheckpointError(f"{path}: holds a {type(held).__name__}, not weights by name. {_FIX}")
-    return held
 
 
 def _renamed(path: Path, found: Mapping[str, Any]) -> dict[str, Tensor]:

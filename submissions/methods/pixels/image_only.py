@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from submissions.methods.card import method_card
 from submissions.methods.turns import Candidates, Turn
 from submissions.rank_file.model import Method
 
@@ -31,12 +32,7 @@ class ImageOnlyPixels:
 
     def method(self) -> Method:
         """Who answers."""
-        return Method(
-            name="Image only",
-            backbone="none (colour histogram and thumbnail)",
-            zero_shot=True,
-            notes="Cosine to the reference image; captions are not read. Needs no weights.",
-        )
+        return method_card("image_only_pixels").method(backbone="none (colour histogram and thumbnail)")
 
     def scores(self, turns: Sequence[Turn], gallery: Candidates) -> NDArray[np.float64]:
         """Cosine of each image to each turn's reference, shape (turns, images); 0 without one."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from cir_datasets.registry.caption_rules import TURN_RULE
 from cir_metrics.sums import exact_means
+from submissions.methods.card import method_card
 from submissions.methods.pixels.image_only import ImageOnlyPixels
 from submissions.methods.pixels.text_only import TextOnlyPixels
 from submissions.methods.turns import Candidates, Turn
@@ -24,13 +25,8 @@ class ImageTextSumPixels:
 
     def method(self) -> Method:
         """Who answers."""
-        return Method(
-            name="Image + text, sum",
-            backbone="none (colour histogram, thumbnail and colour words)",
-            zero_shot=True,
-            caption_rule=TURN_RULE,
-            text_fields=["relative_caption"],
-            notes="Standardised scores of Image only and Text only, added. Needs no weights.",
+        return method_card("image_text_sum_pixels").method(
+            backbone="none (colour histogram, thumbnail and colour words)", caption_rule=TURN_RULE
         )
 
     def scores(self, turns: Sequence[Turn], gallery: Candidates) -> NDArray[np.float64]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cir_datasets.registry.caption_rules import TURN_RULE
+from submissions.methods.card import method_card
 from submissions.methods.turns import Candidates, Turn
 from submissions.rank_file.model import Method
 
@@ -29,14 +29,7 @@ class TextOnlyPixels:
 
     def method(self) -> Method:
         """Who answers."""
-        return Method(
-            name="Text only",
-            backbone="none (colour words)",
-            zero_shot=True,
-            caption_rule=TURN_RULE,
-            text_fields=["relative_caption"],
-            notes="Colour and background words against pixel colours; no reference image. Needs no weights.",
-        )
+        return method_card("text_only_pixels").method(backbone="none (colour words)", caption_rule=TURN_RULE)
 
     def scores(self, turns: Sequence[Turn], gallery: Candidates) -> NDArray[np.float64]:
         """Sum over the caption's words of how far each image shows them, shape (turns, images)."""
@@ -46,30 +39,17 @@ class TextOnlyPixels:
         return shown / np.prod(gallery.pictures.shape[1:3])
 
 
-@dataclass(frozen=True)
-class _Vocabulary:
-    colours: tuple[str, ...]
-    backgrounds: tuple[str, ...]
-    tones: NDArray[np.float64]
-    refusals: frozenset[str]
-
-    @property
-    def all(self) -> tuple[str, ...]:
-        return self.colours + self.backgrounds
-
-
 @functools.cache
-def _words() -> _Vocabulary:
+def _words() -> dict[str, Any]:
     from cir_datasets.common.yaml import package_yaml
 
-    read = package_yaml("submissions", "methods/pixels/words.yaml")
-    tones = [*read["colours"].values(), *read["backgrounds"].values()]
-    return _Vocabulary(
-        tuple(read["colours"]),
-        tuple(read["backgrounds"]),
-        np.array(tones, np.float64),
-        frozenset(read["refusals"]),
-    )
+    words: dict[str, Any] = package_yaml("submissions", "methods/pixels/words.yaml")
+    return words
+
+
+def _tones() -> dict[str, list[int]]:
+    """The tone of each known word, colours before backgrounds."""
+    return {**_words()["colours"], **_words()["backgrounds"]}
 
 
 def word_weights(caption: str) -> list[float]:
@@ -79,11 +59,10 @@ def word_weights(caption: str) -> list[float]:
         >>> [weight for weight in word_weights("a red star and no blue moon") if weight]
         [1.0, -1.0]
     """
-    words = _words()
-    weights = dict.fromkeys(words.all, 0.0)
+    weights, refusals = dict.fromkeys(_tones(), 0.0), set(_words()["refusals"])
     for phrase in _PHRASES.split(caption.lower()):
         found = _WORDS.findall(phrase)
-        sign = -1.0 if words.refusals & set(found) else 1.0
+        sign = -1.0 if refusals & set(found) else 1.0
         for word in found:
             if word in weights:
                 weights[word] = sign
@@ -96,17 +75,16 @@ def word_presence(pictures: NDArray[np.uint8]) -> NDArray[np.float64]:
     Every pixel goes to the nearest tone; a colour is there, with all pixels, when it has one in fifty, and a
     background as far as it covers the picture.
     """
-    words = _words()
+    tones = np.array([*_tones().values()], np.float64)
     count = pictures.shape[0]
-    pixels_shown = np.empty((count, len(words.all)))
-    tones = words.tones
+    pixels_shown = np.empty((count, len(tones)))
     for start in range(0, count, 256):
         pixels = pictures[start : start + 256].reshape(-1, 3).astype(np.float64)
         # Tones are whole numbers, and so are these sums.
         distances = (tones**2).sum(axis=1) - 2.0 * pixels @ tones.T
         nearest = distances.argmin(axis=1).reshape(min(256, count - start), -1)
-        for word in range(len(words.all)):
+        for word in range(len(tones)):
             pixels_shown[start : start + 256, word] = np.count_nonzero(nearest == word, axis=1)
-    colours = pixels_shown[:, : len(words.colours)]
+    colours = pixels_shown[:, : len(_words()["colours"])]
     np.minimum(colours * _ENOUGH, np.prod(pictures.shape[1:3]), out=colours)
     return pixels_shown

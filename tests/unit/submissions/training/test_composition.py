@@ -301,12 +301,13 @@ def test_validation_keeps_the_best_epoch_and_may_end_early(
 
 def test_what_is_held_out_is_not_trained_on(world: dict[str, Any]) -> None:
     data = triplet_examples.load_triplet_data("cirr/train", hold_out=0.34, images=world["images"])
-    measured, asked = data.measured, data.asked
-    assert measured is data.examples
+    assert data.measured is not None
+    asked = data.measured.rows
+    assert data.measured.examples is data.examples
     assert len(asked) == 1
     assert set(data.examples.queries[asked]).isdisjoint(data.examples.queries[data.rows])
     assert len(data.rows) == 2
-    assert set(data.validation_captions).isdisjoint(data.said)
+    assert set(data.measured.captions).isdisjoint(data.said)
 
 
 def test_triplets_of_a_reference_are_drawn_together(world: dict[str, Any]) -> None:

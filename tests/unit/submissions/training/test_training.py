@@ -275,7 +275,7 @@ def edit(**change: Any) -> Callable[[Path], None]:
         ),
         (lambda folder: (folder / "config.json").write_text("{"), "config.json: not JSON"),
         (edit(model_type="concat"), "model_type is 'concat', not 'pic2word'"),
-        (edit(format_version=9), "format_version is 9; this release reads 1"),
+        (edit(format_version=9), "format_version is 9, not 1"),
         (edit(encoder=None), "says no encoder or no sizes"),
         (edit(sizes={"vector_size": 6}), "its sizes make no head"),
         (
