@@ -169,7 +169,7 @@ class TripletData:
         return self.rows[order[begins[places][:, None] + numbers % counts[:, None]]]
 
     def vectors(self, encoder: Encoder, store: EmbeddingStore | None) -> tuple[Vectors, Vectors]:
-        """Vectors of the images that are trained on and of those measured on, each with zeros behind the last."""
+        """Vectors of the images trained on and of those measured on, each with zeros behind the last."""
         from submissions.embeddings.embed import embed_gallery
 
         def of(examples: Examples) -> Vectors:
