@@ -10,7 +10,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -61,15 +61,7 @@ class Leak:
 
     def to_dict(self) -> dict[str, Any]:
         """The numbers as JSON values."""
-        return {
-            "train": self.train,
-            "rows": self.rows,
-            "target_listed": self.target_listed,
-            "target_used": self.target_used,
-            "references": self.references,
-            "reference_listed": self.reference_listed,
-            "reference_used": self.reference_used,
-        }
+        return asdict(self)
 
     def text(self) -> str:
         """The numbers in a sentence."""
@@ -158,12 +150,7 @@ class Result:
 
     def to_dict(self) -> dict[str, Any]:
         """The result as JSON values."""
-        return {
-            "kind": self.kind,
-            "verdict": self.verdict,
-            "message": self.message,
-            "details": self.details,
-        }
+        return asdict(self)
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,6 @@ class Circo(BenchmarkBuilder):
         return query_row(
             query_id,
             reference_image_id=_id(record, record.get("reference_img_id")),
-            captions=[caption],
             relative_caption=caption,
             target_image_id=None if withheld else _id(record, record.get("target_img_id")),
             positive_image_ids=positives,

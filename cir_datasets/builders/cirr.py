@@ -71,10 +71,8 @@ class Cirr(BenchmarkBuilder):
         return query_row(
             query_id,
             reference_image_id=reference,
-            captions=[caption],
             relative_caption=caption,
             target_image_id=target,
-            positive_image_ids=[] if target is None else [target],
             subset_image_ids=[_image_id(member) for member in img_set.texts("members")],
             subset_id=img_set.integer("id"),
             target_soft=[] if withheld else _target_soft(record.object("target_soft")),

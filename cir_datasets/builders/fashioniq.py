@@ -45,7 +45,6 @@ class Fashioniq(BenchmarkBuilder):
                 reference_image_id=record.id("candidate"),
                 captions=captions,
                 target_image_id=target,
-                positive_image_ids=[] if target is None else [target],
                 category=category,
             )
 

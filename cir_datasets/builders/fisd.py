@@ -46,10 +46,8 @@ class Fisd(BenchmarkBuilder):
         return query_row(
             query_id,
             reference_image_id=reference,
-            captions=[caption],
             relative_caption=caption,
             target_image_id=target,
-            positive_image_ids=[target],
             negative_image_ids=negatives,
             aspects=[aspect],
         )

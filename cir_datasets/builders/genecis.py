@@ -48,10 +48,8 @@ class Genecis(BenchmarkBuilder):
         return query_row(
             f"{self.spec.config_name}_{record.number - 1:04d}",
             reference_image_id=_image(record, record.get("reference")),
-            captions=[condition],
             relative_caption=condition,
             target_image_id=target,
-            positive_image_ids=[target],
             **{GALLERY: union_of([[target], others])},
         )
 

@@ -258,11 +258,7 @@ def _move(staging: Path, root: Path) -> None:
     new = {path.name: path for path in sorted(staging.iterdir())}
     if (root / README).is_file() and not is_draft((root / README).read_text(encoding="utf-8")):
         new.pop(README)  # its makers have written their own
-    same = all(
-        (root / name).is_file() and (root / name).read_bytes() == path.read_bytes()
-        for name, path in new.items()
-    )
-    if same:
+    if all(_holds(root / name, path) for name, path in new.items()):
         return
     # Before the card goes: a call that is broken off here leaves the names of those that are left.
     for name in _earlier_files(root) - new.keys():

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import re
 import shlex
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -26,7 +25,6 @@ from cir_datasets.rows.checks import FOLDER_FIX, row_faults
 from cir_datasets.rows.written import named_images, place_of, typed
 
 if TYPE_CHECKING:
-    from cir_datasets.common.paths import PictureFormat
     from cir_datasets.registry.folder_card import FolderCard
     from cir_datasets.registry.schema import Card
 
@@ -370,21 +368,10 @@ def _pictures(root: Path, short: FolderCard, wanted: dict[str, _InList], found: 
     if len(absent) > SHOWN:
         more = f"{len(absent) - SHOWN:,} more images have no picture. Fix: as above."
         found.faults.append(Fault("", more))
-    from cir_datasets.common.paths import PICTURE_FORMATS
+    from cir_datasets.images.picture import problem_of
 
-    look = functools.partial(_problem, formats=PICTURE_FORMATS)
-    unusable = {
-        image: fault for image, fault in done_in_parallel(look, paths.items(), None) if fault is not None
-    }
+    problems = dict(done_in_parallel(problem_of, paths.items(), None))
+    unusable = {image: fault for image, fault in problems.items() if fault is not None}
     for image in sorted(unusable):
         said = f"image {image!r}: {unusable[image]}. Fix: replace the picture."
         found.faults.append(Fault(str(paths[image]), said))
-
-
-def _problem(path: str, formats: Collection[PictureFormat]) -> str | None:
-    from cir_datasets.images.picture import read_picture
-
-    try:
-        return read_picture(path, formats).problem
-    except OSError as error:
-        return f"cannot be read: {error.strerror}"

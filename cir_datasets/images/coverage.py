@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cir_datasets.common.paths import PictureFormat
 from cir_datasets.common.progress import done_in_parallel
 from cir_datasets.images.locate import EXAMPLES, Located, Roots, image_card, locate, manifest_paths
-from cir_datasets.images.picture import read_picture
+from cir_datasets.images.picture import problem_of
 from cir_datasets.prepared import Prepared, ensure
 from cir_datasets.rows import read_table
 from cir_datasets.rows.benchmark import SUBSET
@@ -122,7 +121,7 @@ def image_coverage(
     files = located.paths.items()
     checked = (
         done_in_parallel(
-            functools.partial(_problem, formats=image_card(located.spec).image_formats), files, workers
+            functools.partial(problem_of, formats=image_card(located.spec).image_formats), files, workers
         )
         if open_files
         else ((image_id, _emptiness(path)) for image_id, path in files)
@@ -187,13 +186,6 @@ def _named(prepared: Prepared) -> Iterator[str]:
             yield from (image_id for image_id in batch.column(name).to_pylist() if image_id)
         for name in many:
             yield from (image_id for images in batch.column(name).to_pylist() for image_id in images)
-
-
-def _problem(path: str, formats: Collection[PictureFormat]) -> str | None:
-    try:
-        return read_picture(path, formats).problem
-    except OSError as error:
-        return f"cannot be read: {error.strerror}"
 
 
 def _emptiness(path: str) -> str | None:

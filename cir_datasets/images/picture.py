@@ -81,6 +81,14 @@ def read_picture(path: str | Path, formats: Collection[PictureFormat] = PICTURE_
     return PictureFacts(num_bytes, mtime_ns, sha256, None, None, None, problem)
 
 
+def problem_of(path: str | Path, formats: Collection[PictureFormat] = PICTURE_FORMATS) -> str | None:
+    """Why a picture cannot be used, by all of its bytes, or None."""
+    try:
+        return read_picture(path, formats).problem
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+
+
 def small_jpeg(picture: Image, side: int, quality: int = 82) -> bytes:
     """A picture as JPEG, its longer side at most `side` pixels."""
     small = picture.convert("RGB")

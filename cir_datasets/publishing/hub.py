@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cir_datasets.common.addresses import address_and_login
-from cir_datasets.errors import HttpAnswerError, PublishError, PushError, without_secret_cause
+from cir_datasets.errors import HttpAnswerError, PushError, without_secret_cause
 from cir_datasets.publishing.publication import (
     CROISSANT,
     Earlier,
@@ -77,7 +77,8 @@ def push(
         paths = [sibling.rfilename for sibling in state.siblings or ()]
         earlier = _earlier(there.api, repository, state.sha, there.url, card, paths)
         if earlier is not None:
-            _check(earlier, publication, remove_others)
+            kept = {config.name for config in publication.configs}
+            check_earlier(earlier, card.name, kept, remove_others=remove_others, error=PushError)
         files: dict[str, Path | bytes] = {**_local(publication), **pages}
         operations: list[Any] = [
             CommitOperationAdd(path, content if isinstance(content, bytes) else str(content))
@@ -203,19 +204,8 @@ def _earlier(
         files = frozenset(_of_that_form(card, there))
         return Earlier(url, card.name, files) if files else None
     path = api.hf_hub_download(repository, CROISSANT, repo_type="dataset", revision=revision)
-    try:
-        found = read_earlier(Path(path).read_bytes(), url)
-    except PublishError as error:
-        raise PushError(str(error)) from error
+    found = read_earlier(Path(path).read_bytes(), url, PushError)
     return dataclasses.replace(found, files=found.files & set(there))
-
-
-def _check(earlier: Earlier, publication: Publication, remove_others: bool) -> None:
-    kept = {config.name for config in publication.configs}
-    try:
-        check_earlier(earlier, publication.name, kept, remove_others=remove_others)
-    except PublishError as error:
-        raise PushError(str(error)) from error
 
 
 def _of_that_form(card: Card, paths: Iterable[str]) -> list[str]:

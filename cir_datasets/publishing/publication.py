@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import orjson
+from pydantic import BaseModel, Field, ValidationError
 
 from cir_datasets.common.terminal import counted
 from cir_datasets.errors import PublishError
@@ -37,12 +37,22 @@ class Earlier:
     files: frozenset[str]
 
 
-def read_earlier(content: bytes, where: str) -> Earlier:
+class _File(BaseModel):
+    id: str = Field(alias="@id")
+
+
+class _Metadata(BaseModel):
+    name: str
+    distribution: tuple[_File, ...]
+
+
+def read_earlier(content: bytes, where: str, error: type[PublishError] = PublishError) -> Earlier:
     """The publication that a `croissant.json` describes.
 
     Args:
         content: the file's bytes.
         where: the folder or the address of the repository, for messages.
+        error: of what is refused.
 
     Raises:
         PublishError: it was not written by `publish`.
@@ -52,26 +62,28 @@ def read_earlier(content: bytes, where: str) -> Earlier:
         frozenset({'val/a.parquet'})
     """
     try:
-        found: Any = orjson.loads(content)
-    except orjson.JSONDecodeError as error:
-        raise PublishError(_foreign(where, f"no JSON: {error}")) from error
-    name = found.get("name") if isinstance(found, dict) else None
-    listed = found.get("distribution") if isinstance(found, dict) else None
-    if not isinstance(listed, list):
-        raise PublishError(_foreign(where, "it lists no files under `distribution`"))
-    paths: list[str] = []
-    for position, entry in enumerate(listed):
-        path = entry.get("@id") if isinstance(entry, dict) else None
-        if not isinstance(path, str):
-            raise PublishError(_foreign(where, f"`distribution` {position} has no text as its `@id`"))
-        paths.append(path)
-    if not isinstance(name, str):
-        raise PublishError(_foreign(where, "it has no text as its `name`"))
+        found = _Metadata.model_validate_json(content)
+    except ValidationError as fault:
+        first = fault.errors(include_url=False)[0]
+        place = "".join(f"`{step}` " for step in first["loc"])
+        raise error(
+            f"{where}: its croissant.json is not metadata of an earlier publication "
+            f"({place}{first['msg']}); nothing was changed there. Fix: choose another place, or move that "
+            "file away."
+        ) from fault
+    paths = (entry.id for entry in found.distribution)
     ours = (path for path in paths if path.endswith(".parquet") and _stays_inside(path))
-    return Earlier(where, name, frozenset(ours))
+    return Earlier(where, found.name, frozenset(ours))
 
 
-def check_earlier(earlier: Earlier, name: str, configs: Collection[str], *, remove_others: bool) -> None:
+def check_earlier(
+    earlier: Earlier,
+    name: str,
+    configs: Collection[str],
+    *,
+    remove_others: bool,
+    error: type[PublishError] = PublishError,
+) -> None:
     """Refuse what would take away published data that the caller has not given up.
 
     Args:
@@ -79,18 +91,19 @@ def check_earlier(earlier: Earlier, name: str, configs: Collection[str], *, remo
         name: the benchmark that is to be published there.
         configs: its configurations that will be there afterwards, galleries included.
         remove_others: whether the caller gives up the other configurations.
+        error: of what is refused.
 
     Raises:
         PublishError: another benchmark is there, or configurations would go.
     """
     if earlier.name != name:
-        raise PublishError(
+        raise error(
             f"{earlier.where}: holds another benchmark, {earlier.name!r}; nothing was changed there.\n"
             f"  Fix: give {name} a place of its own."
         )
     lost = sorted(config_names(earlier.files) - set(configs))
     if lost and not remove_others:
-        raise PublishError(
+        raise error(
             f"{earlier.where}: configurations that are published there would be removed, because they are "
             f"not named now or their data is not available: {', '.join(lost)}. Nothing was changed there.\n"
             f"  Fix: publish all configurations ({name}) with their data available, or give these up with "
@@ -105,13 +118,6 @@ def config_names(paths: Iterable[str]) -> set[str]:
 
 def _stays_inside(path: str) -> bool:
     return not path.startswith("/") and ".." not in path
-
-
-def _foreign(where: str, why: str) -> str:
-    return (
-        f"{where}: its croissant.json is not metadata of an earlier publication ({why}); nothing was changed "
-        "there. Fix: choose another place, or move that file away."
-    )
 
 
 README, CROISSANT = "README.md", "croissant.json"

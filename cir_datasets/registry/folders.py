@@ -144,11 +144,8 @@ def _state(path: Path) -> tuple[int, int, int]:
 
 def _known() -> Iterator[Known]:
     """The registered folders in order, as often as they are named."""
-    for origin, folder, problem in _places():
+    for origin, folder, _ in _places():
         if folder is None:
-            continue
-        if problem is not None:
-            yield Known(folder.name, folder, origin, problem)
             continue
         try:
             yield Known(read_folder_card(folder).name, folder, origin)

@@ -7,6 +7,7 @@ Withheld ground truth is null (one id) or empty (a list).
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -79,13 +80,42 @@ def image_schema() -> pa.Schema:
 def query_row(query_id: str, **known: Any) -> Row:
     """A row of a single-turn benchmark: the id and what is known of the query; all else is null or empty.
 
+    A relative caption is its one caption, and a target its one positive, where nothing else is said.
+
     Example:
-        >>> row = query_row("7", captions=["is red"])
-        >>> row["query_id"], row["captions"], row["target_image_id"], row["negative_image_ids"]
-        ('7', ['is red'], None, [])
+        >>> row = query_row("7", relative_caption="is red", target_image_id="b")
+        >>> row["query_id"], row["captions"], row["positive_image_ids"], row["negative_image_ids"]
+        ('7', ['is red'], ['b'], [])
     """
     row: Row = {field.name: [] if pa.types.is_list(field.type) else None for field in QUERY_FIELDS}
+    for one, many in (("relative_caption", "captions"), ("target_image_id", "positive_image_ids")):
+        if known.get(one) is not None:
+            row[many] = [known[one]]
     return row | {"query_id": query_id, **known}
+
+
+def session_row(
+    session_id: str, subset: str, ground_truth: Sequence[str], turns: Iterable[tuple[str | None, str]]
+) -> Row:
+    """A row of a multi-turn benchmark.
+
+    Args:
+        session_id: its id.
+        subset: what it belongs to.
+        ground_truth: ids of its right answers.
+        turns: of each turn the reference and the relative caption.
+    """
+    rows = [
+        {"turn": turn, "reference_image_id": reference, "relative_caption": caption}
+        for turn, (reference, caption) in enumerate(turns, start=1)
+    ]
+    return {
+        "session_id": session_id,
+        "subset": subset,
+        "ground_truth_ids": ground_truth,
+        "num_turns": len(rows),
+        "turns": rows,
+    }
 
 
 def image_row(image_id: str, **known: Any) -> Row:

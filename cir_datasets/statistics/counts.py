@@ -385,25 +385,31 @@ def total(parts: Sequence[Statistics]) -> Statistics:
     Args:
         parts: at least one; `counted_once` picks those that share no queries.
     """
-    first = parts[0]
-    return dataclasses.replace(
-        first,
+    merged = {
+        entry.name: _together([getattr(part, entry.name) for part in parts])
+        for entry in dataclasses.fields(Statistics)
+        if entry.name not in ("id", "multi_turn", "gallery_listed")
+    }
+    return Statistics(
         id="total",
         multi_turn=any(part.multi_turn for part in parts),
-        queries=sum(part.queries for part in parts),
-        gallery=_sum([part.gallery for part in parts]),
         gallery_listed=all(part.gallery_listed for part in parts),
-        lists=_merged([part.lists for part in parts]),
-        subsets=_sum([part.subsets for part in parts]),
-        turns=_merged([part.turns for part in parts]),
-        lengths=_merged([part.lengths for part in parts]),
-        captions=sum(part.captions for part in parts),
-        words=_merged([part.words for part in parts]),
-        classes=None if first.classes is None else _merged([part.classes or Counter() for part in parts]),
-        positives=_sum([part.positives for part in parts]),
-        negatives=_sum([part.negatives for part in parts]),
-        asked=frozenset().union(*(part.asked for part in parts)),
+        **merged,
     )
+
+
+def _together(values: Sequence[Any]) -> Any:
+    """Numbers are added, counts and sets united; None where one is not known."""
+    if any(value is None for value in values):
+        return None
+    if isinstance(values[0], frozenset):
+        return frozenset().union(*values)
+    if not isinstance(values[0], Counter):
+        return sum(values)
+    merged: Counter[Any] = Counter()
+    for counter in values:
+        merged.update(counter)
+    return merged
 
 
 def captions_of(row: Row) -> Iterator[str]:
@@ -422,15 +428,3 @@ def _asked(row: Row) -> Iterator[str | None]:
         yield part["reference_image_id"]
         yield part["relative_caption"]
         yield from part.get("captions") or ()
-
-
-def _sum(numbers: Sequence[int | None]) -> int | None:
-    known = [number for number in numbers if number is not None]
-    return sum(known) if len(known) == len(numbers) else None
-
-
-def _merged(counters: Sequence[Counter[Any]]) -> Counter[Any]:
-    merged: Counter[Any] = Counter()
-    for counter in counters:
-        merged.update(counter)
-    return merged

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from cir_datasets.errors import ConstructionError
+from cir_datasets.rows.records import session_row
 from cir_datasets.shapes import Draws
 from cir_metrics.errors import UnknownNameError, did_you_mean
 
@@ -133,13 +134,5 @@ def _chained(queries: Sequence[Row], most: int = 4) -> Iterator[list[Row]]:
 
 
 def _session(subset: str, number: int, parts: Sequence[Row]) -> Row:
-    return {
-        "session_id": f"{subset}_{number:04d}",
-        "subset": subset,
-        "ground_truth_ids": parts[-1]["targets"],
-        "num_turns": len(parts),
-        "turns": [
-            {"turn": turn, "reference_image_id": part["reference"], "relative_caption": part["caption"]}
-            for turn, part in enumerate(parts, start=1)
-        ],
-    }
+    turns = ((part["reference"], part["caption"]) for part in parts)
+    return session_row(f"{subset}_{number:04d}", subset, parts[-1]["targets"], turns)

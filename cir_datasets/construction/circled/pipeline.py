@@ -20,6 +20,7 @@ from cir_datasets.construction.circled.turns import (
     turn_stages,
 )
 from cir_datasets.construction.workspace import Workspace
+from cir_datasets.rows.records import session_row
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -144,16 +145,8 @@ def _published(
 ) -> Iterable[Row]:
     """Sessions that some filters removed (None: none did), in the published form, numbered in order."""
     for number, session in enumerate(_left(sessions, verdicts, filters)):
-        yield {
-            "session_id": f"{subset}_{number:04d}",
-            "subset": subset,
-            "ground_truth_ids": session.targets,
-            "num_turns": len(session.turns),
-            "turns": [
-                {"turn": turn, "reference_image_id": row["reference"], "relative_caption": row["caption"]}
-                for turn, row in enumerate(session.turns, start=1)
-            ],
-        }
+        turns = ((row["reference"], row["caption"]) for row in session.turns)
+        yield session_row(f"{subset}_{number:04d}", subset, session.targets, turns)
 
 
 def _left(

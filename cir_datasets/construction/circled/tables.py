@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cir_datasets.common.terminal import Cell, Table
@@ -93,7 +94,10 @@ def sections(
         Section("Definitions", (definitions_table(made.checked, epsilon, tau),)),
     ]
     if made.sessions:
-        parts = [_counted(benchmark), _counted_sessions(name, made.sessions)]
+        parts = [
+            _counted(partial(measure, benchmark)),
+            _counted(partial(measure_rows, f"{name} (sessions)", made.sessions, multi_turn=True)),
+        ]
         plots = statistics_figures(parts, _TERMS)
         found.append(
             Section(
@@ -113,22 +117,14 @@ def sections(
     return found
 
 
-def _counted(benchmark: Benchmark) -> Statistics:
+def _counted(count: Callable[..., Statistics]) -> Statistics:
+    """Statistics with parts of speech, or without them where their tagger is not installed."""
     from cir_metrics.errors import MissingExtraError
 
     try:
-        return measure(benchmark)
+        return count()
     except MissingExtraError:
-        return measure(benchmark, tags=False)
-
-
-def _counted_sessions(name: str, rows: Sequence[Row]) -> Statistics:
-    from cir_metrics.errors import MissingExtraError
-
-    try:
-        return measure_rows(f"{name} (sessions)", rows, multi_turn=True)
-    except MissingExtraError:
-        return measure_rows(f"{name} (sessions)", rows, multi_turn=True, tags=False)
+        return count(tags=False)
 
 
 def _example(sessions: dict[str, PlayedSession], row: Row) -> Example:

@@ -136,10 +136,8 @@ def _queries(
             query_row(
                 pair_id,
                 reference_image_id=pair["reference"],
-                captions=[caption],
                 relative_caption=caption,
                 target_image_id=pair["target"],
-                positive_image_ids=[pair["target"]],
                 subset_image_ids=list(members[pair["subset"]]),
             )
         )

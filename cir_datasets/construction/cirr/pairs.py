@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from cir_datasets.common.stages import Row
+from cir_datasets.rows.records import session_row
 
 FROM_FIRST = (2, 3, 4)
 """Targets that the first image has beside its neighbour in the loop, as counted in CIRR's val."""
@@ -75,19 +76,9 @@ def sessions_of(paths: Sequence[Row], captions: Mapping[str, str]) -> list[Row]:
     found = []
     for path in paths:
         pairs = path["pairs"][:-1] if path["closed"] else path["pairs"]
-        turns = [
-            {"turn": turn, "reference_image_id": image, "relative_caption": captions[pair]}
-            for turn, (image, pair) in enumerate(zip(path["images"], pairs, strict=False), start=1)
-        ]
-        found.append(
-            {
-                "session_id": path["path"],
-                "subset": "across" if len(path["subsets"]) > 1 else "within",
-                "ground_truth_ids": [path["images"][len(turns)]],
-                "num_turns": len(turns),
-                "turns": turns,
-            }
-        )
+        turns = [(image, captions[pair]) for image, pair in zip(path["images"], pairs, strict=False)]
+        subset = "across" if len(path["subsets"]) > 1 else "within"
+        found.append(session_row(path["path"], subset, [path["images"][len(turns)]], turns))
     return found
 
 

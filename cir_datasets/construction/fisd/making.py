@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import cast
 
@@ -62,12 +62,7 @@ def settings_of_run(
     """Everything that the stages depend on."""
     return {
         "captions": {aspect: [[file.name, file.sha256] for file in files[aspect]] for aspect in files},
-        "per_aspect": options.per_aspect,
-        "spare": options.spare,
-        "seed": options.seed,
-        "limit": options.limit,
-        "chunk": options.chunk,
-        "reviewed_only": options.reviewed_only,
+        **asdict(options),
         "manner": manner.identity,
         "language": None if words is None else dict(words.identity),
         "generator": dict(generator.identity),
@@ -132,7 +127,7 @@ def make_fisd(
         Decided(**row)
         for row in work.rows(
             "decisions",
-            lambda: (each.as_row() for each in decided(work.folder, [r["id"] for r in sources], seeds)),
+            lambda: (asdict(each) for each in decided(work.folder, [r["id"] for r in sources], seeds)),
         )
     ]
     attempts = {decision.id: decision.attempt for decision in decisions}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from cir_datasets.common.stages import FAILED, Row
@@ -37,10 +37,6 @@ class Decided:
     counts: Sequence[int] = ()
     note: str = ""
     said: Sequence[Row] = ()
-
-    def as_row(self) -> Row:
-        """As JSON."""
-        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -161,10 +157,8 @@ def benchmark_row(triplet: ReviewedTriplet) -> Row:
         "query": query_row(
             triplet.id,
             reference_image_id=reference,
-            captions=[triplet.relative_caption],
             relative_caption=triplet.relative_caption,
             target_image_id=target,
-            positive_image_ids=[target],
             negative_image_ids=[negative],
             aspects=[triplet.aspect],
         )

@@ -194,6 +194,11 @@ class ReviewForm(_Part):
         return [question.pictures for question in self.questions if question.pictures]
 
     @property
+    def brought(self) -> set[str]:
+        """Columns that items bring and people correct."""
+        return {column for one in self.questions if one.prefilled for column in one.columns}
+
+    @property
     def table_columns(self) -> tuple[str, ...]:
         """Of the table to fill in."""
         return (self.id, *self.keys, *self.columns, *self.context)
@@ -221,8 +226,7 @@ class ReviewForm(_Part):
         """
         found = {column: plain(row.get(column)) for column in self.columns}
         if any(found.get(question.name) in question.ends for question in self.questions):
-            brought = {column for one in self.questions if one.prefilled for column in one.columns}
-            found = {column: text for column, text in found.items() if column not in brought}
+            found = {column: text for column, text in found.items() if column not in self.brought}
         return {column: text for column, text in found.items() if text}
 
     def of_item(self, item: Mapping[str, Any]) -> Iterator[ReviewQuestion]:

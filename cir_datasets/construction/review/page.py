@@ -179,11 +179,7 @@ def write_review(
         there = path.read_bytes() if path.is_file() else table
         as_written = there == table or _is_ours(folder, there)
         touched = taken_in is not None and path.is_file() and Path(taken_in).expanduser().samefile(path)
-        kept = (
-            not touched and all(_is_decided(form, row, known) for row in _rows(there))
-            if as_written
-            else False
-        )
+        kept = as_written and not touched and all(_is_decided(form, row, known) for row in _rows(there))
         ours = there == table or kept
         # The page says which table was written last. In this order a run that ends between the two leaves a
         # table that the next run would write, too.
@@ -213,8 +209,7 @@ def _is_decided(form: ReviewForm, row: Mapping[str, str], items: Mapping[str, Ro
 
 
 def _decision(form: ReviewForm, row: Mapping[str, Any]) -> dict[str, str]:
-    brought = {column for one in form.questions if one.prefilled for column in one.columns}
-    return {name: text for name, text in form.answers_in(row).items() if name not in brought}
+    return {name: text for name, text in form.answers_in(row).items() if name not in form.brought}
 
 
 def _says_more(form: ReviewForm, path: Path, items: Mapping[str, Row]) -> bool:

@@ -43,7 +43,6 @@ def query_rows(made: ZeroSightRun) -> dict[str, list[Row]]:
             str(row["query"]),
             reference_image_id=row["reference"],
             relative_caption=row["caption"],
-            captions=[row["caption"]],
             positive_image_ids=row["positives"],
             negative_image_ids=row["negatives"],
             aspects=[row["category"]],
