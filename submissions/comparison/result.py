@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -264,8 +264,7 @@ def _scores(comparison: Comparison) -> Table:
             others = [other.values[metric] for other in comparison.methods]
             unbeaten = not any(is_better(metric, other, value) for other in others)
             best = unbeaten and any(is_better(metric, value, other) for other in others)
-            letters = method.beats[metric]
-            mark = ("" if all(len(letter) == 1 for letter in letters) else ",").join(letters)
+            mark = raised(method.beats[metric])
             cells.append(Cell(shown_value(metric, value).strip(), value, superscript=mark, bold=best))
         rows.append(tuple(cells))
     # One test a method, but for the best.
@@ -311,6 +310,16 @@ def _pair(comparison: Comparison, pair: Pair) -> Table:
     )
     columns = ("metric", "difference", "low", "high", "p", "p (Holm)", "test", "win", "tie", "loss")
     return Table(f"{pair.first} against {pair.second}", columns, rows, (intervals,))
+
+
+def raised(letters: Sequence[str]) -> str:
+    """The letters of methods as a superscript.
+
+    Example:
+        >>> raised(["a", "c"]), raised(["a", "aa"])
+        ('ac', 'a,aa')
+    """
+    return ("" if all(len(letter) == 1 for letter in letters) else ",").join(letters)
 
 
 def shown_p(p: float) -> str:

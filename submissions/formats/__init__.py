@@ -130,8 +130,6 @@ def parse_file(
             "RankBundle."
         )
     label = name or (os.fspath(file) if isinstance(file, str | os.PathLike) else "rank file")
-    # A server passes names that others chose: nothing in them may steer a terminal.
-    label = "".join(character if character.isprintable() else "?" for character in label)
     parsed = Parsed(Findings(label, benchmarks.expected))
     try:
         if isinstance(file, RankFile | RankBundle):

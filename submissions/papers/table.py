@@ -19,6 +19,7 @@ from cir_metrics.significance import holm
 from cir_metrics.sums import exact_mean
 from submissions.comparison.comparing import letter, pair_tests
 from submissions.comparison.keys import samples_in_order, shared_text
+from submissions.comparison.result import raised
 from submissions.formats import parse_file
 from submissions.papers.layout import ColumnGroup, TableLayout, layout, layout_names, layout_of
 from submissions.papers.methods import scored_methods
@@ -312,10 +313,9 @@ class _Making:
         worse = self.worse.get((column.benchmark, column.metric), {})
         cells = []
         for place, (value, text) in enumerate(zip(values, texts, strict=True)):
-            letters = [letter(other) for other in worse.get(place, ())]
-            joined = ("" if all(len(name) == 1 for name in letters) else ",").join(letters)
+            mark = raised([letter(other) for other in worse.get(place, ())])
             cells.append(
-                Cell(text or "-", value, superscript=joined, bold=place in best, underline=place in second)
+                Cell(text or "-", value, superscript=mark, bold=place in best, underline=place in second)
             )
         return cells
 

@@ -24,7 +24,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cir_metrics.errors import CopiedError
-from submissions.rank_file.model import JSON_RUN, LINES, LINES_FILE, PARQUET, TRANSCRIPT, TREC
+from submissions.rank_file.model import (
+    BUNDLE,
+    JSON_RUN,
+    LINES,
+    LINES_FILE,
+    PARQUET,
+    RANK_FILE,
+    TRANSCRIPT,
+    TREC,
+)
 
 if TYPE_CHECKING:
     from submissions.rank_file.findings import Findings
@@ -343,6 +352,16 @@ def means_transcript(head: bytes, footer: bytes) -> bool:
     if said is not None:
         return said[1] == TRANSCRIPT.encode()
     return _ROUND.match(head) is not None and all(key in head for key in _ROUND_KEYS)
+
+
+def means_rank_file(content: bytes) -> bool:
+    """Whether a content says that it is a rank file, in one of the formats that say so, and no transcript."""
+    if means_transcript(content, content):
+        return False
+    kind, said = kind_of(content), _FORMAT.search(content[:LOOKED_AT])
+    if kind == PARQUET:
+        return _QUERY_COLUMN in content[-FOOTER:]
+    return kind != JSON or (said is not None and said[1] in (RANK_FILE.encode(), BUNDLE.encode()))
 
 
 def count_of(content: bytes, mark: bytes) -> int:

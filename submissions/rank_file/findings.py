@@ -202,7 +202,8 @@ class Findings:
 
     def __init__(self, file: str, benchmark: str | None = None, *, member: str | None = None) -> None:
         """See the class."""
-        self.file = file
+        # A server passes names that others chose: nothing in them may steer a terminal.
+        self.file = "".join(character if character.isprintable() else "?" for character in file)
         self.benchmark = benchmark
         self.member = member
         self.places: dict[tuple[str | None, int | None], str] = {}

@@ -74,15 +74,6 @@ Ranking = list[str]
 """Image ids, best first, none twice."""
 
 
-def _or_empty(value: Any) -> Any:
-    """Null says the same as nothing."""
-    return "" if value is None else value
-
-
-def _or_none_listed(value: Any) -> Any:
-    return [] if value is None else value
-
-
 def _field_name(text: str) -> str:
     if not re.fullmatch(r"[a-z][a-z0-9_]{0,39}", text):
         raise ValueError("a text field is a column's name, such as relative_caption")
@@ -106,18 +97,18 @@ Name = Annotated[
 Word = Annotated[
     StrictStr, Field(max_length=_TEXT), AfterValidator(lambda text: texts.plain_text(text, _TEXT))
 ]
-Text = Annotated[Word, BeforeValidator(_or_empty)]
+_OR_EMPTY = BeforeValidator(lambda value: "" if value is None else value)
+"""Null says the same as nothing."""
+_OR_NONE_LISTED = BeforeValidator(lambda value: [] if value is None else value)
+Text = Annotated[Word, _OR_EMPTY]
 Notes = Annotated[
     StrictStr,
     Field(max_length=_NOTES),
     AfterValidator(lambda text: texts.plain_text(text, _NOTES, "join")),
-    BeforeValidator(_or_empty),
+    _OR_EMPTY,
 ]
 Link = Annotated[
-    StrictStr,
-    Field(max_length=_TEXT),
-    AfterValidator(lambda text: texts.link(text, _TEXT)),
-    BeforeValidator(_or_empty),
+    StrictStr, Field(max_length=_TEXT), AfterValidator(lambda text: texts.link(text, _TEXT)), _OR_EMPTY
 ]
 
 
@@ -136,11 +127,11 @@ class _Listed:
 
 
 _ORACLE, _CAPTION_RULE, _BACKBONE = map(_Listed, texts.LISTED_FIELDS)
-Oracle = Annotated[StrictStr, AfterValidator(_ORACLE), BeforeValidator(_or_empty), _ORACLE]
-CaptionRule = Annotated[StrictStr, AfterValidator(_CAPTION_RULE), BeforeValidator(_or_empty), _CAPTION_RULE]
-Backbone = Annotated[StrictStr, AfterValidator(_BACKBONE), BeforeValidator(_or_empty), _BACKBONE]
-RankedGallery = Annotated[StrictStr, AfterValidator(_gallery_name), BeforeValidator(_or_empty)]
-Reference = Annotated[Declared, BeforeValidator(_or_empty)]
+Oracle = Annotated[StrictStr, AfterValidator(_ORACLE), _OR_EMPTY, _ORACLE]
+CaptionRule = Annotated[StrictStr, AfterValidator(_CAPTION_RULE), _OR_EMPTY, _CAPTION_RULE]
+Backbone = Annotated[StrictStr, AfterValidator(_BACKBONE), _OR_EMPTY, _BACKBONE]
+RankedGallery = Annotated[StrictStr, AfterValidator(_gallery_name), _OR_EMPTY]
+Reference = Annotated[Declared, _OR_EMPTY]
 FieldName = Annotated[StrictStr, AfterValidator(_field_name)]
 Repairs = Annotated[
     dict[Literal["references", "outsiders", "doubles"], Annotated[StrictInt, Field(ge=1)]],
@@ -168,12 +159,12 @@ class Method(BaseModel):
     """Encoder, a word of `words.yaml`, with the weights behind it as exactly as can be said."""
     zero_shot: StrictBool | None = None
     """Whether nothing was trained on the benchmark's own data; null where unknown."""
-    trained_on: Annotated[list[Word], Field(max_length=20), BeforeValidator(_or_none_listed)] = []
+    trained_on: Annotated[list[Word], Field(max_length=20), _OR_NONE_LISTED] = []
     oracle: Oracle = ""
     """What it knows that a user's query does not hold; an oracle has no rank on any board."""
     caption_rule: CaptionRule = ""
     """How several captions become one text: part of the method, since it moves scores."""
-    text_fields: Annotated[list[FieldName], Field(max_length=20), BeforeValidator(_or_none_listed)] = []
+    text_fields: Annotated[list[FieldName], Field(max_length=20), _OR_NONE_LISTED] = []
     """Columns whose text the method reads."""
     aggregation: Text = ""
     """How the turns of a session become one ranking."""

@@ -419,11 +419,7 @@ def _scores(report: Report) -> Table:
         title=f"{score.method} on {score.benchmark}#{score.benchmark_version}, {answered} answered",
         columns=("metric", "score", *heads, *(FLOOR_NAMES[name] for name in floors)),
         rows=tuple(rows),
-        notes=(
-            *notes,
-            *report.notes,
-            *signature_notes(score.signatures),
-        ),
+        notes=(*notes, *report.notes, *signature_notes(score.signatures)),
     )
 
 

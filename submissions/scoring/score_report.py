@@ -16,7 +16,7 @@ from submissions.rank_file.findings import Finding
 if TYPE_CHECKING:
     import pandas as pd
 
-    from cir_datasets.common.terminal import Cell
+    from cir_datasets.common.terminal import Cell, Table
     from cir_datasets.registry.suites import SuiteSignature
     from cir_datasets.rows.benchmark import Benchmark
     from submissions.rank_file.model import Method
@@ -76,13 +76,26 @@ class ScoreReport:
 
     def __repr__(self) -> str:
         """Method, benchmark and the number that ranks, in one line."""
-        main = f"{self.main_metric} = {shown_value(self.main_metric, self.main).strip()}"
-        return f"<ScoreReport {self._title()}, {main}, {self._answered()}>"
+        return f"<ScoreReport {self._title()}, {self._main()}, {self._answered()}>"
 
     def _repr_html_(self) -> str:
         """The numbers as a table, in per cent, with their signatures, for a notebook."""
-        from cir_datasets.common.terminal import Cell, Table
         from cir_datasets.pages import object_html
+
+        return object_html(self._title(), [f"main: {self._main()}", self._answered()], self._tables())
+
+    def text(self) -> str:
+        """What a notebook shows, as a terminal does; `full_report` says more."""
+        from cir_datasets.common.terminal import tables_text
+
+        head = f"{self.method} on {self.benchmark}#{self.benchmark_version}, {self._answered()}"
+        micro = "@micro: every query weighs the same, else every benchmark does\n"
+        said = micro if any(map(is_micro, self.metrics)) else ""
+        return f"{head}\n{tables_text(self._tables())}\n{said}main: {self._main()}"
+
+    def _tables(self) -> list[Table]:
+        """The numbers of a suite's members, and its own; the main metric's stand out."""
+        from cir_datasets.common.terminal import Cell, Table
 
         tables = []
         for each in (*self.runs, self):
@@ -103,8 +116,10 @@ class ScoreReport:
                     (*each.notes(), *(f"signature: {one}" for one in shared)),
                 )
             )
-        main = f"main: {self.main_metric} = {shown_value(self.main_metric, self.main).strip()}"
-        return object_html(self._title(), [main, self._answered()], tables)
+        return tables
+
+    def _main(self) -> str:
+        return f"{self.main_metric} = {shown_value(self.main_metric, self.main).strip()}"
 
     def _title(self) -> str:
         return f"{self.benchmark}#{self.benchmark_version}: {self.method}"
@@ -263,24 +278,6 @@ class ScoreReport:
                 f'{self.benchmark} --to native", plain lists with "cir rank --lists --subset-lists".'
             )
         return notes
-
-    def text(self) -> str:
-        """The scores as a table, in per cent; ranks and counts as they are."""
-        answered = self._answered()
-        head = f"{self.method} on {self.benchmark}#{self.benchmark_version}, {answered}"
-        lines = [head, ""]
-        for run in self.runs:
-            lines += [run.text(), ""]
-        if self.runs:
-            micro = any(map(is_micro, self.metrics))
-            note = "; @micro: every query weighs the same, else every benchmark does" if micro else ""
-            lines.append(f"{self.benchmark}: mean of {len(self.runs)} benchmarks{note}, {answered}")
-        shown = {**self.metrics, **self.extra}
-        width = max(len(name) for name in shown)
-        for name, value in shown.items():
-            lines.append(f"{name:<{width}}  {shown_value(name, value)}  {self.signature_text(name)}")
-        lines.append(f"main: {self.main_metric} = {shown_value(self.main_metric, self.main).strip()}")
-        return "\n".join(lines)
 
 
 def rounds_of(score: ScoreReport) -> Rounds:

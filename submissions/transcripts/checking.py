@@ -73,14 +73,11 @@ def check_transcript(
         SourceError: the benchmark's own data is not available.
     """
     benchmarks = Benchmarks(benchmark)
-    label = name or ("transcript" if isinstance(file, bytes) else str(file))
-    # A server passes names that others chose: nothing in them may steer a terminal.
-    label = "".join(character if character.isprintable() else "?" for character in label)
-    findings = Findings(label, benchmarks.expected)
+    findings = Findings(name or ("transcript" if isinstance(file, bytes) else str(file)), benchmarks.expected)
     read = parse_transcript(file, findings, max_bytes=max_bytes)
     loaded = None if read is None else _benchmark(read.transcript, benchmarks, findings)
     if read is None or loaded is None:
-        report = ValidationReport.of(label, findings.listed())
+        report = ValidationReport.of(findings.file, findings.listed())
         return CheckedTranscript(report, None if read is None else read.transcript)
     findings.benchmark = loaded.id
     spelling = Spelling(image_family(loaded.spec), loaded.gallery or ())
@@ -90,7 +87,7 @@ def check_transcript(
     except CirError as error:
         check_words(transcript.method.to_dict(), loaded.spec, findings)
         findings.add_error("wrong-benchmark", error)
-        return CheckedTranscript(ValidationReport.of(label, findings.listed(), loaded.id), transcript)
+        return CheckedTranscript(ValidationReport.of(findings.file, findings.listed(), loaded.id), transcript)
     declared = transcript.method.reference or (form or {}).get("reference", "")
     checks = _Checks(transcript, loaded, openings, declared, findings)
     rounds = checks.run(zip(transcript.rounds, read.places, strict=True))
@@ -105,7 +102,7 @@ def check_transcript(
     check_rankings(unchecked, benchmarks, findings, form or {}, queries_of=lambda _, __: queries)
     answers = {name: [each.top for each in session] for name, session in transcript.sessions().items()}
     rank_file = RankFile(loaded.id, loaded.version, transcript.method, answers)
-    report = ValidationReport.of(label, findings.listed(), loaded.id, rank_file, len(answers))
+    report = ValidationReport.of(findings.file, findings.listed(), loaded.id, rank_file, len(answers))
     return CheckedTranscript(report, transcript, loaded, tuple(openings), limit)
 
 

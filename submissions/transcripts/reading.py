@@ -12,22 +12,19 @@ from pydantic import BaseModel, ValidationError
 
 from cir_metrics.errors import CirError
 from submissions.formats import unpacked
-from submissions.formats.lines import QUERY, values_by_line
+from submissions.formats.lines import values_by_line
 from submissions.formats.native import parse_json
 from submissions.formats.parquet import is_text, read_table
 from submissions.rank_file.content import (
-    FOOTER,
-    JSON,
     LOOKED_AT,
     MAX_BYTES,
     Budget,
     OverBudgetError,
     Source,
-    kind_of,
-    means_transcript,
+    means_rank_file,
 )
 from submissions.rank_file.findings import Findings, json_type, shown
-from submissions.rank_file.model import BUNDLE, PARQUET, RANK_FILE
+from submissions.rank_file.model import PARQUET
 from submissions.transcripts.transcript import (
     FORMAT,
     Round,
@@ -40,8 +37,6 @@ from submissions.transcripts.transcript import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_HEAD = 2**16
-_FORMAT = re.compile(rb'"format"\s*:\s*"([^"]{1,80})"')
 _HEADER = f'start with the line  {{{{"format": "{FORMAT}", "version": 1, "benchmark": ...}}}}'
 _COLUMNS = f"write the columns {', '.join(Round.model_fields)}, as cir multiround does"
 _AGAIN = "play the dialogues with  cir multiround  or  cir play  , which write it"
@@ -109,7 +104,7 @@ def parse_transcript(file: Source, findings: Findings, *, max_bytes: int = MAX_B
     if not held.content or held.content.isspace():
         findings.add("malformed", "the file is empty.", fix=_AGAIN)
         return None
-    if _means_rank_file(held.content):
+    if means_rank_file(held.content):
         findings.add("wrong-kind", "it is a rank file, not a transcript of dialogues.", fix=_OF_RANK_FILES)
         return None
     reader = _TranscriptReader(findings, held.budget)
@@ -120,17 +115,6 @@ def parse_transcript(file: Source, findings: Findings, *, max_bytes: int = MAX_B
     except OverBudgetError as error:
         findings.add("too-large", str(error), fix=error.fix, cause="budget", depth=50)
     return None
-
-
-def _means_rank_file(content: bytes) -> bool:
-    """Whether a content says that it is a rank file, in one of the formats that say so."""
-    if means_transcript(content, content):
-        return False
-    kind = kind_of(content)
-    if kind == PARQUET:
-        return QUERY.encode() in content[-FOOTER:]
-    said = _FORMAT.search(content[:LOOKED_AT])
-    return kind != JSON or (said is not None and said[1] in (RANK_FILE.encode(), BUNDLE.encode()))
 
 
 class _TranscriptReader:
@@ -151,7 +135,7 @@ class _TranscriptReader:
         self._budget.spend("lines", content.count(b"\n"))
         self._budget.spend("odd_bytes", len(content))
         self._budget.spend("odd_values", lists + content.count(b","))
-        start = content[:_HEAD].lstrip()
+        start = content[:LOOKED_AT].lstrip()
         if start.startswith(b"[") or start.partition(b"\n")[0].rstrip() == b"{":
             self._findings.add(
                 "wrong-format", "it is indented or a list; a transcript is JSON Lines.", fix=_in_lines(start)

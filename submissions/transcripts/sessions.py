@@ -70,11 +70,8 @@ class CheckedTranscript:
         Raises:
             RefusedError: something is wrong with it.
         """
-        transcript, benchmark, codes = (
-            self.transcript,
-            self.benchmark,
-            {each.code for each in self.report.errors},
-        )
+        transcript, benchmark = self.transcript, self.benchmark
+        codes = {each.code for each in self.report.errors}
         by_id = {} if transcript is None else transcript.sessions()
         openings = [each for each in self.openings if each.session in by_id]
         blocking = codes - {MISSING} if allow_missing else codes
