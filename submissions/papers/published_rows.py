@@ -125,17 +125,11 @@ def _nothing(word: str, among: Sequence[Reported], see_all: str) -> str:
             f"the published numbers of {word!r} are of {there}, not of this table's benchmarks and metrics. "
             "Fix: leave it out, or name another row."
         )
-    source, _, method = word.partition(":")
-    others = dict.fromkeys(row.source for row in among if _is_named(row, method))
-    if others:
-        there = ", ".join(f"{name}:{method}" for name in others)
-        return f"no published row {word!r}: {source!r} has none of that method. Fix: write {there}."
-    of_source = [row for row in among if method and row.source.casefold() == source.casefold()]
-    if of_source:
-        names = list(dict.fromkeys(f"{row.source}:{name}" for row in of_source for name in row.names))
+    if ":" in word:
+        found = [f"{row.source}:{name}" for row in among for name in row.names]
     else:
-        known = (name for row in among for name in row.names)
-        names = list(dict.fromkeys([*(row.source for row in among), *known]))
+        found = [*(row.source for row in among), *(name for row in among for name in row.names)]
+    names = list(dict.fromkeys(found))
     listed = ", ".join(names[:_LISTED]) or "none for this table"
     if len(names) > _LISTED:
         listed += f" and {len(names) - _LISTED} more" + (f"; {see_all} shows all" if see_all else "")

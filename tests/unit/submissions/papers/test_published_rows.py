@@ -37,7 +37,7 @@ def test_a_method_of_one_source_is_chosen_by_both() -> None:
 @pytest.mark.parametrize(
     ("word", "said"),
     [
-        ("fisd:CIRPLANT", "'fisd:CIRPLANT': 'fisd' has none of that method. Fix: write cirr:"),
+        ("fisd:CIRPLANT", "no published row 'fisd:CIRPLANT'. Did you mean 'cirr:CIRPLANT'? There are: cirr:"),
         ("cirr:CIRPLAN", "Did you mean 'cirr:CIRPLANT'? There are: cirr:"),
         ("nothing at all", "no published row 'nothing at all'. There are: cirr, fisd"),
     ],
