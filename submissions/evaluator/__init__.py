@@ -315,12 +315,14 @@ class Evaluator:
             MethodError: nothing was computed yet, or no such metric.
         """
         wanted = self._key(metric)
-        for prefix, part in self._parts():
-            for name in part.signatures:
-                if f"{prefix}/{name}" == wanted:
-                    return part.signature_text(name)
-        names = ", ".join(f"{prefix}/{name}" for prefix, part in self._parts() for name in part.signatures)
-        fix = f"pass metric=, one of {names}" if names else "call compute() first"
+        texts = {
+            f"{prefix}/{name}": part.signature_text(name)
+            for prefix, part in self._parts()
+            for name in part.signatures
+        }
+        if wanted in texts:
+            return texts[wanted]
+        fix = f"pass metric=, one of {', '.join(texts)}" if texts else "call compute() first"
         raise MethodError(f"{metric or 'main'}: the last evaluation has no signature of it. Fix: {fix}.")
 
     def beside(

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from cir_datasets.rows.benchmark import Benchmark
-    from submissions.encoders.protocol import Encoder
     from submissions.language.protocol import Language
     from submissions.rank_file.model import RankFile
     from submissions.running.options import RunFields
@@ -199,13 +198,14 @@ def run_baselines(
         'Random'
     """
     import cir_datasets
+    from submissions.encoders.loading import load_encoder
     from submissions.running.make import make_rank_file
 
     options = options_from(options, by_name)
     _check_all(chosen, options)
     if isinstance(benchmark, str):
         benchmark = cir_datasets.load(benchmark)
-    encoder_of = functools.cache(functools.partial(_encoder, **options.loading))
+    encoder_of = functools.cache(functools.partial(load_encoder, **options.loading))
     loaded = {} if speakers is None else speakers
     for each in chosen.run:
         if each.encoder is None:
@@ -256,12 +256,6 @@ def _check_all(chosen: Baselines, options: RunOptions) -> None:
 
 def _encoders(chosen: Baselines) -> list[str]:
     return sorted({each.encoder for each in chosen.run if each.encoder})
-
-
-def _encoder(name: str, **loading: Any) -> Encoder:
-    from submissions.encoders.loading import load_encoder
-
-    return load_encoder(name, **loading)
 
 
 @functools.cache

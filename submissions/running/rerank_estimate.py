@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -101,29 +102,18 @@ def _calls(
     picture_tokens: int,
 ) -> list[Work]:
     how, prompts, work = options.reranker or SC4CIR(), load_prompts(options.prompts), []
+    ask = functools.partial(questions, picture_tokens=picture_tokens)
     if "language" in needs_of(who):
         back = candidates if "s2" in how.used else 0
         work += _of_the_method(name, who, gallery_of(benchmark), options, back, picture_tokens)
     if "s2" in how.used:
         template = prompts[REVERSE_PROMPT]
         asked = [ModelQuestion(template, {"change": turn.text}, form=Instruction).prompt for turn in turns]
-        letters = sum(map(len, asked))
-        work.append(
-            questions(
-                "T', once a query", len(turns), letters=letters, pictures=1, picture_tokens=picture_tokens
-            )
-        )
+        work.append(ask("T', once a query", len(turns), letters=sum(map(len, asked)), pictures=1))
     if "s3" in how.used:
         prompt = ModelQuestion(prompts[CANDIDATE_PROMPT], form=Instruction).prompt
-        work.append(
-            questions(
-                "T'', once a candidate",
-                candidates,
-                letters=candidates * len(prompt),
-                pictures=2,
-                picture_tokens=picture_tokens,
-            )
-        )
+        letters = candidates * len(prompt)
+        work.append(ask("T'', once a candidate", candidates, letters=letters, pictures=2))
     return work
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from cir_datasets.common.terminal import counted
 from submissions.formats.servers import DEPTH, SERVERS, SUBSET_DEPTH
 from submissions.rank_file.columns import Columns
 from submissions.rank_file.findings import shown
@@ -69,8 +70,7 @@ def _trec(rank_file: RankFile) -> list[str]:
         said.append(f"the method's name is written as the tag {shown(tag)}.")
     empty = sum(map(_empty, rank_file.sections().values()))
     if empty:
-        what = "1 ranking" if empty == 1 else f"{empty:,} rankings"
-        said.append(f"{what} without images left out: a TREC run has no line for that.")
+        said.append(f"{counted(empty, 'ranking')} without images left out: a TREC run has no line for that.")
     return said
 
 
@@ -90,11 +90,13 @@ def _cut(rank_file: RankFile, to: str) -> list[str]:
     said = []
     longer = _longer(rank_file.rankings, DEPTH)
     if longer:
-        said.append(f"{_lists(longer)} cut to the first {DEPTH} images, which is all that {to} takes.")
+        said.append(
+            f"{counted(longer, 'ranking')} cut to the first {DEPTH} images, which is all that {to} takes."
+        )
     subsets = rank_file.subset_rankings or {}
     longer = _longer(subsets, SUBSET_DEPTH) if to == CIRR_SERVER else 0
     if longer:
-        said.append(f"{_lists(longer)} of a subset cut to the first {SUBSET_DEPTH} images.")
+        said.append(f"{counted(longer, 'ranking')} of a subset cut to the first {SUBSET_DEPTH} images.")
     return said
 
 
@@ -103,7 +105,3 @@ def _longer(answers: Mapping[str, Any], depth: int) -> int:
     if isinstance(answers, Columns):
         return int((answers.lengths > depth).sum())
     return sum(len(ids) > depth for ids in answers.values())
-
-
-def _lists(count: int) -> str:
-    return "1 ranking" if count == 1 else f"{count:,} rankings"

@@ -16,7 +16,7 @@ from cir_datasets.errors import install_lines
 from cir_metrics.errors import MissingExtraError
 from submissions import make_rank_file
 from submissions.embeddings.store import EmbeddingStore
-from submissions.running import baselines as module
+from submissions.encoders import loading
 from submissions.running.baselines import Baseline, baselines, run_baselines
 
 WEIGHTLESS = ["random", "image_only_pixels", "text_only_pixels", "image_text_sum_pixels"]
@@ -97,7 +97,7 @@ def test_each_is_run_once_with_one_encoder(tmp_path: Path, monkeypatch: pytest.M
         loaded.append((name, options))
         return PlainEncoder(name)
 
-    monkeypatch.setattr(module, "_encoder", load)
+    monkeypatch.setattr(loading, "load_encoder", load)
     benchmark = small_shapes("multiturn_val", rows=3)
     chosen = baselines(benchmark, encoder="a/plain", language="oracle")
     store = EmbeddingStore(tmp_path)
