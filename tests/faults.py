@@ -41,8 +41,7 @@ class Fault(TypedDict):
 
 
 def faults() -> list[Fault]:
-    found: list[Fault] = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
-    return found
+    return yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
 
 
 def ended(tests: list[str], log: Path) -> int:

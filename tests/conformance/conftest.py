@@ -16,8 +16,6 @@ ROOT = Path(__file__).resolve().parents[2]
 def generate() -> Any:
     """`docs/generate.py` as a module."""
     spec = importlib.util.spec_from_file_location("docs_generate", ROOT / "docs" / "generate.py")
-    assert spec is not None
-    assert spec.loader is not None
     before = dict(os.environ)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

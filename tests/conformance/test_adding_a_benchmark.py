@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from programs import run_program
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "adding_a_benchmark.md").read_text(encoding="utf-8")
@@ -43,7 +44,7 @@ def run(command: list[str], root: Path) -> subprocess.CompletedProcess[str]:
     }
     homes = {"CIR_CACHE_HOME": str(root.parent / "cache"), "HF_HOME": str(root.parent / "huggingface")}
     environment = {**kept, **homes, "HF_HUB_OFFLINE": "1", "PYTHONPATH": str(root)}
-    return subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)
+    return run_program(command, cwd=root, env=environment, code=None)
 
 
 def test_the_page_shows_card_builder_dataset_card_and_fixture() -> None:

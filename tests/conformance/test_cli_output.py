@@ -12,6 +12,7 @@ from pathlib import Path
 import datasets_publishers as made
 import pytest
 from cir_here import cir, in_a_process
+from programs import run_program
 
 from cir_datasets.common.terminal import visible
 
@@ -51,9 +52,7 @@ def test_a_full_disk_is_a_clear_error(arguments: list[str]) -> None:
 
 
 def test_a_defect_exits_with_1_and_says_how_to_report_it() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", DEFECT], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    done = run_program([sys.executable, "-c", DEFECT], cwd=ROOT, code=None)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
         "cir: a defect of this program: RuntimeError: a bug. "
@@ -135,13 +134,8 @@ def test_a_traceback_shows_no_password() -> None:
     """Of a library's error too, behind ours."""
     code = DEFECT.replace('"a bug"', '"no answer from http://me:hunter2@host/?api_key=hunter2"')
     for debug in ("", "1"):
-        done = subprocess.run(
-            [sys.executable, "-c", code],
-            cwd=ROOT,
-            env={**os.environ, "CIR_DEBUG": debug},
-            capture_output=True,
-            text=True,
-            check=False,
+        done = run_program(
+            [sys.executable, "-c", code], cwd=ROOT, env={**os.environ, "CIR_DEBUG": debug}, code=None
         )
         assert "no answer from http://***@host/?api_key=***" in done.stderr
         assert "hunter2@" not in done.stderr.replace('"no answer from http://me:hunter2@', "")

@@ -50,8 +50,7 @@ def parsed(command: list[str]) -> dict[str, Any]:
     while hasattr(found, "commands"):
         assert words[0] in found.commands, f"there is no `cir {' '.join(command[1:])}`"
         found, words = found.commands[words[0]], words[1:]
-    options: dict[str, Any] = found.make_context(" ".join(command), words).params
-    return options
+    return found.make_context(" ".join(command), words).params
 
 
 def test_what_the_image_copies_is_there_and_reaches_it() -> None:
@@ -107,7 +106,6 @@ def test_what_listens_is_what_is_asked_and_published() -> None:
     assert of_kind("EXPOSE") == ["7860"]
     (health,) = of_kind("HEALTHCHECK")
     asked = re.search(r"http://127\.0\.0\.1:7860(/\w+)", health)
-    assert asked is not None
     assert f'"{asked[1]}"' in (ROOT / "leaderboard" / "web" / "reading.py").read_text(encoding="utf-8")
     assert {name for name, service in SERVICES.items() if "ports" in service} == {"proxy"}
     (subnet,) = COMPOSE["networks"]["default"]["ipam"]["config"]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from programs import run_program
 
 from cir_datasets import registry
 from cir_datasets.audit.describe import listed
@@ -20,10 +20,7 @@ WORDS = 45_000
 
 
 def test_generated_pages_agree_with_the_code() -> None:
-    done = subprocess.run(
-        [sys.executable, "docs/generate.py", "--check"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    run_program([sys.executable, "docs/generate.py", "--check"], cwd=ROOT)
 
 
 def test_a_readme_that_differs_from_the_registry_is_found(
@@ -126,7 +123,7 @@ def test_a_dead_link_is_found(tmp_path: Path) -> None:
 def test_pages_that_code_and_messages_name_are_there() -> None:
     """Their paths below docs/ in Python, data, configuration, notebooks and other files of the repository."""
     kinds = {".py", ".yaml", ".yml", ".ipynb", ".html", ".txt", ".cfg", ".toml", ".md", ""}
-    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    listed = run_program(["git", "ls-files"], cwd=ROOT).stdout
     missing = []
     for name in listed.splitlines():
         path = ROOT / name

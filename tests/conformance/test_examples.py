@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 import importlib
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from programs import run_program
 
 from submissions.encoders.loading import load_encoder
 
@@ -50,8 +50,7 @@ def test_no_package_imports_a_script() -> None:
 
 def run(*words: str, cwd: Path = ROOT) -> str:
     call = [sys.executable, "-m", *words]
-    done = subprocess.run(call, cwd=cwd, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    done = run_program(call, cwd=cwd)
     return done.stdout
 
 
@@ -78,8 +77,6 @@ def test_an_encoder_is_trained_scored_and_written(tmp_path: Path) -> None:
     assert run(*call).strip() == str(folder)
     assert {"model.safetensors", "recipe.yaml", "tokenizer.json"} <= {path.name for path in folder.iterdir()}
     assert load_encoder(folder).encode_texts(["a blue star"]).shape[0] == 1
-    again = subprocess.run(
-        [sys.executable, "-m", *call], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    again = run_program([sys.executable, "-m", *call], cwd=ROOT, code=None)
     assert again.returncode
     assert "a trained encoder is in it already" in again.stderr

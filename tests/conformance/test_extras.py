@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 import configparser
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from programs import run_program
 
 from cir_datasets.errors import install_lines, missing_extra, upgrade_lines
 
@@ -69,8 +69,5 @@ def test_the_lines_are_for_the_python_that_says_them(monkeypatch: pytest.MonkeyP
     assert "or pip install --upgrade cir-benchmarks" in upgrade_lines()
     monkeypatch.setenv("PATH", "/nowhere")
     started = install_lines("server").partition(" install ")[0]
-    done = subprocess.run(
-        ["/bin/sh", "-c", f"{started} --version"], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0
+    done = run_program(["/bin/sh", "-c", f"{started} --version"])
     assert done.stdout.startswith("pip ")

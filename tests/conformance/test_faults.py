@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import yaml
+from programs import run_program
 from slowly import some
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,7 +34,6 @@ def test_a_fault_fits_the_code_and_names_its_test(fault: dict[str, str]) -> None
 def test_each_fault_of_a_package_is_caught_by_its_test(package: str) -> None:
     word = f"{package}/"
     command = [sys.executable, str(ROOT / "tests" / "faults.py"), word]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = run_program(command)
     tried = [fault for fault in FAULTS if word in fault["file"] + fault["caught_by"]]
     assert done.stdout.count("caught") == len(tried)

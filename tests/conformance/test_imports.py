@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 import functools
 import re
-import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
 from count_files import SCORE, touched
+from programs import run_program
 
 import submissions
 from cir_datasets import registry
@@ -255,5 +255,5 @@ def test_a_small_module_has_several_importers_or_its_first_line_says_why_it_is_o
 def test_an_import_loads_no_heavy_library(statement: str, forbidden: list[str]) -> None:
     code = f"{statement}\nimport sys\nprint([m for m in {forbidden!r} if m in sys.modules])"
     command = [sys.executable, "-c", code]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
+    done = run_program(command, cwd=ROOT)
     assert done.stdout.strip() == "[]"

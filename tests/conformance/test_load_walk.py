@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 from datasets_publishers import write_cirr
+from programs import run_program
 
 ROOT = Path(__file__).resolve().parents[2]
 MOST = 15
@@ -43,9 +43,7 @@ def test_a_prepared_benchmark_is_loaded_through_few_files(tmp_path: Path) -> Non
 
     def answer(program: str) -> str:
         call = [sys.executable, "-c", program]
-        return subprocess.run(
-            call, cwd=tmp_path, env=environment, check=True, capture_output=True, text=True
-        ).stdout
+        return run_program(call, cwd=tmp_path, env=environment).stdout
 
     answer(PREPARE.format(example=str(example)))
     walk = json.loads(answer(WALK))

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from programs import run_program
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -30,9 +31,7 @@ esac
 
 def make(*words: str) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "GOAL")}
-    return subprocess.run(
-        ["make", *words], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
-    )
+    return run_program(["make", *words], cwd=ROOT, env=environment, code=None)
 
 
 def python(folder: Path, version: str) -> Path:
@@ -87,13 +86,11 @@ def test_a_port_that_is_none_is_refused(port: str, tmp_path: Path) -> None:
 
 
 def environment(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
+    return run_program(
         [ROOT / "environment.sh", folder / "venv", "leaderboard", *options],
         cwd=folder,
         env={**os.environ, "PYTHON": str(python(folder, "3.12.1")), "GOAL": "run"},
-        capture_output=True,
-        text=True,
-        check=False,
+        code=None,
     )
 
 

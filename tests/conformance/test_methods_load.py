@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from count_files import PACKAGES, ROOT
+from programs import run_program
 from test_methods import CHECKPOINTS, clip
 
 import cir_datasets
@@ -69,10 +69,7 @@ def test_every_method_stands_in_the_table() -> None:
 def counted(code: str, folder: Path) -> tuple[int, list[str]]:
     """What a process has loaded at its end; the last line that it prints says it."""
     surroundings = {**os.environ, "PYTHONPATH": str(ROOT), "CIR_CACHE_HOME": str(folder)}
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=surroundings, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    done = run_program([sys.executable, "-c", code], env=surroundings)
     number, libraries = json.loads(done.stdout.splitlines()[-1])
     return number, libraries
 

@@ -103,7 +103,6 @@ def trained(name: str, *more: str) -> ScoreReport:
     """The score after a training of the page, by the very command, with more options behind it."""
     pytest.importorskip("torch", reason="needs the extra `retrieval`")
     shown = re.search(rf"^\$ cir (train {name} .*shapes/train.*)$", PAGE.replace("\\\n", " "), re.M)
-    assert shown is not None
     with tempfile.TemporaryDirectory() as folder:
         out = f"{folder}/head"
         command = [*shlex.split(shown[1]), "--out", out, "--threads", "1", "--device", "cpu", *more]

@@ -98,7 +98,6 @@ def test_steps_are_the_definitions_and_add_up_to_the_values() -> None:
 
 def test_map_rises_where_pnr_map_falls() -> None:
     rise = re.search(r"mAP rises from ([\d.]+) to ([\d.]+)", TEXT)
-    assert rise is not None
     shown = [float(each) for each in rise.groups()]
     exact = [average_precision(list("NXNY"), ["X", "Y"], 50), average_precision(list("NXYN"), ["X", "Y"], 50)]
     assert shown == [round(float(each), 4) for each in exact]

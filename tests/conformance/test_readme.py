@@ -5,12 +5,12 @@ from __future__ import annotations
 import doctest
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from judge_here import judge_here
+from programs import run_program
 
 from leaderboard import boards
 from leaderboard.commands.show import board_text
@@ -47,10 +47,7 @@ def test_console_blocks_of_the_readme_print_what_they_show(folder: Path) -> None
     shown = [pair for kind, block in BLOCKS if kind == "console" for pair in commands(block)]
     assert shown
     for command, expected in shown:
-        done = subprocess.run(
-            ["bash", "-c", command], cwd=folder, env=environment, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, f"$ {command}\n{done.stdout}{done.stderr}"
+        done = run_program(["bash", "-c", command], cwd=folder, env=environment)
         assert checker.check_output(expected + "\n", done.stdout, flags), (
             f"$ {command}\n--- shown\n{expected}\n--- printed\n{done.stdout}{done.stderr}"
         )
@@ -64,10 +61,7 @@ BASELINES = ("random.", "image_only-", "text_only-")
 def test_python_blocks_of_the_readme_run(folder: Path) -> None:
     code = "\n".join(block for kind, block in BLOCKS if kind == "python")
     environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    run_program([sys.executable, "-c", code], cwd=folder, env=environment)
 
 
 def test_the_readme_shows_the_boards_that_make_run_prints(

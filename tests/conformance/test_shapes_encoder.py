@@ -40,8 +40,7 @@ TOLERANCE = 0.015
 
 @cache
 def recipe() -> dict[str, Any]:
-    found: dict[str, Any] = parse_yaml((FOLDER / training.RECIPE).read_text(encoding="utf-8"))
-    return found
+    return parse_yaml((FOLDER / training.RECIPE).read_text(encoding="utf-8"))
 
 
 def apart(better: Interval, worse: Interval) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
-import subprocess
 import sys
 from collections import Counter
 from html.parser import HTMLParser
@@ -16,6 +15,7 @@ from urllib.parse import unquote, urldefrag
 import pytest
 import yaml
 from markdown_it import MarkdownIt
+from programs import run_program
 
 from cir_datasets import registry
 from cir_metrics import METRICS
@@ -49,15 +49,11 @@ class Html(HTMLParser):
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
-    done = subprocess.run(
+    run_program(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", folder],
         cwd=ROOT,
         env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
     return folder
 
 
@@ -169,8 +165,6 @@ def test_a_notebook_opens_in_colab_where_the_repository_is_known(
     repository: str | None, place: str | None
 ) -> None:
     specification = importlib.util.spec_from_file_location("docs_hooks", ROOT / "docs" / "hooks.py")
-    assert specification is not None
-    assert specification.loader is not None
     hooks = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(hooks)
     page = SimpleNamespace(

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from programs import run_program
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -74,17 +74,8 @@ def under(core_type: str, disabled: str) -> dict[str, str]:
         "NPY_DISABLE_CPU_FEATURES": disabled,
         "PYTHONPATH": str(ROOT),
     }
-    done = subprocess.run(
-        [sys.executable, "-c", CHILD, str(ROOT / "tests")],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=ROOT,
-    )
-    assert done.returncode == 0, done.stderr
-    found: dict[str, str] = json.loads(done.stdout)
-    return found
+    done = run_program([sys.executable, "-c", CHILD, str(ROOT / "tests")], env=environment, cwd=ROOT)
+    return json.loads(done.stdout)
 
 
 def test_haswell_and_skylake_x_write_the_same() -> None:

@@ -19,6 +19,7 @@ import httpx
 import leaderboard_world as world
 import plain_http
 import pytest
+from programs import run_program
 
 DISK_MIB = 24
 MARGINS_KIB = (0, 4, 16, 64, 200, 400, 1000)
@@ -27,7 +28,7 @@ NO_DATA = {"CIR_DATA_HOME": ""}
 
 
 def mount(*arguments: str) -> None:
-    done = subprocess.run(["mount", *arguments], capture_output=True, text=True, check=False)
+    done = run_program(["mount", *arguments], code=None)
     if done.returncode:
         pytest.skip(f"nothing can be mounted here: {done.stderr.strip()}")
 

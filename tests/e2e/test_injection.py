@@ -202,8 +202,7 @@ def test_commands_write_lines_that_no_terminal_obeys(
     ranked = [row for row in rows if row["rank"] is not None]
     assert len(ranked) >= len(rows) // 2
     options += [f"--model={row['submission']}=me/model-{row['number']}" for row in ranked]
-    exported = world.cir("leaderboard", "export-hub", "shapes/val", *options)
-    assert exported.returncode == 0, exported.stderr
+    exported = world.cir("leaderboard", "export-hub", "shapes/val", *options, code=0)
     for done in (shown, pulled.stdout, exported.stdout, exported.stderr):
         assert visible(done) == done
     results = list((tmp_path / "hub").rglob("*.yaml"))
@@ -222,8 +221,7 @@ def test_names_in_comparisons_are_text_in_every_format(rows: list[dict[str, Any]
     for number, (file, name) in enumerate(zip(files, names, strict=True)):
         file.write_bytes(world.as_bytes(world.rank_file(number, name)))
     for form in ("latex", "csv", "markdown", "table"):
-        done = world.cir("compare", *map(str, files), "--format", form, "--draws", "50")
-        assert done.returncode == 0, done.stderr
+        done = world.cir("compare", *map(str, files), "--format", form, "--draws", "50", code=0)
         assert visible(done.stdout) == done.stdout
         if form == "csv":
             cells = [cell for line in csv.reader(io.StringIO(done.stdout)) for cell in line]

@@ -26,8 +26,7 @@ def server(new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFac
 
 @pytest.fixture(scope="module")
 def good() -> dict[str, Any]:
-    document: dict[str, Any] = world.rank_file(1, "First method", hits=0.5, zero_shot=True)
-    return document
+    return world.rank_file(1, "First method", hits=0.5, zero_shot=True)
 
 
 @pytest.mark.parametrize(

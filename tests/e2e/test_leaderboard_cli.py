@@ -59,8 +59,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 def test_add_puts_a_file_on_its_board_once(good: Path, tmp_path: Path) -> None:
     home = tmp_path / "home"
-    first = cir("leaderboard", "add", "--baseline", str(good), "--home", str(home))
-    assert first.returncode == 0, first.stderr
+    first = cir("leaderboard", "add", "--baseline", str(good), "--home", str(home), code=0)
     assert first.stdout.split("\t")[:3] == ["shapes/val", "Command line", "recall@10"]
     assert first.stdout.strip().endswith("added")
     second = cir("leaderboard", "add", "--baseline", str(good), "--home", str(home))
@@ -93,8 +92,9 @@ def test_a_baseline_takes_the_place_of_an_earlier_one_with_its_name(good: Path, 
 
 def test_add_goes_on_after_a_refused_file_and_exits_with_1(good: Path, bad: Path, tmp_path: Path) -> None:
     home = tmp_path / "home"
-    done = cir("leaderboard", "add", str(bad), str(good), "--board", "shapes/val", "--home", str(home))
-    assert done.returncode == 1
+    done = cir(
+        "leaderboard", "add", str(bad), str(good), "--board", "shapes/val", "--home", str(home), code=1
+    )
     assert "duplicate-image" in done.stderr
     assert "1 of 2 files are not on a board" in done.stderr
     nameless = tmp_path / "nameless.json"
@@ -106,8 +106,7 @@ def test_add_goes_on_after_a_refused_file_and_exits_with_1(good: Path, bad: Path
 
 
 def test_submit_keeps_an_entry_private_until_it_is_published(server: Any, good: Path) -> None:
-    done = world.cir("submit", str(good), "--to", server.url)
-    assert done.returncode == 0, done.stderr
+    done = world.cir("submit", str(good), "--to", server.url, code=0)
     assert "recall@10" in done.stdout
     assert "shapes/val#2 | data:" in done.stdout
     own = re.search(rf"{server.url}/s/(\w+)$", done.stdout, re.MULTILINE)
@@ -116,18 +115,15 @@ def test_submit_keeps_an_entry_private_until_it_is_published(server: Any, good: 
     # Earlier versions published it: whoever says nothing is told; whoever says --private knows.
     assert "--private" in done.stderr
     assert "--publish" in done.stderr
-    private = world.cir("submit", str(good), "--to", server.url, "--private", "--json")
-    assert private.returncode == 0, private.stderr
+    private = world.cir("submit", str(good), "--to", server.url, "--private", "--json", code=0)
     assert json.loads(private.stdout)["url"] == own.group(0)
     assert "--private" not in private.stderr
-    public = world.cir("submit", str(good), "--to", server.url, "--publish")
-    assert public.returncode == 0, public.stderr
+    public = world.cir("submit", str(good), "--to", server.url, "--publish", code=0)
     (row,) = server.rows()
     entry = row["submission"]
     assert entry == own.group(1)
     assert f"{server.url}/b/shapes/val?entry={entry}#entry-{entry}" in public.stdout
-    again = world.cir("submit", str(good), "--to", server.url + "/", "--json")
-    assert again.returncode == 0, again.stderr
+    again = world.cir("submit", str(good), "--to", server.url + "/", "--json", code=0)
     assert json.loads(again.stdout)["id"] == entry
     assert "on that board already" in again.stderr
 
@@ -135,14 +131,11 @@ def test_submit_keeps_an_entry_private_until_it_is_published(server: Any, good: 
 def test_submit_declares_the_reference_of_a_file_that_is_there_already(server: Any, tmp_path: Path) -> None:
     path = tmp_path / "late.json"
     path.write_bytes(world.as_bytes(world.rank_file(7, "Declared late")))
-    first = world.cir("submit", str(path), "--to", server.url, "--json")
-    assert first.returncode == 0, first.stderr
-    wrong = world.cir("submit", str(path), "--to", server.url, "--publish", "--reference", "kept")
-    assert wrong.returncode == 1
+    world.cir("submit", str(path), "--to", server.url, "--json", code=0)
+    wrong = world.cir("submit", str(path), "--to", server.url, "--publish", "--reference", "kept", code=1)
     assert "reference-contradiction" in wrong.stderr
     assert "Declared late" not in [row["method"]["name"] for row in server.rows()]
-    right = world.cir("submit", str(path), "--to", server.url, "--publish", "--reference", "removed")
-    assert right.returncode == 0, right.stderr
+    right = world.cir("submit", str(path), "--to", server.url, "--publish", "--reference", "removed", code=0)
     assert "declares that the reference was removed" in right.stderr
     row = next(row for row in server.rows() if row["method"]["name"] == "Declared late")
     assert row["reference_evidence"]["declared"] == "removed"
@@ -152,19 +145,16 @@ def test_submit_keeps_a_receipt_that_is_checked_offline(
     server: Any, good: Path, bad: Path, tmp_path: Path
 ) -> None:
     receipt, key = tmp_path / "receipt.json", tmp_path / "key.pem"
-    done = cir("submit", str(good), "--to", server.url, "--receipt", str(receipt))
-    assert done.returncode == 0, done.stderr
+    done = cir("submit", str(good), "--to", server.url, "--receipt", str(receipt), code=0)
     assert f"Receipt: {receipt}" in done.stderr
     key.write_bytes(server.get("/api/key").content)
-    checked = cir("receipt", "verify", str(receipt), str(good), "--key", str(key))
-    assert checked.returncode == 0, checked.stderr
+    checked = cir("receipt", "verify", str(receipt), str(good), "--key", str(key), code=0)
     assert "shapes/val" in checked.stdout
     found = json.loads(receipt.read_bytes())
     assert found["sha256"] == hashlib.sha256(good.read_bytes()).hexdigest()
     assert server.get(found["status_url"]).json()["id"] == found["id"]
     assert server.upload(good.read_bytes()).json()["receipt"] == found  # again, byte for byte
-    other = cir("receipt", "verify", str(receipt), str(bad), "--key", str(key))
-    assert other.returncode == 1
+    other = cir("receipt", "verify", str(receipt), str(bad), "--key", str(key), code=1)
     assert f"cir: {bad}: " in other.stderr
 
 
@@ -194,8 +184,7 @@ def test_submit_says_when_a_server_gives_no_receipt_or_that_of_another_file(
 
 def test_submit_validates_here_first(server: Any, bad: Path) -> None:
     before = server.rows()
-    done = cir("submit", str(bad), "--to", server.url)
-    assert done.returncode == 1
+    done = cir("submit", str(bad), "--to", server.url, code=1)
     assert "is not sent" in done.stderr
     assert "duplicate-image" in done.stderr
     assert server.get("/health").json()["waiting"] == 0
@@ -218,8 +207,7 @@ def test_submit_asks_the_server_for_its_boards_and_nothing_here(good: Path, tmp_
     at_home = {"CIR_LEADERBOARD_HOME": str(here)}
     with world.serving(there, CIR_LEADERBOARD_BOARDS="own") as running:
         for path in (good, late):
-            done = world.cir("submit", str(path), "--to", running.url, "--json", **at_home)
-            assert done.returncode == 0, done.stderr
+            done = world.cir("submit", str(path), "--to", running.url, "--json", **at_home, code=0)
             assert json.loads(done.stdout)["board"] == "shapes/ours"
             assert str(here) not in done.stderr
         unknown = world.cir("submit", str(odd), "--to", running.url, **at_home)
@@ -276,8 +264,7 @@ def test_a_wrong_call_says_what_to_do(
 
 def test_add_lists_every_outcome_as_json(good: Path, bad: Path, tmp_path: Path) -> None:
     home = ("--board", "shapes/val", "--home", str(tmp_path / "home"))
-    done = cir("leaderboard", "add", str(good), str(bad), "--json", *home)
-    assert done.returncode == 1
+    done = cir("leaderboard", "add", str(good), str(bad), "--json", *home, code=1)
     outcomes = json.loads(done.stdout)
     assert [(one["path"], one["state"], one["new"]) for one in outcomes] == [
         (str(good), "published", True),

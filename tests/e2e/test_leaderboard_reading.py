@@ -69,8 +69,7 @@ def test_the_client_hands_in_a_file_without_a_board(server: Any, client: Client,
 
 def test_a_folder_is_brought_up_to_date(server: Any, client: Client, tmp_path: Path) -> None:
     to = tmp_path / "boards"
-    done = world.cir("leaderboard", "pull", server.url, BOARD, "--to", str(to), "--files")
-    assert done.returncode == 0, done.stderr
+    world.cir("leaderboard", "pull", server.url, BOARD, "--to", str(to), "--files", code=0)
     table = json.loads((to / "shapes/val/table.json").read_text(encoding="utf-8"))
     assert table["rows"] == client.board(BOARD)["rows"]
     with (to / "shapes/val/table.csv").open(encoding="utf-8", newline="") as handle:

@@ -108,8 +108,7 @@ def test_a_second_server_on_the_port_says_so(home: Path, tmp_path: Path) -> None
     with world.serving_here(home) as running:
         port = running.url.rsplit(":", maxsplit=1)[1]
         other = tmp_path / "other"
-        done = world.cir("leaderboard", "serve", "--port", port, "--home", str(other))
-        assert done.returncode == 2
+        done = world.cir("leaderboard", "serve", "--port", port, "--home", str(other), code=2)
         assert f"cannot listen on 127.0.0.1:{port}" in done.stderr
         assert "Fix:" in done.stderr
         assert "Traceback" not in done.stderr
@@ -119,7 +118,6 @@ def test_a_second_server_on_the_port_says_so(home: Path, tmp_path: Path) -> None
 def test_a_home_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("in the way")
-    done = world.cir("leaderboard", "serve", "--port", "0", "--home", str(blocked / "home"))
-    assert done.returncode == 2
+    done = world.cir("leaderboard", "serve", "--port", "0", "--home", str(blocked / "home"), code=2)
     assert "cannot be used as the leaderboard's home" in done.stderr
     assert "Traceback" not in done.stderr

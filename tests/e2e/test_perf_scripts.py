@@ -9,12 +9,12 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from programs import run_program
 
 ROOT = Path(__file__).resolve().parents[2]
 LINE = re.compile(r"^(.+?) +(-?[\d.]+) +([<>]=) (-?[\d.e+]+) +(yes|NO)$", re.MULTILINE)
@@ -35,12 +35,10 @@ def load(script: str) -> ModuleType:
 
 
 def run(script: str, *options: str, code: int = 0) -> str:
-    done = subprocess.run(
+    done = run_program(
         [sys.executable, str(ROOT / "perf" / script), *options],
         env={**os.environ, "CIR_DATA_HOME": ""},
-        capture_output=True,
-        text=True,
-        check=False,
+        code=None,
     )
     assert done.returncode == code, done.stdout + done.stderr
     return done.stdout
@@ -261,6 +259,5 @@ def test_the_script_of_construction_finds_the_ranks_of_the_published_loop() -> N
 
 def test_a_bound_of_no_figure_is_refused() -> None:
     options = [str(ROOT / "perf" / "intervals.py"), "--bound", "intervals of modes, s=3"]
-    done = subprocess.run([sys.executable, *options], capture_output=True, text=True, check=False)
-    assert done.returncode == 1
+    done = run_program([sys.executable, *options], code=1)
     assert done.stderr.startswith("--bound intervals of modes, s=3: there is no such figure. There are: ")

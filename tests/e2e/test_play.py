@@ -77,7 +77,6 @@ def serving(command: Sequence[str], folder: Path) -> Iterator[tuple[subprocess.P
         process.kill()
         process.wait()
         process.stderr.close()
-        assert process.stdout is not None
         process.stdout.close()
 
 

@@ -144,8 +144,7 @@ class Runs:
             timeout=1200,
         )
         assert done.returncode == code, done.stderr
-        said: str = done.stderr
-        return said
+        return done.stderr
 
     def bytes_of(self, name: str) -> dict[str, bytes]:
         found = content(self.folder / name)

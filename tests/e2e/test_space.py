@@ -22,6 +22,7 @@ import pytest
 import yaml
 from cir_here import cir, in_a_process
 from http_hub import TOKEN, Fault, Hub
+from programs import run_program
 from says import says
 
 from cir_metrics.catalogue import package_version
@@ -34,8 +35,7 @@ PINS = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
 @pytest.fixture(scope="module")
 def space(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("dry") / "space"
-    done = cir("leaderboard", "space", "me/board", "--dry-run", str(folder))
-    assert done.returncode == 0, done.stderr
+    cir("leaderboard", "space", "me/board", "--dry-run", str(folder), code=0)
     return folder
 
 
@@ -59,12 +59,8 @@ def test_its_requirements_are_those_of_a_server_and_pinned(space: Path) -> None:
 
 def test_it_holds_what_git_holds_of_the_packages_and_nothing_else(space: Path) -> None:
     packages = ("cir_metrics", "cir_datasets", "submissions", "leaderboard")
-    listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard", *packages],
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-        text=True,
+    listed = run_program(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", *packages], cwd=ROOT
     ).stdout.splitlines()
     found = {path.relative_to(space).as_posix() for path in space.rglob("*") if path.is_file()}
     about = f"cir_benchmarks-{package_version()}.dist-info/METADATA"
@@ -77,7 +73,7 @@ def started(space: Path, home: Path, **more: str) -> Iterator[tuple[str, Path]]:
     space = shutil.copytree(space, home.parent / "space")  # judging leaves compiled files there
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("CIR_", "PYTHON"))}
     where = [sys.executable, "-B", "-c", "import leaderboard; print(leaderboard.__file__)"]
-    used = subprocess.run(where, cwd=space, env=kept, check=True, capture_output=True, text=True).stdout
+    used = run_program(where, cwd=space, env=kept).stdout
     assert used.strip() == str(space / "leaderboard" / "__init__.py")
     log = home.parent / "log"
     with log.open("w") as handle:
@@ -133,8 +129,7 @@ def test_a_browser_reads_a_board_and_submits(space: Path, tmp_path: Path, page: 
     """The table is the server's; a file's findings come before it is sent, its row after."""
     for name, hits in (("Good", 0.6), ("Weak", 0.2)):
         (tmp_path / f"{name}.json").write_bytes(world.as_bytes(world.rank_file(1, name, hits=hits)))
-        added = cir("leaderboard", "add", str(tmp_path / f"{name}.json"), "--home", str(tmp_path / "home"))
-        assert added.returncode == 0, added.stderr
+        cir("leaderboard", "add", str(tmp_path / f"{name}.json"), "--home", str(tmp_path / "home"), code=0)
     best = world.rank_file(2, "Best", hits=0.9)
     (tmp_path / "broken.json").write_bytes(world.as_bytes(world.broken(best)))
     (tmp_path / "best.json").write_bytes(world.as_bytes(best))
@@ -267,11 +262,9 @@ def test_a_push_that_fails_changes_nothing_and_says_how_to_go_on(hub: Hub) -> No
 
 def test_what_cannot_be_put_together_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
-    full = cir("leaderboard", "space", "--to", "me/board", "--dry-run", str(tmp_path))
-    assert full.returncode == 2
+    full = cir("leaderboard", "space", "--to", "me/board", "--dry-run", str(tmp_path), code=2)
     says(full.stderr, f"{tmp_path}: not an empty folder", "Fix: ")
-    named = cir("leaderboard", "space", "--to", "board", "--dry-run", str(tmp_path / "new"))
-    assert named.returncode == 2
+    named = cir("leaderboard", "space", "--to", "board", "--dry-run", str(tmp_path / "new"), code=2)
     says(named.stderr, "the Space: 'board'", "Fix: write OWNER/NAME")
     for words, said in (
         ((), "Name one Space"),
@@ -284,8 +277,7 @@ def test_what_cannot_be_put_together_is_refused(tmp_path: Path) -> None:
         (("me/board", "--set", "HF_TOKEN=hf_mine"), "--secret HF_TOKEN"),
         (("me/board", "--secret", "NOT_SET"), "not set in this shell"),
     ):
-        done = cir("leaderboard", "space", *words)
-        assert done.returncode == 2
+        done = cir("leaderboard", "space", *words, code=2)
         says(done.stderr, said)
         assert "Fix: " in done.stderr
         assert "hf_mine" not in done.stderr

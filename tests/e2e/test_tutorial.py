@@ -6,12 +6,12 @@ import doctest
 import os
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from docs_shell import ROOT, Shell
+from programs import run_program
 from waiting import free_port
 
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -60,13 +60,8 @@ def test_the_tutorial_and_the_api_page_print_what_they_show(tmp_path: Path) -> N
         shell.run(f"cir leaderboard serve --port {guarded}")
         for command, expected in [*shown("first_use.md"), *shown("leaderboard_api.md"), *python_of_the_api()]:
             its_port = guarded if "Bearer" in command else port
-            done = subprocess.run(
-                ["bash", "-c", command.replace("7860", its_port)],
-                cwd=tmp_path,
-                env=environment,
-                capture_output=True,
-                text=True,
-                check=False,
+            done = run_program(
+                ["bash", "-c", command.replace("7860", its_port)], cwd=tmp_path, env=environment, code=None
             )
             printed = done.stdout.replace(its_port, "7860")
             if done.returncode or not doctest.OutputChecker().check_output(expected + "\n", printed, FLAGS):

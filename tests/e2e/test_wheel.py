@@ -18,6 +18,7 @@ from pathlib import Path
 import nbformat
 import pytest
 from nbclient import NotebookClient
+from programs import run_program
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -78,14 +79,7 @@ def test_the_wheel_holds_the_data_and_nothing_else(wheel: Path) -> None:
 def test_it_lists_and_scores(clean: tuple[Path, dict[str, str], Path]) -> None:
     bin_folder, environment, home = clean
     cir = str(bin_folder / "cir")
-    listed = subprocess.run(
-        [cir, "datasets", "list", "--json"],
-        env=environment,
-        cwd=home,
-        check=True,
-        capture_output=True,
-        text=True,
-    )
+    listed = run_program([cir, "datasets", "list", "--json"], env=environment, cwd=home)
     assert "cirr/val" in {row["id"] for row in json.loads(listed.stdout)}
     run = home / "random.json"
     subprocess.run(
@@ -95,14 +89,7 @@ def test_it_lists_and_scores(clean: tuple[Path, dict[str, str], Path]) -> None:
         check=True,
         capture_output=True,
     )
-    scored = subprocess.run(
-        [cir, "score", str(run), "--json"],
-        env=environment,
-        cwd=home,
-        check=True,
-        capture_output=True,
-        text=True,
-    )
+    scored = run_program([cir, "score", str(run), "--json"], env=environment, cwd=home)
     report = json.loads(scored.stdout)
     assert report["benchmark"] == "shapes/val"
     assert 0 <= report["metrics"]["recall@10"] < 0.05

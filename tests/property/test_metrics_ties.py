@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from metrics_twins import best_first, tie_key
 from numpy.typing import NDArray
+from programs import run_program
 
 import submissions
 from cir_metrics.errors import InputError
@@ -53,9 +53,7 @@ def test_keys_are_the_same_on_every_machine_and_in_every_process() -> None:
     code = "from cir_metrics.ranking import *; print(top_k([[0.0] * 9] * 3, list('abcdefghi'), 9))"
     for seed in ("0", "77"):
         environment = os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)}
-        done = subprocess.run(
-            [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
-        )
+        done = run_program([sys.executable, "-c", code], env=environment)
         assert done.stdout.strip() == str(top_k(np.zeros((3, 9)), list("abcdefghi"), 9))
 
 

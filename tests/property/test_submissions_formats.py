@@ -70,8 +70,7 @@ def read(content: bytes, benchmark: str | None = None) -> RankFile:
 
 
 def as_values(rank_file: RankFile) -> dict[str, Any]:
-    document: dict[str, Any] = json.loads(rank_file.to_json())
-    return document
+    return json.loads(rank_file.to_json())
 
 
 @pytest.mark.parametrize("to", ["native", "lines", "parquet"])

@@ -87,11 +87,9 @@ def test_the_language_of_the_captions_is_that_of_the_papers() -> None:
     dress = cir_datasets.measure(cir_datasets.load("fashioniq/dress_val"))
     assert dress.mean_length == pytest.approx(5.3, abs=0.1)
     shares = dress.class_shares
-    assert shares is not None
     # FashionIQ has many adjectives, CIRR few: the contrast that CIRCLED's Section 3.4 is about.
     assert shares["adjective"] > shares["noun"]
     tagged = cir_datasets.measure(cir_datasets.load("cirr/val")).class_shares
-    assert tagged is not None
     assert tagged["noun"] > 2 * tagged["verb"] > 2 * tagged["adjective"]
 
 

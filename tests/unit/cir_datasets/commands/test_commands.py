@@ -13,6 +13,7 @@ from pathlib import Path
 import cir_here
 import datasets_publishers as made
 import pytest
+from programs import run_program
 from slowly import with_slow
 from typer.testing import CliRunner
 
@@ -42,13 +43,11 @@ def cir(environment: dict[str, str], *arguments: str) -> subprocess.CompletedPro
 
 def process(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
     """For the Hub's cache: huggingface_hub reads where it is when it is imported."""
-    return subprocess.run(
+    return run_program(
         [sys.executable, "-m", "leaderboard.cli", "datasets", *arguments],
         cwd=ROOT,
         env=os.environ | environment,
-        capture_output=True,
-        text=True,
-        check=False,
+        code=None,
     )
 
 

@@ -381,7 +381,6 @@ def test_a_second_program_is_refused_and_a_killed_one_leaves_the_folder_free(tmp
         [sys.executable, "-c", hold, str(tmp_path)], stdout=subprocess.PIPE, text=True
     ) as other:
         try:
-            assert other.stdout is not None
             assert other.stdout.readline() == "held\n"
             with (
                 pytest.raises(ConstructionError, match=r"another program writes it"),

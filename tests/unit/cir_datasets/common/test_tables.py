@@ -7,10 +7,10 @@ import io
 import json
 import re
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
+from programs import run_program
 from says import says
 
 from cir_datasets.common.tables import render
@@ -118,14 +118,7 @@ def test_latex_compiles_in_a_small_article_and_a_wide_table_fits_its_line(tmp_pa
         + "\n\\end{document}\n",
         encoding="utf-8",
     )
-    done = subprocess.run(
-        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "a.tex"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout[-800:]
+    done = run_program(["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "a.tex"], cwd=tmp_path)
     assert (tmp_path / "a.pdf").stat().st_size > 0
     assert "Overfull" not in done.stdout
 

@@ -6,13 +6,13 @@ import copy
 import json
 import os
 import pickle
-import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
 
 import datasets_publishers as made
 import pytest
+from programs import run_program
 
 import cir_datasets
 from cir_datasets.errors import CaptionRuleError, CountError
@@ -207,7 +207,5 @@ def test_torch_is_not_imported_for_it() -> None:
         "first = next(iter(cir_datasets.triplets('shapes/val')))\n"
         "print(json.dumps([len(first), 'torch' in sys.modules, 'datasets' in sys.modules]))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, env=os.environ, capture_output=True, text=True, check=True
-    )
+    done = run_program([sys.executable, "-c", code], cwd=ROOT, env=os.environ)
     assert json.loads(done.stdout) == [3, False, False]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import types
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 import datasets_publishers as made
 import pytest
 from http_hub import Hub
+from programs import run_program
 
 import cir_datasets
 from cir_datasets import hook as datasets_hook
@@ -48,15 +48,11 @@ def load_dataset(name: str, config: str, **options: Any) -> Any:
 
 def run(code: str, cwd: Path, **environment: str) -> str:
     """Run Python in a fresh process that can import this project; its stdout."""
-    done = subprocess.run(
+    done = run_program(
         [sys.executable, "-W", "ignore", "-c", code],
         cwd=cwd,
         env={**os.environ, "PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1", **environment},
-        capture_output=True,
-        text=True,
-        check=False,
     )
-    assert done.returncode == 0, done.stderr
     return done.stdout
 
 

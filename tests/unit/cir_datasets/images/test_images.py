@@ -402,8 +402,7 @@ def test_the_command_exits_with_1_where_images_are_missing(home: Path, images: P
     ids = made.cirr_images("val")
     pictures.write_nlvr2(images, "val", ids[1:])
     call = ("datasets", "images", "cirr/val", "--root", str(images), "--no-checks")
-    done = cir(*call, "--json")
-    assert done.returncode == 1, done.stderr
+    done = cir(*call, "--json", code=1)
     found = json.loads(done.stdout)
     assert (found["images"], found["found"], found["missing"], found["complete"]) == (8, 7, 1, False)
     assert found["missing_examples"] == [
@@ -419,6 +418,5 @@ def test_the_command_exits_with_1_where_images_are_missing(home: Path, images: P
     pictures.write_nlvr2(images, "val", ids[:1])
     done = cir(*call, "--open")
     assert (done.returncode, done.stdout) == (0, f"cirr/val: 8 of 8 images found below {images}.\n")
-    done = cir("datasets", "images", "cirr/val", "--root", str(images / "nowhere"), "--no-checks")
-    assert done.returncode == 2
+    done = cir("datasets", "images", "cirr/val", "--root", str(images / "nowhere"), "--no-checks", code=2)
     assert "no such folder" in done.stderr

@@ -156,7 +156,6 @@ def test_what_an_earlier_layout_prepared_is_made_anew_or_explained(folder: Path,
         load()
     assert len(load(tmp_path / "data")) == 3
     found = last_prepared(load_spec())
-    assert found is not None
     assert found.meta["format"] == FORMAT
     assert len(load()) == 3
 

@@ -112,8 +112,7 @@ def loaded(published: dict[str, Publication], tmp_path_factory: pytest.TempPathF
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    return json.loads(done.stdout)
 
 
 @pytest.mark.slow

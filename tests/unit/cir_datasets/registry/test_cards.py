@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 import sys
 from importlib import resources
 from pathlib import Path
 
 import pytest
+from programs import run_program
 
 from cir_datasets import registry
 from cir_datasets.common.yaml import parse_yaml, read_model
@@ -183,14 +183,12 @@ def test_a_yaml_bomb_is_refused_before_it_goes_off(name: str) -> None:
         "except yaml.YAMLError as error:\n    print(yaml_fault(error))"
     )
     text, words = BOMBS[name]
-    done = subprocess.run(
+    done = run_program(
         [sys.executable, "-c", code],
         input=text,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
         timeout=60,
-        check=False,
+        code=None,
     )
     assert (done.returncode, done.stderr[-500:]) == (0, "")
     assert re.match(words, done.stdout)
@@ -219,13 +217,11 @@ def test_the_command_tells_it_with_file_and_fix(tmp_path: Path) -> None:
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", "*.gz"))
     path = tmp_path / "cir_datasets/cards/cirr.yaml"
     path.write_text(CIRR.replace("queries: 4181", "queries: -4181"), encoding="utf-8")
-    done = subprocess.run(
+    done = run_program(
         [sys.executable, "-m", "leaderboard.cli", "datasets", "show", "cirr/val"],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
+        code=None,
     )
     assert (done.returncode, done.stdout) == (1, "")
     words = "cards/cirr.yaml: configs.val.queries: must be 1 or more, not -4181. Fix: correct that field."

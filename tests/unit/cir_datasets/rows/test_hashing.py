@@ -43,8 +43,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def images(tmp_path: Path) -> Path:
-    folder: Path = pictures.write_nlvr2(tmp_path / "images", "val", IDS)
-    return folder
+    return pictures.write_nlvr2(tmp_path / "images", "val", IDS)
 
 
 def hashed(roots: Any, **options: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from programs import run_program
 
 import cir_datasets
 from cir_datasets.errors import DatasetError
@@ -75,7 +75,6 @@ def test_scores_are_the_same_with_and_without(benchmark_id: str) -> None:
     ]
     for name in names:
         places = benchmark.places(name)
-        assert places is not None
         gallery = list(benchmark.gallery or [])
         assert [[gallery[place] for place in row] for row in places.to_pylist()] == benchmark.column(name)
     rank_file = make_rank_file(benchmark, "random")
@@ -114,9 +113,7 @@ print(size, pool.max_memory())
 
 
 def test_ids_are_read_a_batch_at_a_time(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", PEAK, str(tmp_path)], capture_output=True, text=True, check=True
-    )
+    done = run_program([sys.executable, "-c", PEAK, str(tmp_path)])
     ids, peak = map(int, done.stdout.split())
     # Places are small numbers: four bytes for an id of 45.
     assert peak < ids

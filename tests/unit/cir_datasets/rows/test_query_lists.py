@@ -34,7 +34,6 @@ def test_lists_are_what_they_were_without_what_is_left_out(drawn: list[tuple[lis
 
 def test_rankings_are_over_the_gallery_and_over_cirrs_six() -> None:
     first, second = first_ranking(spec("cirr/val")), second_ranking(spec("cirr/val"))
-    assert second is not None
     assert (first.column, second.column) == ("", SUBSET)
     assert second.removes_reference
     assert second.on_board

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import zlib
 from collections.abc import Callable, Iterator
@@ -12,6 +11,7 @@ from typing import Any
 
 import pytest
 from http_hub import Fault, HttpServer, Reply, Request, as_json
+from programs import run_program
 from says import says
 
 from cir_datasets.errors import HttpAnswerError, LateAnswerError
@@ -196,9 +196,7 @@ def test_what_is_packed_small_does_not_fill_the_memory() -> None:
         command = [sys.executable, "-c", _CHILD, server.url]
         # Each thread's own arena would reserve room of the limit that nothing fills.
         environment = {**os.environ, "MALLOC_ARENA_MAX": "1"}
-        done = subprocess.run(
-            command, env=environment, capture_output=True, text=True, timeout=1200, check=True
-        )
+        done = run_program(command, env=environment, timeout=1200)
     lines = [line for line in done.stdout.splitlines() if "bytes come, unpacked" in line]
     assert len(lines) == 4, done.stdout
 

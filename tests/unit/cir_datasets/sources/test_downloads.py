@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
-import subprocess
 import sys
 import traceback
 from pathlib import Path
@@ -13,6 +12,7 @@ from pathlib import Path
 import datasets_publishers as made
 import pytest
 from http_hub import Fault, Hub
+from programs import run_program
 
 import cir_datasets
 from cir_datasets import registry, sources
@@ -99,7 +99,6 @@ def test_pinned_files_are_downloaded_once(pinned: Hub, tmp_path: Path) -> None:
     load("cirr/val")
     assert len(pinned.requests) == 3
     last = last_prepared(benchmark.spec)
-    assert last is not None
     assert last.meta["sources"][CAPTIONS]["origin"] == "download"
     assert last.meta["sources"][CAPTIONS]["revision"] == REVISION
     assert not [name for name in kept(tmp_path) if ".partial-" in name]
@@ -185,7 +184,6 @@ def test_a_pinned_source_is_asked_at_its_full_revision_alone(
     benchmark = load("fashioniq/dress_val")
     assert benchmark.pinned
     last = last_prepared(benchmark.spec)
-    assert last is not None
     assert {entry["revision"] for entry in last.meta["sources"].values()} == {revision}
 
 
@@ -197,7 +195,6 @@ def test_a_hub_file_is_downloaded_at_the_commit_that_the_hub_names(publisher: Hu
     address = f"/datasets/{CIRCLED}/resolve"
     assert publisher.requests[:2] == [f"HEAD {address}/main/{SESSIONS}", f"GET {address}/{commit}/{SESSIONS}"]
     last = last_prepared(benchmark.spec)
-    assert last is not None
     assert last.meta["sources"]["data/cirr_val.json"]["revision"] == commit
     asked = len(publisher.requests)
     load("circled/cirr_val")
@@ -292,12 +289,10 @@ def test_no_network_is_said_at_once(
 
 def test_offline_mode_is_respected(publisher: Hub, tmp_path: Path) -> None:
     code = "import cir_datasets; cir_datasets.load('circled/cirr_val')"
-    done = subprocess.run(
+    done = run_program(
         [sys.executable, "-c", code],
         env={**os.environ, "HF_HUB_OFFLINE": "1", "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
+        code=None,
     )
     assert "no network (OfflineModeIsEnabled" in done.stderr
     assert publisher.requests == []
@@ -425,8 +420,7 @@ def test_an_endpoint_that_huggingface_hub_cannot_read_is_not_shown_by_cir() -> N
     environment = {**os.environ, "HF_ENDPOINT": "http://user:s3c/r3t@127.0.0.1:9", "PYTHONPATH": str(ROOT)}
     environment.pop("CIR_DATA_HOME", None)
     command = [sys.executable, "-m", "leaderboard.cli", "datasets", "prepare", "circled/circo_val"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
+    done = run_program(command, env=environment, code=2)
     assert "HF_ENDPOINT: not an address" in done.stderr
     assert "s3c" not in done.stderr
 

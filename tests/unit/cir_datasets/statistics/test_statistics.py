@@ -207,7 +207,6 @@ def test_parts_of_speech_are_counted_once_a_caption_and_weighted(monkeypatch: py
     # Twice is (verb), longer (adjective), and (conjunction), red (adjective); once has, a, longer, sleeve.
     assert found.classes == Counter(verb=3, adjective=5, conjunction=2, determiner=1, noun=1)
     shares = found.class_shares
-    assert shares is not None
     assert sum(shares.values()) == pytest.approx(1)
     assert "NOUN %" in tables([found], 3)
 
@@ -341,6 +340,5 @@ def test_the_output_on_the_page_is_what_is_printed(data_home: Path, tmp_path: Pa
     shown = re.search(
         r"```console\n\$ cir (datasets stats .+?)\n(.*?)\n```", PAGE.read_text(encoding="utf-8"), re.S
     )
-    assert shown is not None
     done = CliRunner().invoke(build(), shown[1].split(), env={"CIR_CACHE_HOME": str(tmp_path)})
     assert done.stdout.rstrip() == shown[2]

@@ -81,8 +81,7 @@ class Participant:
             self.learn_sums(bands, answer)
 
     def cell(self, query: int, band: NDArray[Any]) -> NDArray[Any]:
-        found: NDArray[Any] = self.base[query] * self.bands + band if self.counts else band
-        return found
+        return self.base[query] * self.bands + band if self.counts else band
 
     def learn_changes(self, chosen: list[int], bands: NDArray[Any], answer: list[float]) -> None:
         """By how many hits the file differs from the first: the sum over the changed queries."""

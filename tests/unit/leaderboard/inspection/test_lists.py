@@ -28,7 +28,6 @@ from submissions.validation import read
 
 def test_lists_of_queries_are_those_of_the_file(demo: Server, entries: Entries) -> None:
     found = demo.lists.of(entries["sum"])
-    assert found is not None
     file, benchmark = read(FILES["sum"]), cir_datasets.load("shapes/val")
     own = found.member("shapes/val")
     assert own.names == benchmark.query_ids
@@ -41,7 +40,6 @@ def test_lists_of_queries_are_those_of_the_file(demo: Server, entries: Entries) 
         assert shown.rank == first(listed, right)
         assert shown.listed == len(listed)
         beside = own.subset(name)
-        assert beside is not None
         assert (beside.top, beside.rank) == (tuple(subset), first(subset, right))
     hits = [first(file.rankings[row["query_id"]], {row["target_image_id"]}) for row in benchmark.rows()]
     assert own.hits(10, LAST).tolist() == [rank is not None and rank <= 10 for rank in hits]
@@ -53,7 +51,6 @@ def first(listed: Sequence[str], right: set[str]) -> int | None:
 
 def test_lists_of_sessions_are_those_of_each_turn(demo: Server, entries: Entries) -> None:
     found = demo.lists.of(entries["tirg"])
-    assert found is not None
     file, benchmark = read(FILES["tirg"]), cir_datasets.load("shapes/multiturn_val")
     for row in benchmark.rows():
         shown = found.member().of(row["session_id"])
@@ -69,7 +66,6 @@ def test_lists_of_a_dialogue_come_with_what_was_said(demo: Server, entries: Entr
     from shapes_dialogues import shapes_dialogue
 
     found = demo.lists.of(entries["talk"])
-    assert found is not None
     own = found.member()
     sessions = shapes_dialogue(hits=0.3).sessions()
     assert own.names == list(sessions)
@@ -104,7 +100,6 @@ def test_lists_that_cannot_be_read_are_none_until_the_file_is_scored_again(
     board = boards.board(one.board)
     assert switch(server, board, list(rescore(server, board))) == 1
     again = server.lists.of(server.store.submission(one.id) or one)
-    assert again is not None
     assert [again.member().of(name) for name in again.member().names] == [
         whole.member().of(name) for name in whole.member().names
     ]
@@ -114,7 +109,6 @@ def test_lists_of_other_data_are_not_shown(
     demo: Server, entries: Entries, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     prepared = module.last_prepared(registry.spec("shapes/val"))
-    assert prepared is not None
     other = replace(prepared, meta={**prepared.meta, "data_hash": "1" * 64})
     monkeypatch.setattr(module, "last_prepared", lambda _: other)
     assert demo.lists.shown(entries["sum"])
@@ -139,7 +133,6 @@ def test_only_what_everybody_may_see_has_lists(
 
 def test_names_that_are_not_there_are_said(demo: Server, entries: Entries) -> None:
     found = demo.lists.of(entries["sum"])
-    assert found is not None
     with pytest.raises(UnknownNameError, match=r"no lists for 'cirr/val'. There are those for shapes/val."):
         found.member("cirr/val")
     with pytest.raises(KeyError):

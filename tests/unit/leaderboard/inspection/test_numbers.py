@@ -41,7 +41,6 @@ def test_a_report_from_the_store_is_the_files_own(demo: Server, entries: Entries
 def test_groups_and_curves_are_those_of_the_report(demo: Server, entries: Entries) -> None:
     queries = demo.numbers.of(entries["sum"])
     sessions = demo.numbers.of(entries["tirg"])
-    assert queries is not None
     assert sessions is not None
     by_aspect = full_report(score(FILES["sum"])).groupings["by_aspect"]
     assert (queries.first.aspects, queries.first.turns, queries.first.curve) == (by_aspect, None, ())
@@ -68,7 +67,6 @@ def test_ranks_are_counted_by_range(demo: Server, entries: Entries) -> None:
         rank = listed.index(row["target_image_id"]) + 1 if row["target_image_id"] in listed else 51
         counts[next(label for end, label in zip((1, 5, 10, 50, 51), counts, strict=True) if rank <= end)] += 1
     found = demo.numbers.of(entries["sum"])
-    assert found is not None
     assert {each.label: each.count for each in found.first.ranks} == counts
     assert sum(each.share for each in found.first.ranks) == pytest.approx(1)
     assert [each.label for each in demo.numbers.of(entries["tirg"]).first.ranks] == [  # type: ignore[union-attr]
@@ -81,7 +79,6 @@ def test_ranks_are_counted_by_range(demo: Server, entries: Entries) -> None:
 
 def test_a_dialogue_has_a_curve_and_ranks_of_the_whole_gallery(demo: Server, entries: Entries) -> None:
     found = demo.numbers.of(entries["talk"])
-    assert found is not None
     metrics = (entries["talk"].scores or {})["metrics"]
     assert [point.value for point in found.first.curve] == [
         metrics[f"hits@10@turn{turn}"] for turn in range(1, 6)
@@ -112,7 +109,6 @@ def test_a_suites_members_have_their_own_numbers(tmp_path: Path, monkeypatch: py
     expected = score_file(judged, asked)
     write_values(expected, tmp_path / "values.npz", packed_lists(judged, expected, board.right_by))
     lists = KeptLists.read((tmp_path / "values.npz").read_bytes())
-    assert lists is not None
     assert [member.benchmark for member in lists.members] == list(board.benchmarks)
     assert [int(member.hits(10, LAST).sum()) for member in lists.members] == [5, 5, 3]
     report: dict[str, Any] = orjson.loads(orjson.dumps(expected.to_dict()))

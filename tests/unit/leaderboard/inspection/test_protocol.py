@@ -58,7 +58,6 @@ def said_of(
 def counts_of(demo: Server, submission: Submission) -> dict[str, Any]:
     """What the entry's lists count."""
     lists = demo.lists.of(submission)
-    assert lists is not None
     return lists.member().about
 
 

@@ -207,7 +207,6 @@ def test_what_an_owner_declares_of_the_reference_is_signed(board: Board) -> None
         True,
     )
     log = board.store.submission(one.id)
-    assert log is not None
     assert [event.kind for event in log.events][-6:] == ["corrected", "rescored"] * 3
     # Whoever scores the file again knows what was declared since.
     assert act(

@@ -46,7 +46,6 @@ def test_numbers_are_those_of_cir_compare(demo: Server, pair: list[Submission]) 
     found = submissions.compare([FILES["random"], OTHER])
     demo.compared.of(pair, None)
     page, html = opened(demo, "compare", e=",".join(each.id for each in pair))
-    assert page.data is not None
     (said,) = page.data["pairs"]
     (wanted,) = found.pairs
     assert said["metrics"] == found.to_dict()["pairs"][0]["metrics"]
@@ -67,7 +66,6 @@ def test_numbers_are_those_of_cir_compare(demo: Server, pair: list[Submission]) 
 def test_won_and_lost_lead_into_the_query_browser(demo: Server, pair: list[Submission]) -> None:
     demo.compared.of(pair, None)
     page, html = opened(demo, "compare", e=",".join(each.id for each in pair))
-    assert page.data is not None
     (said,) = page.data["pairs"]
     for outcome in ("won", "lost"):
         links = re.findall(rf'href="\./(b/[^"?]+)\?([^"]*outcome={outcome})[^"]*">(\d+) {outcome}</a>', html)
@@ -75,7 +73,6 @@ def test_won_and_lost_lead_into_the_query_browser(demo: Server, pair: list[Submi
         assert int(number) == said[outcome]
         asked = dict(part.split("=") for part in query.replace("&amp;", "&").split("&"))
         there = page_at(Site(demo), path, asked)
-        assert there.data is not None
         assert there.data["position"] == f"1 of {said[outcome]}"
 
 
@@ -120,7 +117,6 @@ def test_queries_that_flip_in_the_subset_are_counted_where_that_ranks(tmp_path: 
         server.tables.refresh(boards.board("shapes/own"))
         server.compared.of(sent, None)
         page, html = opened(server, "compare", e=",".join(each.id for each in sent))
-        assert page.data is not None
         (said,) = page.data["pairs"]
         rs1 = said["metrics"]["recall_subset@1"]
         words = re.sub("<[^>]*>", "", html)
@@ -131,7 +127,6 @@ def test_queries_that_flip_in_the_subset_are_counted_where_that_ranks(tmp_path: 
         there = page_at(
             Site(server), path, dict(part.split("=") for part in asked.replace("&amp;", "&").split("&"))
         )
-        assert there.data is not None
         assert there.data["position"] == f"1 of {rs1['wins']}"
 
 
@@ -242,5 +237,4 @@ def test_what_sets_two_entries_apart_stands_before_their_numbers(
     notice, numbers = html.index(f'<p class="notice">{warning}'), html.index("Their numbers")
     assert notice < numbers < html.index(f'<p class="note">{other}')
     assert html.count(warning) == 1
-    assert page.data is not None
     assert page.data["notes"] == [warning, other]

@@ -87,7 +87,6 @@ def test_both_numbers_stand_side_by_side_with_the_difference_named(
     assert why in unescape(section)
     assert '<th scope="row">difference</th>' in section
     anchor = re.search(r'<section class="panel" id="(several-[^"]+)"', html)
-    assert anchor is not None
     rows = html[html.index('class="of-benchmark"') :]
     assert rows.count(f'href="#{anchor[1]}"') == 2, "both rows lead to it"
 

@@ -85,14 +85,12 @@ def test_outcomes_are_those_of_cir_compare(demo: Server, entries: Entries) -> No
     assert "this query: <strong>lost</strong>" in query_page(demo, BOARD, won[0], e=turned)[1]
     assert html.index('<form class="choices"') < html.index('aria-label="Queries"')
     ids = html[html.index("Show the pictures") :]
-    assert page.data is not None
     assert f"<dt>target</dt><dd><code>{page.data['right_answers'][0]}</code>" in ids
     assert f"1. <code>{page.data['methods'][1]['rankings'][0]['top'][0]}</code>" in ids
     walked = [won[0]]
     while page.data and page.data["next"]:
         walked.append(page.data["next"])
         page, _ = query_page(demo, BOARD, walked[-1], e=pair(entries), outcome="won")
-        assert page.data is not None
         assert page.data["previous"] == walked[-2]
         assert page.data["position"] == f"{len(walked)} of {len(won)}"
     assert walked == won
@@ -113,12 +111,10 @@ def test_the_first_of_the_subset_decides_where_that_is_chosen(demo: Server, entr
     page, html = query_page(demo, BOARD, name, e=pair(entries), by="subset", outcome="won")
     assert f"{won} won, {lost} lost, {300 - won - lost} same at Rs@1" in html
     assert "A hit has the target first in its subset." in html
-    assert page.data is not None
     assert (page.data["by"], page.data["position"]) == ("subset", f"1 of {won}")
     assert '<option value="subset" selected>Rs@1</option>' in html
     # Sessions have no subsets, and an unknown word chooses nothing.
     page, _ = query_page(demo, BOARD, name, e=pair(entries), by="other")
-    assert page.data is not None
     assert page.data["by"] is None
 
 
@@ -138,7 +134,6 @@ def test_all_positives_are_right_where_what_ranks_counts_them_all(tmp_path: Path
         count = sum(map(bool, hits))
         assert f"<h1>{count} hit, {300 - count} missed at Hits@10</h1>" in html
         assert "A hit has a positive among its first 10; every positive counts as a target." in html
-        assert page.data is not None
         assert {*page.data["right_answers"]} == {*rows[0]["positive_image_ids"]}
 
 
@@ -146,7 +141,6 @@ def test_aspects_filter_and_count(demo: Server, entries: Entries) -> None:
     rows = cir_datasets.load(BOARD).rows()
     having = [row["query_id"] for row in rows if "negation" in row["aspects"]]
     page, html = query_page(demo, BOARD, having[0], e=pair(entries), aspect="negation")
-    assert page.data is not None
     assert page.data["next"] == having[1]
     assert f'<option value="negation" selected>negation ({len(having)})</option>' in html
 
@@ -155,7 +149,6 @@ def test_a_search_of_the_list_goes_on_from_query_to_query(demo: Server) -> None:
     rows = cir_datasets.load(BOARD).rows()
     blue = [row["query_id"] for row in rows if "blue" in row["relative_caption"].casefold()]
     page, html = query_page(demo, BOARD, blue[1], q=" BLUE ", aspect="")
-    assert page.data is not None
     said = [page.data[name] for name in ("previous", "position", "next")]
     assert said == [blue[0], f"2 of {len(blue)}", blue[2]]
     assert f'q/{blue[2]}?q=BLUE"' in html
@@ -227,7 +220,6 @@ def test_sessions_show_every_turn_and_the_turn_that_decides_is_chosen(demo: Serv
             for each in sessions
         )
         assert f"<h1>{hit:,} hit, {200 - hit:,} missed at Hits@10</h1>" in html
-        assert page.data is not None
         assert page.data["turn"] == str(turn)
     value = submissions.score(FILES["tirg"]).metrics["hits@10@turn3"]
     assert hit == round(200 * value)
@@ -236,7 +228,6 @@ def test_sessions_show_every_turn_and_the_turn_that_decides_is_chosen(demo: Serv
 def test_a_dialogue_shows_what_was_said_in_each_round(demo: Server, entries: Entries) -> None:
     talk = entries["talk"]
     lists = demo.lists.of(talk)
-    assert lists is not None
     name = lists.member().names[0]
     _, html = query_page(demo, "shapes/dialogue_val", name, e=talk.id)
     said = [escape(each.caption) for each in lists.member().rounds(name)]
@@ -265,7 +256,6 @@ def test_pictures_of_others_are_ids_and_a_suite_has_members(
     assert '<span class="id">S000000002</span>' in html
     assert "<img" not in html
     assert "the pictures are their publisher's." in entities.unescape(html)
-    assert page.data is not None
     assert page.data["benchmark"] == "fashioniq/shirt_val"
 
 
@@ -431,7 +421,6 @@ def test_odd_ids_have_a_page_that_links_to_its_neighbours(odd: Site, name: str) 
             if not 0 <= other < len(ODD):
                 assert found is None
                 continue
-            assert found is not None
             there = client.get(str(answer.request.url.join(entities.unescape(found[1]))))
             as_json = client.get(str(there.request.url.copy_merge_params({"format": "json"})))
             assert as_json.json()["id"] == ODD[other]

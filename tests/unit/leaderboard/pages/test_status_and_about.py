@@ -107,5 +107,4 @@ def test_the_about_page_is_html_and_shows_a_rank_file_of_the_version_that_its_be
         assert f"<h2>{heading}</h2>" in html
     assert '<pre><code class="language-json">' in html
     shown = re.search(r'"benchmark": "(.+?)", "benchmark_version": (\d+)', unescape(html))
-    assert shown is not None
     assert int(shown[2]) == registry.spec(shown[1]).card.version

@@ -256,7 +256,6 @@ def test_the_receipt_is_for_its_owner(http: TestClient, server: Server) -> None:
     assert http.get(path).json()["error"]["code"] == "not-yours"
     page = http.get(f"/s/{one.id}", headers={EDIT_KEY: key}).text
     given = re.search(r'href="data:application/json;charset=utf-8,([^"]*)"', page)
-    assert given is not None
     assert unquote(given[1]).encode() == server.receipt(one).to_bytes()
 
 

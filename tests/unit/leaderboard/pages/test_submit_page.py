@@ -65,7 +65,6 @@ def test_the_script_is_told_the_page_and_a_plain_form_is_sent_there(tmp_path: Pa
         one = server.store.submission(address.removeprefix("./s/"))
         plain = client.post("/submit", files=files, follow_redirects=False)
     assert taken.status_code == 201
-    assert one is not None
     assert (one.file_name, one.form, one.publish) == ("ours.json", {"name": "ours"}, False)
     # A private link opens by its script alone: without one such a server refuses.
     assert bool(key) is (accounts == "tokens")

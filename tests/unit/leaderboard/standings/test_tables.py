@@ -40,8 +40,7 @@ def entries(*found: Submission) -> list[Entry]:
 
 
 def rows(*found: Submission) -> list[dict[str, Any]]:
-    written: list[dict[str, Any]] = table_view(CIRCO, entries(*found), 2**20)["rows"]
-    return written
+    return table_view(CIRCO, entries(*found), 2**20)["rows"]
 
 
 def text_of(board: boards.Board, found: list[Entry]) -> str:

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 from http_hub import TOKEN, Fault, Hub
+from programs import run_program
 from s3_server import BUCKET, KEY, S3, SECRET
 from says import says
 
@@ -153,7 +154,6 @@ def test_a_process_killed_before_keep_leaves_nothing_that_counts(tmp_path: Path,
     for address in (str(tmp_path / "home/files"), f"s3://{BUCKET}/a"):
         command = [sys.executable, "-c", KILLED, address, str(tmp_path / "home")]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        assert process.stdout is not None
         assert process.stdout.readline() == "written\n"
         process.send_signal(signal.SIGKILL)
         process.wait()
@@ -290,9 +290,7 @@ def test_a_full_disk_is_said_and_nothing_is_kept(tmp_path: Path) -> None:
         "incoming.discard(); files = [p for p in Path(sys.argv[1]).rglob('*') if p.is_file()]\n"
         "print(files, list(store.names()))\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=True
-    )
+    done = run_program([sys.executable, "-c", program, str(tmp_path)])
     says(done.stdout, "507 ", "Fix: make room", "[] []")
 
 

@@ -87,8 +87,7 @@ def test_overwritten_pages_are_refused_and_the_words_of_the_fix_help(
     start = int(len(content) * part) // 4096 * 4096
     content[start : start + 3 * 4096] = b"\xa5" * 3 * 4096
     path.write_bytes(content)
-    refused = world.cir("leaderboard", "serve", "--port", "0", "--home", str(home))
-    assert refused.returncode == 2
+    refused = world.cir("leaderboard", "serve", "--port", "0", "--home", str(home), code=2)
     assert "Traceback" not in refused.stderr
     fix = " ".join(refused.stderr.split()).partition("Fix: ")[2]
     assert "move it away and run cir leaderboard rebuild." in fix
@@ -102,8 +101,7 @@ def test_overwritten_pages_are_refused_and_the_words_of_the_fix_help(
 
 
 def test_the_command_of_the_message_makes_it_anew(home: Path) -> None:
-    done = world.cir("leaderboard", "rebuild", "--home", str(home))
-    assert done.returncode == 0, done.stderr
+    done = world.cir("leaderboard", "rebuild", "--home", str(home), code=0)
     assert "2 rank files wait to be judged; 1 are left out." in done.stdout
     assert "left out: " in done.stderr
     store = Store(Settings(home).database_url)
@@ -117,8 +115,7 @@ def test_the_command_of_the_message_makes_it_anew(home: Path) -> None:
     act(server.store, server.store.of_board("shapes/val")[0], "publish", "organiser")
     assert len(server.store.published("shapes/val")) == 1
     server.close()
-    again = world.cir("leaderboard", "rebuild", "--home", str(home))
-    assert again.returncode == 2
+    again = world.cir("leaderboard", "rebuild", "--home", str(home), code=2)
     assert "holds submissions" in again.stderr
 
 
@@ -126,14 +123,20 @@ def test_a_backup_made_by_the_command_comes_back(home: Path, tmp_path: Path) -> 
     world.cir("leaderboard", "rebuild", "--home", str(home))
     for keep in ("3", "1"):
         done = world.cir(
-            "leaderboard", "backup", "--to", str(tmp_path / "backups"), "--keep", keep, "--home", str(home)
+            "leaderboard",
+            "backup",
+            "--to",
+            str(tmp_path / "backups"),
+            "--keep",
+            keep,
+            "--home",
+            str(home),
+            code=0,
         )
-        assert done.returncode == 0, done.stderr
         assert "2 submissions, 2 events, 2 rank files" in done.stdout
     made = list((tmp_path / "backups").iterdir())
     assert len(made) == 1
-    done = world.cir("leaderboard", "import", str(made[0]), "--home", str(tmp_path / "new"))
-    assert done.returncode == 0, done.stderr
+    done = world.cir("leaderboard", "import", str(made[0]), "--home", str(tmp_path / "new"), code=0)
     opened = Server.open(Settings(tmp_path / "new"))
     assert len(opened.store.unfinished()) == 2
     opened.close()

@@ -40,7 +40,6 @@ def test_a_store_of_the_first_release_is_brought_up(older: str, tmp_path: Path) 
     assert (first.scores or {})["main"] == 0.5
     assert store.named("shapes/val", "ADA'S  O") == [first]
     job = Jobs(store, "w").take()
-    assert job is not None
     assert job.submission.id == waiting.id
     new = Store(f"sqlite:///{tmp_path / 'new.sqlite'}")
 
@@ -97,10 +96,8 @@ def opened_together(home: Path, url: str) -> list[str]:
         for _ in range(_SERVERS)
     ]
     for server in servers:
-        assert server.stdout is not None
         assert server.stdout.readline() == "ready\n"
     for server in servers:
-        assert server.stdin is not None
         server.stdin.write("\n")
         server.stdin.flush()
     said = [server.communicate(timeout=120) for server in servers]

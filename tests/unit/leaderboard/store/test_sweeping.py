@@ -100,7 +100,6 @@ def test_what_was_refused_goes_and_its_record_stays(server: Server) -> None:
     assert one.sha256 not in server.files.names()
     after = now(server, one)
     assert (after.findings, after.events, server.receipt(after)) == (one.findings, one.events, receipt)
-    assert after.file_removed_at is not None
     assert submission_view(after)["file_removed_at"] == after.file_removed_at.isoformat()
     assert swept(server) == []
 
@@ -245,7 +244,6 @@ def test_two_who_send_and_two_who_sweep_lose_nothing(server: Server, url: str) -
 
     sweepers = [started(_SWEEPS) for _ in range(2)]
     for one in sweepers:
-        assert one.stdout is not None
         assert one.stdout.readline() == "ready\n"
     senders = [started(_UPLOADS, name, "12") for name in ("a", "b")]
     said = [one.communicate(timeout=240) for one in senders]

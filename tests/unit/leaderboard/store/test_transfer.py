@@ -75,7 +75,6 @@ def test_an_export_comes_back_whole(
     before = Store(f"sqlite:///{tmp_path / 'from.sqlite'}")
     assert [store.submission(one) for one in ids] == [before.submission(one) for one in ids]
     report = store.submission(ids[0])
-    assert report is not None
     assert list(report.scores or {}) == ["b", "a"]
     assert store.kept_values(ids[0]) == b"\x00\xff"
     assert store.paused("cirr/val") == "new data"

@@ -38,8 +38,7 @@ def test_a_valid_file_is_called_valid_with_exit_code_0(folder: Path) -> None:
 
 
 def test_a_broken_file_ends_in_its_findings_and_exit_code_1(folder: Path) -> None:
-    done = cir("validate", "broken.json", folder=folder)
-    assert done.returncode == 1
+    done = cir("validate", "broken.json", folder=folder, code=1)
     assert done.stdout.startswith('duplicate-image: broken.json: query "')
     assert "run  cir validate broken.json\n" in done.stdout
     assert done.stderr == ""
@@ -68,8 +67,7 @@ def test_score_prints_a_table_with_signatures(folder: Path) -> None:
 
 
 def test_score_as_json_with_per_query_rows(folder: Path) -> None:
-    done = cir("score", "run.json", "--json", "--per-query", "out.jsonl", folder=folder)
-    assert done.returncode == 0
+    done = cir("score", "run.json", "--json", "--per-query", "out.jsonl", folder=folder, code=0)
     report = json.loads(done.stdout)
     rows = [json.loads(line) for line in (folder / "out.jsonl").read_text().splitlines()]
     assert len(rows) == report["n"] == 300
@@ -80,11 +78,9 @@ def test_score_as_json_with_per_query_rows(folder: Path) -> None:
 
 
 def test_a_file_with_missing_queries_scores_only_when_that_is_allowed(folder: Path) -> None:
-    done = cir("score", "partial.json", folder=folder)
-    assert done.returncode == 1
+    done = cir("score", "partial.json", folder=folder, code=1)
     assert "3 of 300 have no ranking" in done.stderr
-    done = cir("score", "partial.json", "--allow-missing", "--json", folder=folder)
-    assert done.returncode == 0
+    done = cir("score", "partial.json", "--allow-missing", "--json", folder=folder, code=0)
     report = json.loads(done.stdout)
     assert (report["missing"], report["n"], report["submittable"]) == (3, 300, False)
     assert "missing rankings, which count as misses: 3; this score cannot be submitted." in done.stderr
@@ -106,8 +102,7 @@ def test_a_benchmark_that_is_not_there(folder: Path) -> None:
 @pytest.mark.slow
 def test_run_makes_all_baselines_into_a_folder(folder: Path) -> None:
     options = ("--all-baselines", "--encoder", "none", "--out", "rank_files", "--k", "12")
-    done = cir("run", "--benchmark", "shapes/multiturn_val", *options, folder=folder)
-    assert done.returncode == 0, done.stderr
+    done = cir("run", "--benchmark", "shapes/multiturn_val", *options, folder=folder, code=0)
     names = [f"{method}.shapes-multiturn_val.json" for method in scorer_names()]
     assert done.stdout.splitlines() == [str(folder / "rank_files" / name) for name in names]
     found = submissions.read(folder / "rank_files" / names[0])
@@ -141,8 +136,7 @@ def test_convert_writes_beside_the_input_or_where_it_is_told(folder: Path) -> No
 
 
 def test_a_refused_file_is_json_for_a_program_and_words_for_a_person(folder: Path) -> None:
-    done = cir("score", "broken.json", "--json", folder=folder)
-    assert done.returncode == 1
+    done = cir("score", "broken.json", "--json", folder=folder, code=1)
     assert json.loads(done.stdout) == json.loads(
         cir("validate", "broken.json", "--json", folder=folder).stdout
     )
@@ -168,8 +162,9 @@ def test_score_prints_the_report_in_every_format(folder: Path, name: str) -> Non
 
 def test_score_prints_further_metrics_intervals_and_a_plot(folder: Path) -> None:
     metrics = ("--metric", "recall@20", "--metric", "pnr_map@10:released_code")
-    done = cir("score", "run.json", "--json", *metrics, "--intervals", "--plot", "out.svg", folder=folder)
-    assert done.returncode == 0
+    done = cir(
+        "score", "run.json", "--json", *metrics, "--intervals", "--plot", "out.svg", folder=folder, code=0
+    )
     assert done.stderr == f"{folder / 'out.svg'}: drawn\n"
     assert (folder / "out.svg").read_text().count("<text") > 10
     report = json.loads(done.stdout)

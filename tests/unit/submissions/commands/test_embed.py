@@ -66,8 +66,7 @@ def test_embed_of_a_suite_has_a_file_a_member(
             write_picture(tmp_path / "pictures" / "fashion-iq" / f"{image}.png", image, (8, 8))
     monkeypatch.setattr(cir_datasets, "load", members.__getitem__)
     options = ["--benchmark", "fashioniq/val", "--encoder", model, "--device", "cpu", "--workers", 0]
-    done = cir("embed", *options, "--images", tmp_path / "pictures", "--json")
-    assert done.exit_code == 0, done.output
+    done = cir("embed", *options, "--images", tmp_path / "pictures", "--json", code=0)
     assert "240 images encoded in " in done.stderr
     printed = json.loads(done.stdout)
     assert [one["benchmark"] for one in printed] == list(suite("fashioniq/val").benchmarks)
@@ -79,8 +78,7 @@ def test_embed_of_a_suite_has_a_file_a_member(
 
 def test_embed_then_list_then_remove(model: Path, cache: Path) -> None:
     options = ["--benchmark", "shapes/val", "--encoder", model, "--device", "cpu"]
-    done = cir("embed", *options, "--batch-size", 16)
-    assert done.exit_code == 0, done.output
+    done = cir("embed", *options, "--batch-size", 16, code=0)
     file = Path(done.stdout.strip())
     assert file.parent.parent == cache / "embeddings"
     vectors = np.load(file, mmap_mode="r")
@@ -106,13 +104,11 @@ def test_embed_then_list_then_remove(model: Path, cache: Path) -> None:
     whole = bytearray(file.read_bytes())
     whole[-1] ^= 1
     file.write_bytes(whole)
-    found = cir("embeddings", "verify", "--all")
-    assert found.exit_code == 1
+    found = cir("embeddings", "verify", "--all", code=1)
     assert found.stdout.startswith(f"{key}: rows 0 to 39 of 40 (")
     assert f"{cache / 'embeddings'}: 1 of 1 entries are damaged" in found.stderr
     assert "`cir embed --benchmark shapes/val --encoder FOLDER` (FOLDER: the folder of the " in found.stdout
-    found = cir("embeddings", "verify", key, "--json")
-    assert found.exit_code == 1
+    found = cir("embeddings", "verify", key, "--json", code=1)
     [entry] = json.loads(found.stdout)
     assert (entry["key"], entry["done"], len(entry["damage"])) == (key, IMAGES, 1)
     assert "40 images encoded in " in cir("embed", *options, "--batch-size", 16).stderr
@@ -161,8 +157,7 @@ def test_missing_pictures_refuse_or_are_skipped(model: Path, images: Path, tmp_p
     assert str(refused.exception).startswith(
         f"shapes/val: 2 of 40 images are missing or cannot be read:\n  val-000000: no file below {some}\n"
     )
-    skipped = cir("embed", *options, "--skip-missing", "--shard-size", 7, "--json")
-    assert skipped.exit_code == 0, skipped.output
+    skipped = cir("embed", *options, "--skip-missing", "--shard-size", 7, "--json", code=0)
     printed = json.loads(skipped.stdout)
     assert printed["missing"] == ["val-000000", "val-000001"]
     assert "2 missing images; zeros in place of vectors" in skipped.stderr
@@ -186,8 +181,7 @@ def test_ray_finds_what_this_machine_has_made(model: Path) -> None:
         30,
         "--json",
     ]
-    made = cir("embed", *options, "--engine", "ray", "--max-workers", 1)
-    assert made.exit_code == 0, made.output
+    made = cir("embed", *options, "--engine", "ray", "--max-workers", 1, code=0)
     vectors = np.load(json.loads(made.stdout)["file"])
     assert vectors.shape == (IMAGES, 24)
     again = cir("embed", *options)

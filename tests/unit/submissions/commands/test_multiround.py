@@ -25,8 +25,7 @@ def surroundings(tmp_path: Path, plain_language: None, monkeypatch: pytest.Monke
 
 
 def test_files_are_named_on_stdout_and_numbers_stand_on_stderr(tmp_path: Path) -> None:
-    done = cir(*FEW)
-    assert done.exit_code == 0, done.output
+    done = cir(*FEW, code=0)
     assert done.stdout == "random.shapes-val.jsonl\n"
     assert "round 2 of 2: 0 sessions solved so far, 0 still open" in done.stderr
     assert "By round" in done.stderr
@@ -43,8 +42,7 @@ def test_every_choice_stands_in_the_header(tmp_path: Path) -> None:
         for name, value in chosen.items()
         for part in (["--no-normalise"] if value is False else [f"--{name.replace('_', '-')}", str(value)])
     ]
-    done = cir(*PLAY, *options, "--limit", "4", "--way", "pictures", "--out", "made.parquet")
-    assert done.exit_code == 0, done.output
+    cir(*PLAY, *options, "--limit", "4", "--way", "pictures", "--out", "made.parquet", code=0)
     made = read_transcript(tmp_path / "made.parquet")
     assert made.settings == chosen
     assert made.user["way"] == "pictures"
@@ -55,8 +53,7 @@ def test_every_choice_stands_in_the_header(tmp_path: Path) -> None:
 
 def test_page_sessions_and_rank_file_are_written_beside_the_transcript(tmp_path: Path) -> None:
     options = ("--html", "page.html", "--sessions", "sessions.json", "--rank-file", "runs.json.gz", "--json")
-    done = cir(*FEW, "--out", "made.jsonl", *options)
-    assert done.exit_code == 0, done.output
+    done = cir(*FEW, "--out", "made.jsonl", *options, code=0)
     said = json.loads(done.stdout)
     assert list(said["files"]) == ["transcript", "html", "sessions", "rank_file"]
     assert all(Path(path).is_file() for path in said["files"].values())
@@ -112,8 +109,7 @@ def test_what_cannot_be_played_or_written_is_refused(
 
 @pytest.mark.parametrize("limit", ["0", "-3"])
 def test_a_limit_below_1_is_refused(limit: str, tmp_path: Path) -> None:
-    done = cir(*PLAY, "--limit", limit)
-    assert done.exit_code == 2
+    done = cir(*PLAY, "--limit", limit, code=2)
     assert "--limit" in done.stderr
     assert not list(tmp_path.glob("*.jsonl"))
 
@@ -143,8 +139,7 @@ def test_a_local_model_that_writes_no_instruction_ends_its_sessions_and_loses_no
     language_models.save_image_text_model(tmp_path / "model")
     local = (*PLAY[:-1], f"transformers:{tmp_path / 'model'}", "--way", "pictures", *FEW[-4:], "--k", "1")
     for name in ("first.jsonl", "again.jsonl"):
-        done = cir(*local, "--out", name)
-        assert done.exit_code == 0, done.output
+        cir(*local, "--out", name, code=0)
     made = read_transcript(tmp_path / "first.jsonl")
     assert made.user["language"]["backend"] == "transformers"
     assert [played[-1].end.partition(":")[0] for played in made.sessions().values()] == ["silent"] * 3
@@ -157,8 +152,7 @@ def test_a_dry_run_says_what_the_user_would_be_asked_and_plays_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
     def total() -> list[str]:
-        done = cir(*asked, "--dry-run")
-        assert done.exit_code == 0, done.output
+        done = cir(*asked, "--dry-run", code=0)
         said = done.stdout
         return next(line.split()[1:] for line in said.splitlines() if line.startswith("together"))
 
@@ -172,6 +166,5 @@ def test_a_dry_run_says_what_the_user_would_be_asked_and_plays_nothing(
         # Two further rounds of three sessions; by captions, each target and each candidate, too.
         assert int(calls) == (6 + 9 if way == "captions" else 6)
         assert int(tokens_in.replace(",", "")) > 0
-        done = cir(*asked)
-        assert done.exit_code == 0, done.output
+        cir(*asked, code=0)
         assert 0 < server.answered.total() <= int(calls)

@@ -30,8 +30,7 @@ SESSIONS = ["run", "--benchmark", "shapes/multiturn_val", "--method", "image_onl
 
 
 def test_methods_are_listed_in_the_order_of_tables() -> None:
-    done = cir("methods", "list")
-    assert done.exit_code == 0, done.output
+    done = cir("methods", "list", code=0)
     lines = done.stdout.splitlines()
     assert lines[0].split() == ["NAME", "ENCODERS", "NEEDS", "SUMMARY"]
     assert [line.split()[0] for line in lines[1:]] == list(method_names())
@@ -52,15 +51,13 @@ def test_a_card_is_shown() -> None:
 @pytest.mark.slow
 def test_a_run_can_be_compressed_and_names_the_next_command(tmp_path: Path) -> None:
     out = tmp_path / "run.json.gz"
-    done = cir(*SESSIONS, "--aggregation", "weighted", "--alpha", "0.5", "--out", str(out))
-    assert done.exit_code == 0, done.output
+    done = cir(*SESSIONS, "--aggregation", "weighted", "--alpha", "0.5", "--out", str(out), code=0)
     assert done.stdout == f"{out}\n"
     says(done.stderr, f"image_only_pixels: ranking shapes/multiturn_val ... cir score {out}")
     found = submissions.read(out)
     assert found.method.aggregation == "weighted (alpha 0.5)"
     assert gzip.decompress(out.read_bytes()) == found.to_json()
-    again = cir(*SESSIONS, "--alpha", "0.5", "--out", str(tmp_path / "again.json.gz"))
-    assert again.exit_code == 0, again.output
+    cir(*SESSIONS, "--alpha", "0.5", "--out", str(tmp_path / "again.json.gz"), code=0)
     assert (tmp_path / "again.json.gz").read_bytes() == out.read_bytes()
 
 
@@ -90,8 +87,7 @@ WEIGHTLESS, ENCODED = [*BASELINES, "--encoder", "none"], [*BASELINES, "--encoder
 def test_a_wrong_call_is_refused_before_anything_is_ranked(
     arguments: list[str], error: type[CirError], said: str
 ) -> None:
-    done = cir("run", "--benchmark", "shapes/multiturn_val", *arguments)
-    assert done.exit_code == 1
+    done = cir("run", "--benchmark", "shapes/multiturn_val", *arguments, code=1)
     assert done.stdout == ""
     assert ": ranking" not in done.stderr
     assert isinstance(done.exception, error)
@@ -132,8 +128,7 @@ def test_all_baselines_want_a_folder(tmp_path: Path) -> None:
 
 
 def test_a_k_that_is_too_small_to_score_is_warned_of_before_the_work(tmp_path: Path) -> None:
-    done = cir(*SESSIONS, "--k", "3", "--out", str(tmp_path / "run.json"))
-    assert done.exit_code == 0, done.output
+    done = cir(*SESSIONS, "--k", "3", "--out", str(tmp_path / "run.json"), code=0)
     says(done.stderr.splitlines()[0], "--k 3", "shapes/multiturn_val use 10 images", "Leave --k out")
     assert cir("score", str(tmp_path / "run.json")).exit_code == 1
     enough = cir(*SESSIONS, "--k", "10", "--out", str(tmp_path / "run.json"))
@@ -148,8 +143,7 @@ def test_skipped_images_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         "submissions.encoders.loading.load_encoder", lambda name, **options: PlainEncoder(name)
     )
     given = ["--images", str(folder), "--workers", "0", "--out", str(tmp_path / "run.json")]
-    done = cir("run", "-b", benchmark.id, "-m", "text_only", "-e", "plain", "--skip-missing", *given)
-    assert done.exit_code == 0, done.output
+    done = cir("run", "-b", benchmark.id, "-m", "text_only", "-e", "plain", "--skip-missing", *given, code=0)
     says(done.stderr, f"{benchmark.id}: 2 images missing or unreadable ... ranked behind all others")
 
 
@@ -180,8 +174,7 @@ RERANKED = ["run", "--benchmark", "shapes/val", "--method", "image_only_pixels",
 def test_a_run_is_ranked_anew_and_says_what_that_took(tmp_path: Path) -> None:
     out = tmp_path / "run.json"
     more = ["--rerank-processes", "s1+s2", "--rerank-top", "2", "--language", "oracle,noise=0.1"]
-    done = cir(*RERANKED, *more, "--out", str(out))
-    assert done.exit_code == 0, done.output
+    done = cir(*RERANKED, *more, "--out", str(out), code=0)
     assert done.stdout == f"{out}\n"
     assert "SC4CIR: 300 of 300 ranked anew; answered: 300 questions for T', 0 for T''; " in done.stderr
     found = submissions.read(out)
@@ -196,8 +189,7 @@ def test_a_dry_run_estimates_what_would_be_asked_and_writes_nothing(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     asked = ["--language", "openai:tiny,concurrency=8", "--dry-run", "--picture-tokens", "1000"]
-    done = cir(*RERANKED, *asked, "--call-seconds", "3")
-    assert done.exit_code == 0, done.output
+    done = cir(*RERANKED, *asked, "--call-seconds", "3", code=0)
     assert list(tmp_path.iterdir()) == []
     rows = {line[:22].strip(): line[22:].split() for line in done.stdout.splitlines()[2:]}
     # 300 queries; 30 candidates of each, and five members of its subset.
@@ -214,8 +206,7 @@ def test_a_dry_run_estimates_what_would_be_asked_and_writes_nothing(
 def estimate(method: str, *more: str) -> dict[str, Any]:
     """The rows of an estimate of SC4CIR on shapes/val, by what is asked."""
     command = ["run", "--benchmark", "shapes/val", "--method", method, "--rerank", "sc4cir"]
-    done = cir(*command, "--language", "oracle", "--dry-run", "--json", *more)
-    assert done.exit_code == 0, done.output
+    done = cir(*command, "--language", "oracle", "--dry-run", "--json", *more, code=0)
     return {row["what"]: row for row in json.loads(done.stdout)}
 
 

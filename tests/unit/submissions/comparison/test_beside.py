@@ -119,8 +119,9 @@ def test_the_command_prints_the_groups(tmp_path: Any) -> None:
     for file in files:
         name = f"{Path(file).stem}_pixels"
         submissions.write(submissions.make_rank_file("shapes/val", name), file)
-    done = cir("score", files[0], "--metric", "recall@10", "--draws", "20", "--json", "--beside", *files[1:])
-    assert done.returncode == 0, done.stderr
+    done = cir(
+        "score", files[0], "--metric", "recall@10", "--draws", "20", "--json", "--beside", *files[1:], code=0
+    )
     rows = json.loads(done.stdout)["beside:recall@10"]
     assert [row["solver"] for row in rows] == ["both", "text", "image", "neither", "all"]
     assert sum(row["queries"] for row in rows[:4]) == 300
@@ -132,8 +133,7 @@ def test_a_side_without_subsets_splits_what_it_ranks(tmp_path: Path) -> None:
     files = [str(tmp_path / f"{name}.json") for name in ("ours", "text", "image")]
     for file, made in zip(files, (whole, alone, whole), strict=True):
         Path(file).write_text(json.dumps(made))
-    done = cir("score", files[0], "--draws", "20", "--json", "--beside", *files[1:])
-    assert done.returncode == 0, done.stderr
+    done = cir("score", files[0], "--draws", "20", "--json", "--beside", *files[1:], code=0)
     found = json.loads(done.stdout)
     assert "beside:recall@1" in found
     assert "beside:recall_subset@1" not in found

@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -28,6 +27,7 @@ from embedding_worlds import (
     folder_of,
     shapes_gallery,
 )
+from programs import run_program
 
 import cir_datasets
 from cir_datasets.common.shared_stages import Shard
@@ -441,8 +441,7 @@ def test_a_disk_that_takes_no_more_is_told_before_anything_is_encoded(
     )
     fixtures = Path(embedding_worlds.__file__).parent
     command = [sys.executable, "-c", full, fixtures, store.root, tmp_path / "log"]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
-    assert done.returncode == 1
+    done = run_program(command, code=1)
     assert "cannot be written: File too large. Fix: set CIR_CACHE_HOME to a folder that can be" in done.stderr
     assert not (tmp_path / "log").exists()
 

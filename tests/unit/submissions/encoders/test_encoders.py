@@ -69,8 +69,7 @@ def images() -> list[Image.Image]:
 
 
 def unit(features: Any) -> Vectors:
-    vectors: Vectors = torch.nn.functional.normalize(features, dim=-1).numpy()
-    return vectors
+    return torch.nn.functional.normalize(features, dim=-1).numpy()
 
 
 @pytest.mark.parametrize("family", MAKERS)

@@ -10,13 +10,13 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
+from programs import run_program
 from typer.testing import CliRunner, Result
 
 from leaderboard.cli import build
@@ -157,15 +157,11 @@ def test_make_run_ranks_compares_and_shows_the_boards(tmp_path: Path) -> None:
     (venv / ".installed").touch()
     said = []
     for _ in range(2):
-        done = subprocess.run(
+        done = run_program(
             ["make", "run", "SERVE=0", f"RUN_VENV={venv}", f"STATE={tmp_path / 'state'}"],
             cwd=ROOT,
             env={**os.environ, "PYTHONPATH": str(ROOT)},
-            capture_output=True,
-            text=True,
-            check=False,
         )
-        assert done.returncode == 0, done.stdout + done.stderr
         said.append(done)
     for name in WEIGHTLESS:
         assert f"{name}  made here, " in said[0].stdout

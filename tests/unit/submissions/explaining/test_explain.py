@@ -211,8 +211,7 @@ def test_the_command_prints_one_screen_or_the_whole_record(ranked: Lists, tmp_pa
 def test_a_file_that_cannot_be_read_is_refused_with_its_findings(tmp_path: Path) -> None:
     path = tmp_path / "run.json"
     path.write_text('{"format": "cir-rank-file"')
-    done = cir("explain", str(path))
-    assert done.returncode == 1
+    done = cir("explain", str(path), code=1)
     assert "malformed" in done.stdout
     assert "Fix:" in done.stdout
     assert cir("explain").returncode == 2

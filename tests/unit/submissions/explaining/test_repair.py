@@ -238,13 +238,11 @@ def test_what_cannot_be_read_is_not_repaired(tmp_path: Path) -> None:
 
 def test_the_command_says_what_is_left(tmp_path: Path) -> None:
     path = written(broken(KINDS, longer=False), tmp_path)
-    done = cir("repair", str(path), "--out", str(tmp_path / "out.json"), "--json")
-    assert done.returncode == 0, done.stderr
+    done = cir("repair", str(path), "--out", str(tmp_path / "out.json"), "--json", code=0)
     assert json.loads(done.stdout)["runs"][0]["taken"] == dict.fromkeys(KINDS, 100)
     text = cir("repair", str(path), "--out", str(tmp_path / "out.json")).stdout
     assert "not computable: recall@50" in text
-    scored = cir("score", str(tmp_path / "out.json"))
-    assert scored.returncode == 0, scored.stderr
+    scored = cir("score", str(tmp_path / "out.json"), code=0)
     assert "repaired:doubles,outsiders,references" in scored.stdout
 
 

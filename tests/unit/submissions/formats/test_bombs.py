@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
 import bombs
 import pytest
+from programs import run_program
 from slowly import some
 
 pytestmark = pytest.mark.skipif(
@@ -47,10 +47,7 @@ def test_the_command_line_answers_a_bomb(tmp_path: Path) -> None:
     path.write_bytes(bombs.BOMBS["gzip-nested-lists"].build())
     for verb in (["validate", str(path)], ["score", str(path)], ["convert", str(path), "--to", "trec"]):
         command = [sys.executable, "-m", "leaderboard.cli", *verb, "--benchmark", "shapes/val"]
-        done = subprocess.run(
-            command, cwd=bombs.ROOT, capture_output=True, text=True, check=False, preexec_fn=bombs.limited
-        )
-        assert done.returncode == 1, done.stderr
+        done = run_program(command, cwd=bombs.ROOT, preexec_fn=bombs.limited, code=1)
         said = " ".join((done.stdout + done.stderr).split())
         assert "too-large" in said
         assert "it holds more than 200,000 lists, objects and queries, which is the most for" in said

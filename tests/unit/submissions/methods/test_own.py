@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import json
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import submissions_worlds as worlds
+from programs import run_program
 from retrieval_worlds import PlainEncoder, small_shapes
 from says import refusal
 
@@ -130,14 +130,7 @@ class TestEntryPoints:
 def test_the_command_finds_a_class_in_this_folder(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(SOURCE)
     command = [sys.executable, "-P", "-m", "leaderboard.cli", "run", "--benchmark", "shapes/val"]
-    done = subprocess.run(
-        [*command, "--method", "mine:Alphabet", "--k", "50", "--json"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    done = run_program([*command, "--method", "mine:Alphabet", "--k", "50", "--json"], cwd=tmp_path)
     (written,) = json.loads(done.stdout)
     assert Path(written["file"]) == tmp_path / "Alphabet.shapes-val.json"
     assert submissions.validate(written["file"]).ok

@@ -8,13 +8,13 @@ import io
 import json
 import re
 import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 import report_worlds
 import submissions_worlds as worlds
+from programs import run_program
 from says import says
 from typer.testing import CliRunner
 
@@ -264,14 +264,7 @@ def test_latex_compiles_with_heads_above_heads(tmp_path: Path, two: list[ScoreRe
         "\\begin{document}\n" + shown + "\n\\end{document}\n",
         encoding="utf-8",
     )
-    done = subprocess.run(
-        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "a.tex"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout[-800:]
+    run_program(["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "a.tex"], cwd=tmp_path)
 
 
 def both(two: list[ScoreReport], world: dict[str, Any]) -> list[ScoreReport]:

@@ -164,8 +164,7 @@ def test_the_command_writes_beside_where_one_stands_and_says_what_it_took(
     submissions.write(make_rank_file("shapes/val", "random"), tmp_path / "base.json")
     says(cir("rerank", "base.json", "--processes", "s1").exception, "--processes is not taken", "Fix: write")
     Path("own.yaml").write_text("processes: s1\n", encoding="utf-8")
-    done = cir("rerank", "base.json", "--config", "own.yaml", "--top", "3", "--json")
-    assert done.exit_code == 0, done.output
+    done = cir("rerank", "base.json", "--config", "own.yaml", "--top", "3", "--json", code=0)
     out = tmp_path / "base-sc4cir.json"
     name = "Random + SC4CIR s1 top 3"
     assert json.loads(done.stdout) == {"file": str(out), "benchmark": "shapes/val", "method": name}
@@ -178,8 +177,7 @@ def test_a_dry_run_counts_the_candidates_of_the_file(tmp_path: Path, monkeypatch
     before = make_rank_file("shapes/val", "random")
     submissions.write(before, tmp_path / "base.json")
     asked = ["rerank", "base.json", "--language", "openai:tiny", "--top", "2", "--dry-run", "--json"]
-    done = cir(*asked)
-    assert done.exit_code == 0, done.output
+    done = cir(*asked, code=0)
     candidates = [
         {*ranking[:2], *(before.subset_rankings or {})[query][:2]}
         for query, ranking in before.rankings.items()

@@ -64,7 +64,6 @@ def test_further_metrics_have_values_signatures_and_groups() -> None:
     assert "metric:1:released_code" in score.signature_text("pnr_map@10:released_code")
     assert score.signature_key("pnr_map@10:released_code") != score.signature_key("pnr_map@10")
     assert score.metrics["recall@10"] <= score.extra["recall@20"] <= score.metrics["recall@50"]
-    assert score.per_query is not None
     mean = sum(row["recall@20"] for row in score.per_query) / 300
     assert mean == pytest.approx(score.extra["recall@20"])
     report = full_report(score)

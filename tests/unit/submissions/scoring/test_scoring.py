@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import submissions_worlds as worlds
+from programs import run_program
 from says import refusal
 from submissions_worlds import score
 
@@ -261,5 +261,5 @@ import submissions
 assert submissions.score({str(path)!r}, worlds.cirr()).main == 1.0
 print([m for m in ("datasets", "evaluate", "torch", "gradio") if m in sys.modules])
 """
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    done = run_program([sys.executable, "-c", code], cwd=ROOT)
     assert done.stdout.strip() == "[]"

@@ -218,8 +218,7 @@ def run(folder: Path, world: dict[str, Any], composition: str = "cirplant", **op
 
 
 def config(folder: Path) -> dict[str, Any]:
-    read: dict[str, Any] = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    return read
+    return json.loads((folder / "config.json").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("name", ["cirplant", "tirg"])
@@ -301,7 +300,6 @@ def test_validation_keeps_the_best_epoch_and_may_end_early(
 
 def test_what_is_held_out_is_not_trained_on(world: dict[str, Any]) -> None:
     data = triplet_examples.load_triplet_data("cirr/train", hold_out=0.34, images=world["images"])
-    assert data.measured is not None
     asked = data.measured.rows
     assert data.measured.examples is data.examples
     assert len(asked) == 1

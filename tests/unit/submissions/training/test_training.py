@@ -57,8 +57,7 @@ def trained(folder: Path, *, stop_at: int | None = None, how: type[BaseException
         if len(seen) == stop_at:
             raise how
         seen.append(batch)
-        found: Tensor = (module(torch.from_numpy(rows[batch])) ** 2).mean()
-        return found
+        return (module(torch.from_numpy(rows[batch])) ** 2).mean()
 
     trained_once = train(
         module,

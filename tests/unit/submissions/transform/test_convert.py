@@ -196,19 +196,16 @@ def test_gzip_by_option_or_by_name(folder: Path) -> None:
 
 
 def test_an_input_is_replaced_only_where_it_is_named(folder: Path) -> None:
-    done = cir("convert", "run.json", "--to", "lines", "--out", "again.jsonl", folder=folder)
-    assert done.returncode == 0
+    done = cir("convert", "run.json", "--to", "lines", "--out", "again.jsonl", folder=folder, code=0)
     done = cir("convert", "again.jsonl", "--to", "lines", folder=folder)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "cir: again.jsonl would be replaced. Fix: name another file with --out.\n"
-    done = cir("convert", "again.jsonl", "--to", "lines", "--out", "again.jsonl", folder=folder)
-    assert done.returncode == 0
+    done = cir("convert", "again.jsonl", "--to", "lines", "--out", "again.jsonl", folder=folder, code=0)
 
 
 def test_parts_of_a_bundle_get_names_of_their_own(folder: Path) -> None:
     (folder / "bundle.json").write_bytes(BUNDLE)
-    done = cir("convert", "bundle.json", "--to", "lines", "--gzip", folder=folder)
-    assert done.returncode == 0, done.stderr
+    done = cir("convert", "bundle.json", "--to", "lines", "--gzip", folder=folder, code=0)
     members = [f"fashioniq-{category}_val" for category in ("dress", "shirt", "toptee")]
     assert done.stdout.splitlines() == [str(folder / f"bundle.{member}.jsonl.gz") for member in members]
     done = cir("convert", "bundle.json", "--to", "parquet", "--out", "made/b.parquet", folder=folder)

@@ -120,8 +120,7 @@ class Listening:
         ]
 
     def merge(self, captions: Sequence[str], changes: Sequence[str]) -> list[str | Failed]:
-        found: list[str | Failed] = self.words.merge(captions, changes)
-        return found
+        return self.words.merge(captions, changes)
 
     def difference(self, first: Sequence[str], second: Sequence[str]) -> list[str | Failed]:
         raise NotImplementedError
@@ -130,8 +129,7 @@ class Listening:
         self.questions += questions
         if self.same:
             return [{"instruction": self.same} for _ in questions]
-        found: list[dict[str, Any] | Failed] = self.words.ask(prompt, questions)
-        return found
+        return self.words.ask(prompt, questions)
 
 
 def test_a_reference_without_caption_fails_with_its_reason_and_the_rest_goes_on(tmp_path: Path) -> None:

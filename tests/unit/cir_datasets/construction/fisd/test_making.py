@@ -164,14 +164,13 @@ class Copying:
     def ask(self, prompt: str, questions: Sequence[Question]) -> list[dict[str, Any] | Failed]:
         if prompt == "hard_negative":
             return [{"negative_caption": each.words[self._negative]} for each in questions]
-        known: list[dict[str, Any] | Failed] = [
+        return [
             {
                 "relative_caption": "a snowy background",
                 "target_caption": each.words["caption"].replace("sandy", "snowy"),
             }
             for each in questions
         ]
-        return known
 
 
 @pytest.mark.parametrize("copied", ["target", "reference"])

@@ -110,7 +110,6 @@ def test_corrected_counts_make_new_words_and_equal_ones_drop_the_triplet(
     assert corrected.relative_caption.startswith(word)
     assert corrected.failed is None
     assert corrected.images == first.images, "nothing is drawn anew"
-    assert corrected.original is not None
     assert corrected.original["numbers"] == list(first.numbers)
     assert (now[second.id].failed or "").endswith("and two of them are the same")
 

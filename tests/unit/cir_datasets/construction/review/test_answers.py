@@ -61,8 +61,7 @@ def saved(folder: Path, name: str, *answers: dict[str, Any], **common: Any) -> P
 def refusal(form: ReviewForm, folder: Path, **answer: Any) -> str | None:
     rows = read_answers(form, saved(folder, "ann", {"id": "c1", "right": "no", **answer}))
     (row,) = checked_answers(form, rows, ITEMS)
-    why: str | None = row.get("failed")
-    return why
+    return row.get("failed")
 
 
 @pytest.mark.parametrize(

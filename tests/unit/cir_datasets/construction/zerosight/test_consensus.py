@@ -27,14 +27,12 @@ def test_the_paper_s_rule_takes_the_caption_with_the_largest_k() -> None:
     # k of caption 0: 2 of 4 others are at 0.5 or more, 3 of 4 only at 0.3: k = min(0.7, 2/4) = 0.5.
     assert [k_of(np.delete(row, place)) for place, row in enumerate(TABLE)] == [0.5, 0.5, 0.5, 0.3, 0.25]
     found = agreed(TABLE, "paper")
-    assert found is not None
     assert (found.centre, found.members, found.value) == (0, (0, 1, 2), 0.5)
 
 
 def test_the_released_rule_takes_the_highest_mean_over_neighbours() -> None:
     # Means over neighbours at 0.59 or more: 0.75, 0.7, 0.65, 0.85, 0.85; of 3 and 4 the first.
     found = agreed(TABLE, "released", 0.59)
-    assert found is not None
     assert (found.centre, found.members) == (3, (3, 4))
     assert found.value == pytest.approx(0.85)
 
@@ -93,7 +91,6 @@ def test_both_rules_agree_with_their_twins(table: np.ndarray) -> None:
     whole = np.maximum(table, table.T)
     ks = [_slow_k([float(v) for v in np.delete(row, place)]) for place, row in enumerate(whole)]
     found = agreed(whole, "paper")
-    assert found is not None
     assert found.value == max(ks)
     assert found.centre == ks.index(max(ks))
     expected = {place for place in range(len(whole)) if whole[found.centre, place] >= max(ks)}

@@ -159,8 +159,7 @@ def shown_items(folder: Path) -> list[dict[str, Any]]:
     """What the page shows, as its script reads it."""
     page = (folder / "review.html").read_text()
     data = page.partition('<script id="data" type="application/json">')[2].partition("</script>")[0]
-    items: list[dict[str, Any]] = json.loads(data)["items"]
-    return items
+    return json.loads(data)["items"]
 
 
 def test_a_second_round_keeps_the_first(tmp_path: Path) -> None:

@@ -30,7 +30,6 @@ def test_it_is_what_dialogues_at_random_score(metric: str, after: str) -> None:
     expected = dialogue_values(
         random_ranker(), metric, RoundSettings(max_rounds=ROUNDS, k=5, after_success=after)
     )
-    assert expected is not None
     for number, positives in enumerate(POSITIVES):
         scores = []
         for _ in range(PLAYED):
@@ -53,5 +52,4 @@ def test_what_has_no_closed_form_is_not_guessed() -> None:
     assert dialogue_values(random_ranker(), "mean_rank@turn4", settings) is None
     goes_on = replace(settings, after_success="continue")
     one = dialogue_values(random_ranker(), "hits@1@turn4", goes_on)
-    assert one is not None
     assert one[0] == pytest.approx(1 - (1 - 1 / IMAGES) ** 4, abs=1e-12)

@@ -118,21 +118,18 @@ def test_a_row_says_its_number_and_interval_as_the_table_has_them(mixed: Server)
     page = read(mixed, PATH)
     for row in view["rows"]:
         shown = page.select_one(f"#entry-{row['submission']}")
-        assert shown is not None
         low, high = row["interval"]
         half = f"±{50 * (high - low):.1f}"
         assert words(shown.select_one(".main")) == f"{100 * row['main']:.2f} {half}"
         ends = f"{100 * low:.2f} to {100 * high:.2f}"
         assert shown.select_one(".half")["title"] == ends
         picture = shown.select_one("svg[role=img]")
-        assert picture is not None
         assert picture["aria-label"] == ends
         day = "" if row["baseline"] or row["is_oracle"] else row["received_at"][:10]
         assert words(shown.select_one("time")) == day
         assert shown.select_one(".name a")["href"].endswith(f"/e/{row['submission']}")
         assert shown.select_one("input[form=compare]")["value"] == row["submission"]
     form = page.select_one("form#compare")
-    assert form is not None
     assert (form["method"], form["action"]) == ("get", "../../compare")
     # The scale spans the methods that are shown; a baseline beyond has its number alone.
     page = read(mixed, PATH, training="zero-shot")
@@ -184,7 +181,6 @@ def test_filters_that_leave_nothing_say_so_and_link_to_all(mixed: Server) -> Non
     assert page.select(".standings") == []
     panel = page.select_one(".panel")
     assert "No row fits these choices" in words(panel)
-    assert panel is not None
     assert panel.select_one("a")["href"] == f"../../{PATH}#table"
     assert page.select_one("input[type=search]")["value"] == "no such method"
 
@@ -198,7 +194,6 @@ def test_links_and_form_keep_what_is_chosen(mixed: Server) -> None:
     assert followed(name.select_one("a")["href"])["sort"] == "name"
     assert "order" not in followed(name.select_one("a")["href"])
     form = page.select_one("form.choices")
-    assert form is not None
     sent = {each["name"]: each["value"] for each in form.select("input")}
     assert sent == {"q": "method", "sort": "name", "order": "desc", "training": "zero-shot", "hide": "oracle"}
     assert form["method"] == "get"
@@ -360,7 +355,6 @@ def test_the_head_says_what_is_ranked_by_what_and_on_which_protocol(mixed: Serve
         "File": "rank file, up to 64 MB",
     }
     example = page.select_one(".example")
-    assert example is not None
     pictures = example.select("img")
     assert [picture["alt"].partition(":")[0] for picture in pictures] == ["reference", "right"]
     assert all(picture["src"].startswith("../../site/pictures/shapes/") for picture in pictures)
