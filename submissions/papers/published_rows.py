@@ -126,10 +126,10 @@ def _nothing(word: str, among: Sequence[Reported], see_all: str) -> str:
             "Fix: leave it out, or name another row."
         )
     if ":" in word:
-        found = [f"{row.source}:{name}" for row in among for name in row.names]
+        spellings = [f"{row.source}:{name}" for row in among for name in row.names]
     else:
-        found = [*(row.source for row in among), *(name for row in among for name in row.names)]
-    names = list(dict.fromkeys(found))
+        spellings = [*(row.source for row in among), *(name for row in among for name in row.names)]
+    names = list(dict.fromkeys(spellings))
     listed = ", ".join(names[:_LISTED]) or "none for this table"
     if len(names) > _LISTED:
         listed += f" and {len(names) - _LISTED} more" + (f"; {see_all} shows all" if see_all else "")

@@ -89,9 +89,10 @@ class ScoreReport:
         from cir_datasets.common.terminal import tables_text
 
         head = f"{self.method} on {self.benchmark}#{self.benchmark_version}, {self._answered()}"
-        micro = "@micro: every query weighs the same, else every benchmark does\n"
-        said = micro if any(map(is_micro, self.metrics)) else ""
-        return f"{head}\n{tables_text(self._tables())}\n{said}main: {self._main()}"
+        lines = [head, tables_text(self._tables())]
+        if any(map(is_micro, self.metrics)):
+            lines.append("@micro: every query weighs the same, else every benchmark does")
+        return "\n".join([*lines, f"main: {self._main()}"])
 
     def _tables(self) -> list[Table]:
         """The numbers of a suite's members, and its own; the main metric's stand out."""
