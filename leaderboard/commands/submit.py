@@ -80,24 +80,31 @@ def submit(options: SubmitOptions) -> None:
         cir submit run.json --to http://127.0.0.1:7860 --publish
     """
     from leaderboard.client import Client
+    from leaderboard.intake.destination import HEAD_BYTES, benchmark_of_head
+    from submissions.formats import is_transcript
 
     file, board = options.file, options.board
     if not file.is_file():
         raise CallError(f"{file}: no such file. Fix: name the rank file or bundle to submit.")
+    dialogue = is_transcript(str(file))
+    with file.open("rb") as handle:
+        named = benchmark_of_head(handle.read(HEAD_BYTES))
     client = Client(options.to, os.environ.get("CIR_LEADERBOARD_TOKEN", ""), seconds=options.timeout)
     try:
         # The server alone says which boards there are: those of this machine are another leaderboard's.
-        benchmark = board or _benchmark_sent(file, client.url)
+        boards_there = f"; {visible(client.url)}/api/v1/boards lists them"
+        benchmark = board or named or benchmark_of(file, lambda: boards_there)
         limit = client.max_upload_bytes()
         if file.stat().st_size > limit:
             raise CirError(
                 f"too-large: {file}: more than the {limit:,} bytes that {options.to} takes. "
                 "Fix: write compact JSON."
             )
-        board_id = board or _board_there(client, file, benchmark)
-        if board:
+        if board and dialogue:
             _refuse_dialogues(client, file, board)
-        _validate_here(file, benchmark)
+        # What names its benchmark in its head is put onto its board by the server.
+        board_id = board or ("" if named else _board_there(client, file, benchmark, dialogue=dialogue))
+        _validate_here(file, benchmark, dialogue=dialogue)
         written = {
             "submitter": options.submitter,
             "reference": options.reference or "",
@@ -111,36 +118,13 @@ def submit(options: SubmitOptions) -> None:
         client.close()
 
 
-def _benchmark_sent(file: Path, url: str) -> str:
-    """The benchmark or suite that a file names to a leaderboard, which may have others than this machine."""
-    from cir_datasets import registry
-    from cir_metrics.errors import UnknownNameError
-    from leaderboard.intake.destination import HEAD_BYTES, benchmark_of_head
-
-    with file.open("rb") as handle:
-        named = benchmark_of_head(handle.read(HEAD_BYTES))
-    if named is not None:
-        try:
-            registry.spec(named)
-        except UnknownNameError:
-            return named
-    return benchmark_of(file, lambda: f"; {visible(url)}/api/v1/boards lists them")
-
-
-def _board_there(client: Client, file: Path, benchmark: str) -> str:
-    """The board of a leaderboard elsewhere for a file; empty where the server reads it from the file's head.
+def _board_there(client: Client, file: Path, benchmark: str, *, dialogue: bool) -> str:
+    """The board of a leaderboard elsewhere for a file.
 
     Raises:
         CallError: no board there ranks what the file names.
     """
-    from leaderboard.intake.destination import HEAD_BYTES, benchmark_of_head
-    from submissions.formats import is_transcript
-
-    with file.open("rb") as handle:
-        if benchmark_of_head(handle.read(HEAD_BYTES)) is not None:
-            return ""
     there = client.boards()
-    dialogue = is_transcript(str(file))
     found = [
         str(one.get("id"))
         for one in there
@@ -161,10 +145,6 @@ def _refuse_dialogues(client: Client, file: Path, board_id: str) -> None:
     Raises:
         CallError: the board takes rank files.
     """
-    from submissions.formats import is_transcript
-
-    if not is_transcript(str(file)):
-        return
     there = client.boards()
     asked = next((one for one in there if one.get("id") == board_id), None)
     if asked is None or asked.get("dialogue") is not None:
@@ -200,7 +180,7 @@ def benchmark_of(file: Path, boards_there: Callable[[], str]) -> str:
     return found.suite if isinstance(found, submissions.RankBundle) else found.benchmark
 
 
-def _validate_here(file: Path, benchmark: str) -> None:
+def _validate_here(file: Path, benchmark: str, *, dialogue: bool) -> None:
     """Refuse a broken file before it travels, where this machine knows the benchmark and has its data."""
     import submissions
     from cir_datasets import registry
@@ -208,12 +188,10 @@ def _validate_here(file: Path, benchmark: str) -> None:
     from cir_datasets.registry.challenges import is_challenge
     from cir_metrics.errors import UnknownNameError
     from leaderboard.boards import data
-    from submissions.formats import is_transcript
     from submissions.rank_file.findings import RefusedError
     from submissions.transcripts.checking import check_transcript
     from submissions.transcripts.reading import read_transcript
 
-    dialogue = is_transcript(str(file))
     if dialogue:
         # A board of dialogues has an id of its own.
         benchmark = read_transcript(file).benchmark
