@@ -7,6 +7,7 @@ before there is a submission.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -40,21 +41,6 @@ CHUNK = 1 << 20
 
 _LENGTHS = {"submitter": 80, "reason": 300}
 _FILE_NAME_LENGTH = 120
-_TEXT_FIELDS = (
-    "name",
-    "paper",
-    "code",
-    "oracle",
-    "backbone",
-    "caption_rule",
-    "aggregation",
-    "search",
-    "reranking",
-    "own_gallery",
-    "reference",
-    "notes",
-)
-_LIST_FIELDS = ("trained_on", "text_fields")
 _TRUE = ("true", "yes", "1", "on")
 _FALSE = ("false", "no", "0", "off")
 
@@ -121,6 +107,23 @@ def yes_or_no(written: str, name: str) -> bool | None:
     return written in _TRUE
 
 
+@functools.cache
+def method_kinds() -> dict[str, str]:
+    """The fields that a method declares, each with the JSON type of its value.
+
+    Example:
+        >>> method_kinds()["zero_shot"], method_kinds()["trained_on"]
+        ('boolean', 'array')
+    """
+    from submissions.rank_file.model import declared_fields
+
+    found = {}
+    for name, schema in declared_fields().items():
+        kinds = {part.get("type") for part in schema.get("anyOf", [schema])}
+        found[name] = next((kind for kind in ("array", "boolean", "integer") if kind in kinds), "string")
+    return found
+
+
 def method_from_form(form: Mapping[str, str]) -> dict[str, Any]:
     """The method's fields from a form's texts; empty ones are left out.
 
@@ -135,17 +138,17 @@ def method_from_form(form: Mapping[str, str]) -> dict[str, Any]:
         >>> method_from_form({"name": " CLIP sum ", "zero_shot": "yes", "paper": "", "trained_on": "a, b"})
         {'name': 'CLIP sum', 'zero_shot': True, 'trained_on': ['a', 'b']}
     """
-    method: dict[str, Any] = {key: form[key].strip() for key in _TEXT_FIELDS if form.get(key, "").strip()}
-    zero_shot = yes_or_no(form.get("zero_shot", ""), "zero_shot")
-    if zero_shot is not None:
-        method["zero_shot"] = zero_shot
-    for key in _LIST_FIELDS:
-        parts = [part.strip() for part in form.get(key, "").split(",") if part.strip()]
-        if parts:
-            method[key] = parts
-    skipped = form.get("skipped_images", "").strip()
-    if skipped:
-        method["skipped_images"] = int(skipped) if skipped.isdecimal() and len(skipped) < 10 else skipped
+    method: dict[str, Any] = {}
+    for name, kind in method_kinds().items():
+        value: Any = form.get(name, "").strip()
+        if kind == "boolean":
+            value = yes_or_no(value, name)
+        elif kind == "array":
+            value = [part.strip() for part in value.split(",") if part.strip()]
+        elif kind == "integer" and value.isdecimal() and len(value) < 10:
+            value = int(value)
+        if value not in ("", [], None):
+            method[name] = value
     return checked_method(method)
 
 

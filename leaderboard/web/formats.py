@@ -6,7 +6,6 @@ They hold the entries. Published results, which never stand among entries, are a
 from __future__ import annotations
 
 import csv
-import functools
 import io
 import json
 import re
@@ -16,12 +15,12 @@ from typing import Any
 from cir_datasets.common.tables import guarded, render
 from cir_datasets.common.terminal import Cell, Table
 from leaderboard.boards import Board
+from leaderboard.intake import method_kinds
 from leaderboard.pages.labels import metric_value
 from leaderboard.pages.published_rows import rows_for
 from leaderboard.standings import UNVERIFIED, block_mark
 from leaderboard.standings.views import compared_rows, method_name
 from submissions.comparison.keys import shared_text
-from submissions.rank_file.model import declared_fields
 
 _FIRST = {
     "rank": "integer",
@@ -79,7 +78,8 @@ def columns(metrics: Sequence[str]) -> dict[str, str]:
         >>> list(columns(["recall@10"]))[:6]
         ['rank', 'group', 'name', 'block', 'baseline', 'is_oracle']
     """
-    method = dict(_method_columns())
+    # Lists become one text.
+    method = {name: "string" if kind == "array" else kind for name, kind in method_kinds().items()}
     name = method.pop("name")
     first = list(_FIRST.items())
     return (
@@ -203,17 +203,6 @@ def _marked(row: Mapping[str, Any]) -> str:
 
 def _metrics(view: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys(name for row in view["rows"] for name in row["metrics"]))
-
-
-@functools.cache
-def _method_columns() -> tuple[tuple[str, str], ...]:
-    """The fields of a method; lists become one text."""
-    found = []
-    for name, schema in declared_fields().items():
-        kinds = {part.get("type") for part in schema.get("anyOf", [schema])}
-        kind = next((kind for kind in ("boolean", "integer", "number") if kind in kinds), "string")
-        found.append((name, kind))
-    return tuple(found)
 
 
 def _value(row: Mapping[str, Any], name: str) -> Any:
