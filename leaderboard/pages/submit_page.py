@@ -11,7 +11,7 @@ from leaderboard.boards import Board
 from leaderboard.errors import UploadRefusedError
 from leaderboard.identity.signed_in import Logins
 from leaderboard.intake.destination import named_board
-from leaderboard.pages.findings import FindingGroup, refusal
+from leaderboard.pages.findings import refusal
 from leaderboard.pages.site import SUBMIT_PATH, Page, environment
 from leaderboard.server import Server
 from leaderboard.server.callers import Sender, sender_of
@@ -72,7 +72,7 @@ def refused_page(error: UploadRefusedError) -> Page:
         error: why.
     """
     words = f"The file was not taken in: {error.message}"[:160]
-    values = {"groups": _refusal_groups(error)}
+    values = {"groups": [replace(group, fixes=(_fix(error),)) for group in refusal(error)]}
     return Page("submit_refused.html", "Not accepted", words, values, error.status, section=SUBMIT_PATH)
 
 
@@ -104,10 +104,6 @@ def named_html(server: Server, request: Request, board_id: str, head: bytes, nam
         message="" if error is None else error.message,
         fix="" if error is None else _fix(error),
     )
-
-
-def _refusal_groups(error: UploadRefusedError) -> list[FindingGroup]:
-    return [replace(group, fixes=(_fix(error),)) for group in refusal(error)]
 
 
 def _fix(error: UploadRefusedError) -> str:

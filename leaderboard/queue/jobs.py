@@ -17,7 +17,7 @@ import sqlalchemy as sa
 
 from leaderboard.errors import ConflictError
 from leaderboard.store import Decide, Happened, Store
-from leaderboard.store.database import upsert
+from leaderboard.store.database import hold_board, upsert
 from leaderboard.store.schema import jobs, submissions, turns, workers
 from leaderboard.store.submission import Submission
 
@@ -152,7 +152,7 @@ class Jobs:
         """
         with self._database.write() as connection:
             if callable(happened):
-                self._database.hold_board(connection, job.submission.board)
+                hold_board(connection, job.submission.board)
             self._own(connection, job)
             return self._store.append(
                 job.submission, happened, connection=connection, kept_values=kept_values, **columns

@@ -21,7 +21,7 @@ from sqlalchemy.exc import IntegrityError, OperationalError
 
 from leaderboard.errors import ConflictError, UploadRefusedError
 from leaderboard.settings import Settings
-from leaderboard.store.database import Database, check_copy, take_turns, upsert
+from leaderboard.store.database import Database, check_copy, hold_board, take_turns, upsert
 from leaderboard.store.files import files_of
 from leaderboard.store.schema import board_states, events, jobs, submissions, swept, values, views, workers
 from leaderboard.store.submission import (
@@ -194,7 +194,7 @@ class Store:
                 latest = self._latest_attempt(connection, board, sha256, owner)
                 if publish and latest is not None and latest.state in WAITING:
                     # Its worker may be about to end it: what is asked comes before, or to what it became.
-                    self.database.hold_board(connection, board)
+                    hold_board(connection, board)
                     latest = self.reread(connection, latest)
                 anew = latest is None or _may_begin_anew(latest, row, since)
                 if anew:
@@ -267,7 +267,7 @@ class Store:
                     f"submission {submission.id}: event {following} has been recorded by another process"
                 ) from error
         if callable(happened):
-            self.database.hold_board(connection, submission.board)
+            hold_board(connection, submission.board)
             happened = happened(connection)
         if any(kind == "rerun" for kind, _ in happened):
             refuse_swept(connection, submission.sha256)
@@ -516,14 +516,9 @@ def _may_begin_anew(latest: Submission, row: Mapping[str, Any], since: datetime 
     """Whether a file that was sent before becomes another submission."""
     if since is not None and latest.received_at < since and latest.state != "hidden":
         return True
-    return latest.state in _AGAIN and _differs(latest, row["form"], row["submitter"])
-
-
-def _differs(earlier: Submission, form: Mapping[str, Any] | None, submitter: str) -> bool:
-    """Whether sending the file again can end otherwise than before."""
-    if earlier.state != "rejected":
-        return True
-    return (dict(form or {}), submitter) != (earlier.form, earlier.submitter)
+    # One that was refused ends otherwise only where what came beside it is other than before.
+    differs = latest.state != "rejected" or (row["form"], row["submitter"]) != (latest.form, latest.submitter)
+    return latest.state in _AGAIN and differs
 
 
 def _insert_event(

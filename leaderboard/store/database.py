@@ -174,16 +174,6 @@ class Database:
             reraise=True,
         )
 
-    def hold_board(self, connection: sa.Connection, board: str) -> None:
-        """Let nobody else decide what stands on a board until a transaction that writes ends.
-
-        On SQLite there is one writer at a time anyway. Hold a board before any of its rows: two transactions
-        that lock in different orders would stop each other.
-        """
-        if self.dialect == "postgresql":
-            key = sa.func.hashtextextended(board, _BOARD_LOCKS)
-            connection.execute(sa.select(sa.func.pg_advisory_xact_lock(key)))
-
     def _refuse_another_file(self) -> None:
         """Connections that are open would go on in a file that has no name any more."""
         if self._opened is not None and self._file() != self._opened:
@@ -285,11 +275,19 @@ def _without_secrets(url: sa.URL) -> str:
     return url.difference_update_query(url.query.keys()).render_as_string(hide_password=True)
 
 
-def take_turns(connection: sa.Connection, name: str) -> None:
+def take_turns(connection: sa.Connection, name: str, seed: int = 0) -> None:
     """Wait until no other transaction that named the same is open; on SQLite those that write wait anyway."""
     if connection.dialect.name == "postgresql":
-        key = sa.func.hashtextextended(name, 0)
+        key = sa.func.hashtextextended(name, seed)
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(key)))
+
+
+def hold_board(connection: sa.Connection, board: str) -> None:
+    """Let nobody else decide what stands on a board until a transaction that writes ends.
+
+    Hold a board before any of its rows: two transactions that lock in different orders would stop each other.
+    """
+    take_turns(connection, board, _BOARD_LOCKS)
 
 
 def upsert(connection: sa.Connection, table: sa.Table, row: dict[str, Any], **changes: Any) -> None:
