@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -91,14 +91,7 @@ class Quota:
 
     def to_dict(self) -> dict[str, Any]:
         """The quota as JSON values."""
-        return {
-            "a_day": self.a_day,
-            "in_all": self.in_all,
-            "left_today": self.left_today,
-            "left": self.left,
-            "waiting": self.waiting,
-            "resets_at": self.resets_at.isoformat(),
-        }
+        return {**asdict(self), "resets_at": self.resets_at.isoformat()}
 
 
 class Quotas:
