@@ -183,7 +183,7 @@ def test_an_error_of_the_servers_own_is_not_held_against_the_file(
 
     submission = received(server)
     with monkeypatch.context() as patch:
-        patch.setattr("leaderboard.queue.worker.judge", slipping)
+        patch.setattr("leaderboard.queue.worker.judge_for", slipping)
         with pytest.raises(PassingError, match="a slip"):
             server.worker.process(submission)
     assert "Traceback" in caplog.text
