@@ -106,8 +106,8 @@ def trained(name: str, *more: str) -> ScoreReport:
     with tempfile.TemporaryDirectory() as folder:
         out = f"{folder}/head"
         command = [*shlex.split(shown[1]), "--out", out, "--threads", "1", "--device", "cpu", *more]
-        for text, file in re.findall(r"^\$ echo '(.+)' > (\w+\.yaml)$", PAGE, re.MULTILINE):
-            Path(folder, file).write_text(text, encoding="utf-8")
+        for line in re.findall(r"^\$ ((?:echo|printf) .+ > \w+\.yaml)$", PAGE, re.MULTILINE):
+            subprocess.run(["sh", "-c", line], cwd=folder, check=True)
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         run = [sys.executable, "-m", "leaderboard.cli", *command]
         subprocess.run(run, cwd=folder, env=environment, check=True)
