@@ -94,7 +94,7 @@ def test_what_cannot_be_compared_is_refused_in_words(
     with pytest.raises(ComparisonError, match=r"(?s)the keys of .* differ.*data: \w{7} against 1{7}\n"):
         compared.of([one, _of_other_data(other)])
     sealed = boards.board("shapes/val").model_copy(update={"track": "sealed", "ground_truth": "/truth"})
-    monkeypatch.setattr(boards, "board", lambda name: sealed)
+    monkeypatch.setattr(boards, "find", lambda name: sealed)
     with pytest.raises(PassingError):
         compared.of([one, other], None)
 

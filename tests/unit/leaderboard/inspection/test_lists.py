@@ -127,7 +127,7 @@ def test_only_what_everybody_may_see_has_lists(
         assert demo.lists.of(other) is None
     board = boards.board(one.board)
     sealed = board.model_copy(update={"track": "sealed", "ground_truth": "/truth.parquet"})
-    monkeypatch.setattr(boards, "board", lambda name: sealed)
+    monkeypatch.setattr(boards, "find", lambda name: sealed)
     assert demo.lists.of(one) is None
 
 
