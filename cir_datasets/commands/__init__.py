@@ -59,8 +59,13 @@ class CommandOfOptions(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the line, and say of each option that left it where it is now."""
-        left = super().parse_args(ctx, args)
         moved: frozenset[str] = getattr(self.callback, "in_file", frozenset())
+        if moved and sum(word.partition("=")[0] == f"--{_CONFIG}" for word in args) > 1:
+            raise CallError(
+                f"--{_CONFIG} is given more than once, and one file would go before the other. Fix: write "
+                "all options into one file."
+            )
+        left = super().parse_args(ctx, args)
         for parameter in self.hidden_params:
             source = ctx.get_parameter_source(parameter.name)
             if parameter.name not in moved or source is None or source.name != "COMMANDLINE":

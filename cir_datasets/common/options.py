@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 _INFO = "option"
 """In a field's metadata: its `Declared`."""
 _COLUMNS = 100
+_EXPONENT = re.compile(r"[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+")
 _ON_THE_LINE_ALONE = ("json",)
 """How this call prints is no setting."""
 _Result = TypeVar("_Result")
@@ -423,4 +424,11 @@ def _yaml_kind(kind: Any) -> Any:
         return Annotated[
             str, BeforeValidator(lambda value: str(value) if isinstance(value, datetime.date) else value)
         ]
-    return {int: StrictInt, bool: StrictBool, float: StrictFloat}.get(kind, kind)
+    if kind is float:
+        return Annotated[StrictFloat, BeforeValidator(_as_number)]
+    return {int: StrictInt, bool: StrictBool}.get(kind, kind)
+
+
+def _as_number(value: Any) -> Any:
+    """A number as people write it: to YAML 1.1, `1e-4` is a text, for it has no point."""
+    return float(value) if isinstance(value, str) and _EXPONENT.fullmatch(value) else value

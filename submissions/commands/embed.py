@@ -14,9 +14,7 @@ if TYPE_CHECKING:
 
     from submissions.embeddings.folder import Embeddings
     from submissions.embeddings.pictures import Pictures
-    from submissions.embeddings.ray_cluster import Cluster
 
-ENGINES = ("local", "ray")
 _READERS = {"local": 2, "ray": 0}
 
 
@@ -79,7 +77,7 @@ def embed_command(options: EmbedOptions) -> None:
     import cir_datasets
     from cir_datasets.common.shared_stages import VECTORS
     from cir_datasets.registry import members_of
-    from cir_metrics.errors import UnknownNameError, did_you_mean
+    from submissions.cluster import cluster_of
     from submissions.embeddings.embed import Timing, embed_gallery
     from submissions.embeddings.pictures import pictures_of
     from submissions.embeddings.store import EmbeddingStore
@@ -87,12 +85,13 @@ def embed_command(options: EmbedOptions) -> None:
     from submissions.running.options import LOADING, RunOptions
 
     benchmark, engine = options.benchmark, options.engine
-    if engine not in ENGINES:
-        known = ", ".join(ENGINES)
-        raise UnknownNameError(
-            f"no engine {engine!r}.{did_you_mean(engine, ENGINES)} Fix: use one of {known}."
-        )
-    cluster = _cluster(options)
+    cluster = cluster_of(
+        engine,
+        options.address,
+        workers=options.max_workers,
+        cpus=options.cpus_per_worker,
+        gpus=options.gpus_per_worker,
+    )
     members = members_of(benchmark)
     galleries = [cir_datasets.load(member) for member in members]
     loading = {name: getattr(options, name) for name in LOADING}
@@ -139,20 +138,3 @@ def embed_command(options: EmbedOptions) -> None:
         echo(f"cir: {timing.text()}", err=True)
     if options.as_json:
         echo(as_text(described[0] if members == (benchmark,) else described))
-
-
-def _cluster(options: EmbedOptions) -> Cluster | None:
-    """The Ray cluster that is asked for, or None where the engine is this machine."""
-    from cir_metrics.errors import CallError
-
-    if options.engine == "local":
-        unused = options.by_option("address", "max_workers", "cpus_per_worker", "gpus_per_worker")
-        if unused:
-            raise CallError(f"{', '.join(unused)}: of a Ray cluster. Fix: add --engine ray, or leave it out.")
-        return None
-    from submissions.embeddings.ray_cluster import Cluster
-    from submissions.encoders.extras import needs_ray
-
-    needs_ray("--engine ray")
-    cpus = 1 if options.cpus_per_worker is None else options.cpus_per_worker
-    return Cluster(options.address, options.max_workers, cpus, options.gpus_per_worker)

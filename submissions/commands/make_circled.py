@@ -82,7 +82,7 @@ def circled_command(options: MakeCircledOptions) -> None:
     from cir_datasets.construction.circled.queries import queries_of
     from cir_datasets.construction.names import check_name
     from cir_datasets.construction.workspace import Workspace
-    from submissions.embeddings.ray_cluster import connected
+    from submissions.cluster import cluster_of, connected
     from submissions.language.loading import calls_at_once
     from submissions.making.circled import (
         OnRay,
@@ -93,7 +93,6 @@ def circled_command(options: MakeCircledOptions) -> None:
         models_for,
         pictures_for,
     )
-    from submissions.making.ray import cluster_of
     from submissions.running.make import loaded_benchmark
 
     source = loaded_benchmark(options.benchmark)

@@ -75,10 +75,10 @@ def cirr_command(options: MakeCirrOptions) -> None:
     from cir_datasets.construction.names import made_name
     from cir_datasets.construction.workspace import Workspace
     from cir_metrics.errors import CallError
+    from submissions.cluster import engine_of
     from submissions.encoders.loading import load_encoder
     from submissions.encoders.protocol import SHAPES_ENCODER
     from submissions.making.backends import EncoderFeatures, LanguageWords
-    from submissions.making.ray import engine_of
 
     if (options.language is None) != (options.captions == "people"):
         raise CallError("--language goes with --captions model. Fix: give both, or neither.")

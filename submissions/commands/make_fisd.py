@@ -106,8 +106,8 @@ def fisd_command(options: MakeFisdOptions) -> None:
     from cir_datasets.construction.fisd.making import make_fisd
     from cir_datasets.construction.names import made_name
     from cir_datasets.construction.workspace import Workspace
+    from submissions.cluster import engine_of
     from submissions.language.loading import calls_at_once
-    from submissions.making.ray import engine_of
 
     settings = options.call(FisdOptions)
     _check_generator(options.generator)

@@ -80,8 +80,8 @@ def zerosight_command(options: MakeZeroSightOptions) -> None:
     from cir_datasets.construction.workspace import Workspace
     from cir_datasets.construction.zerosight.estimate import estimate
     from cir_datasets.construction.zerosight.options import Thresholds, ZeroSightOptions, load_thresholds
+    from submissions.cluster import engine_of
     from submissions.language.loading import calls_at_once
-    from submissions.making.ray import engine_of
     from submissions.making.zerosight import Encoders, look_at, make_zerosight
 
     changes = {name: getattr(options, name) for name in Thresholds.model_fields}

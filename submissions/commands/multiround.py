@@ -95,14 +95,14 @@ def multiround_command(options: MultiroundOptions) -> None:
     settings = options.call(RoundSettings)
     method, benchmark, prompts = options.method, options.benchmark, options.prompts
     out = options.out or Path(f"{method.rpartition(':')[2]}.{benchmark.replace('/', '-')}.jsonl")
+    if options.dry_run:
+        _say_estimate(loaded_benchmark(benchmark), settings, options)
+        return
     _check_outputs(out, options.page, options.sessions, options.rank_file)
     used = prompts if options.language is not None else None
     run_options = options.call(RunOptions, prompts=used, k=None).with_language()
     find_modules_here(method)
     loaded = loaded_benchmark(benchmark)
-    if options.dry_run:
-        _say_estimate(loaded, settings, options)
-        return
     if options.sessions is not None or options.rank_file is not None:
         sessions_spec(loaded)
     speaker = speaker_of(options.simulator, prompts)
@@ -137,9 +137,14 @@ def multiround_command(options: MultiroundOptions) -> None:
 
 def _say_estimate(benchmark: Benchmark, settings: RoundSettings, options: MultiroundOptions) -> None:
     from cir_datasets.common.tables import render
+    from cir_metrics.errors import CallError
     from submissions.language.loading import calls_at_once
     from submissions.multiround.estimate import estimate
 
+    files = options.by_option("out", "page", "sessions", "rank_file")
+    if files:
+        named = ", ".join(files).replace("--page", "--html")
+        raise CallError(f"{named}: --dry-run writes no file. Fix: leave them or --dry-run out.")
     found = options.call(
         estimate, benchmark=benchmark, settings=settings, at_once=calls_at_once(options.simulator)
     )

@@ -8,10 +8,10 @@ missing.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -21,7 +21,6 @@ from cir_datasets.common.terminal import counted
 from cir_datasets.errors import MissingImagesError
 from cir_metrics.errors import CallError
 from submissions.embeddings.opening import (
-    Batch,
     Opened,
     Opener,
     batches_of,
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from submissions.embeddings.pictures import Pictures
-    from submissions.encoders.protocol import Encoder, Vectors
+    from submissions.encoders.protocol import Encoder, Identity, Vectors
 
 LISTED = 20
 """How many missing images a message names."""
@@ -131,45 +130,120 @@ def embed_gallery(
             f"batch_size={batch_size}, workers={workers}; a batch has 1 image or more, workers are 0 or "
             "more. Fix: choose other numbers."
         )
+    spent = timing or Timing()
+
+    def encoded(shards: Iterator[Shard], missing: frozenset[str], advance: Callable[[int], None]) -> Encoded:
+        opener, skip = _opener(encoder, pictures, missing), skip_missing or bool(missing)
+        return _encoded(encoder, opener, shards, batch_size, workers, skip, spent, advance)
+
+    label = f"{pictures.name}: encoding images" if progress else None
+    return embedded(
+        encoder.identity, pictures, encoded, store, shard_size, skip_missing=skip_missing, label=label
+    )
+
+
+Encoded: TypeAlias = "Generator[tuple[Shard, Vectors], None, None]"
+"""Shards with their vectors."""
+
+Encoding: TypeAlias = "Callable[[Iterator[Shard], frozenset[str], Callable[[int], None]], Encoded]"
+"""Takes shards, ids that are known to be missing, and what to call with each number of images that are done.
+
+It takes a shard, with which a claim goes, when it begins it, and gives them in any order."""
+
+
+def embedded(
+    identity: Identity,
+    pictures: Pictures,
+    encode: Encoding,
+    store: EmbeddingStore | str | Path | None,
+    shard_size: int,
+    *,
+    skip_missing: bool,
+    label: str | None,
+) -> Embeddings:
+    """Vectors of all pictures, from the store as far as they are there.
+
+    Args:
+        identity: of the encoder.
+        pictures: the gallery.
+        encode: encodes what is not there.
+        store: as in `embed_gallery`.
+        shard_size: as in `embed_gallery`.
+        skip_missing: as in `embed_gallery`.
+        label: of the bar that a person who waits sees; None shows none.
+    """
     place = store_of(store)
     missing = None
-    if not place.holds(encoder.identity, pictures, shard_size=shard_size):
+    if not place.holds(identity, pictures, shard_size=shard_size):
         missing = check_gallery(pictures, skip_missing=skip_missing)  # a refusal leaves nothing behind
-    folder = place.folder(encoder.identity, pictures, shard_size=shard_size)
+    folder = place.folder(identity, pictures, shard_size=shard_size)
 
     def finished() -> Embeddings:
         nonlocal missing
         if missing is None:
             missing = check_gallery(pictures, skip_missing=skip_missing)
         folder.prepare()
-        left = folder.parts_to_do()
-        if left:
-            run = _Run(
-                folder, encoder, pictures, batch_size, workers, missing, skip_missing, timing or Timing()
-            )
-            label = f"{pictures.name}: encoding images"
-            with step_progress(label, _images(left)) if progress else nullcontext(_silent) as advance:
-                run.finish(left, advance)
+        if left := folder.parts_to_do():
+            with step_progress(label, _images(left)) if label else nullcontext(_silent) as advance:
+                _finish(folder, left, encode, missing, advance)
         return folder.embeddings()
 
     made = folder.whole() or finished()
-    if set_repaired_aside(folder, pictures, made):
+    repaired = made.missing.difference(still_missing(pictures, made.missing)) if made.missing else ()
+    if repaired:
+        folder.encode_again(repaired)
         made = finished()
     if made.missing and not skip_missing:
         raise missing_error(pictures, [image for image in made.ids if image in made.missing])
     return made
 
 
-def set_repaired_aside(folder: EmbeddingFolder, pictures: Pictures, made: Embeddings) -> bool:
-    """Have images encoded again that were missing and can be opened now; whether there are any.
+def _finish(
+    folder: EmbeddingFolder,
+    left: list[Shard],
+    encode: Encoding,
+    missing: frozenset[str],
+    advance: Callable[[int], None],
+) -> None:
+    """Have the shards that are left encoded, and wait for what other processes are at."""
+    done, total = 0, _images(left)
+    claims: dict[int, AbstractContextManager[bool]] = {}
 
-    Raises:
-        StoreError: there are, and the store cannot be written.
-    """
-    repaired = made.missing.difference(still_missing(pictures, made.missing)) if made.missing else ()
-    if repaired:
-        folder.encode_again(repaired)
-    return bool(repaired)
+    def advanced(images: int) -> None:
+        nonlocal done
+        done += images
+        advance(images)
+
+    def claimed() -> Iterator[Shard]:
+        for shard in left:
+            claim = folder.claim(shard)
+            if claim.__enter__():
+                claims[shard.number] = claim
+                yield shard
+            else:
+                claim.__exit__(None, None, None)
+
+    while left:
+        if _any_free(folder, left):
+            with ExitStack() as stack:
+                stack.callback(lambda: [claim.__exit__(None, None, None) for claim in claims.values()])
+                encoded = stack.enter_context(closing(encode(claimed(), missing, advanced)))
+                for shard, vectors in encoded:
+                    folder.write_part(shard, vectors)
+                    claims.pop(shard.number).__exit__(None, None, None)
+        else:  # Others are at them; if one ends without finishing, we take over.
+            time.sleep(_WAIT_SECONDS)
+        left = folder.parts_to_do()
+        advanced(max(0, total - _images(left) - done))
+
+
+def _any_free(folder: EmbeddingFolder, shards: Sequence[Shard]) -> bool:
+    """Whether one can be claimed. The claim ends here: processes that open pictures would keep it."""
+    for shard in shards:
+        with folder.claim(shard) as ours:
+            if ours:
+                return True
+    return False
 
 
 def check_pictures(pictures: Pictures, *, skip_missing: bool) -> frozenset[str]:
@@ -242,95 +316,51 @@ def encode_shard(
         MissingImagesError: a picture cannot be opened and may not be skipped.
         EncoderError: a worker process was killed.
     """
-    stream = opened_batches(_opener(encoder, pictures, missing), batches_of(shard, batch_size), workers)
-    with killed_workers_explained(), closing(stream) as opened_in_order:
-        skip = skip_missing or bool(missing)
-        return np.concatenate([_encoded(encoder, opened, skip) for opened in opened_in_order])
+    opener, skip = _opener(encoder, pictures, missing), skip_missing or bool(missing)
+    ((_, vectors),) = _encoded(encoder, opener, iter([shard]), batch_size, workers, skip, Timing(), _silent)
+    return vectors
 
 
-@dataclass
-class _Run:
-    """One process's part in encoding a gallery."""
+def _encoded(
+    encoder: Encoder,
+    opener: Opener,
+    shards: Iterator[Shard],
+    batch_size: int,
+    workers: int,
+    skip_missing: bool,
+    timing: Timing,
+    advance: Callable[[int], None],
+) -> Encoded:
+    """Shards with their vectors, in order; what the time goes into is added to `timing`."""
+    since = time.perf_counter()
 
-    folder: EmbeddingFolder
-    encoder: Encoder
-    pictures: Pictures
-    batch_size: int
-    workers: int
-    missing: frozenset[str]
-    skip_missing: bool
-    timing: Timing
-
-    def finish(self, left: Sequence[Shard], advance: Callable[[int], None]) -> None:
-        """Encode what is left, and wait for what other processes are at."""
-        done = 0
-
-        def advanced(images: int) -> None:
-            nonlocal done
-            done += images
-            advance(images)
-
-        total = _images(left)
-        while left:
-            if self._any_free(left):
-                self._encode(left, advanced)
-            else:  # Others are at them; if one ends without finishing, we take over.
-                time.sleep(_WAIT_SECONDS)
-            left = self.folder.parts_to_do()
-            advanced(max(0, total - _images(left) - done))
-
-    def _any_free(self, shards: Sequence[Shard]) -> bool:
-        for shard in shards:
-            with self.folder.claim(shard) as ours:
-                if ours:
-                    return True
-        return False
-
-    def _encode(self, shards: Sequence[Shard], advance: Callable[[int], None]) -> None:
-        """Encode the shards that no other process has claimed."""
-        claims: dict[int, AbstractContextManager[bool]] = {}
-
-        def claimed() -> Iterator[Batch]:
-            for shard in shards:
-                claim = self.folder.claim(shard)
-                if claim.__enter__():
-                    claims[shard.number] = claim
-                    yield from batches_of(shard, self.batch_size)
-                else:
-                    claim.__exit__(None, None, None)
-
-        opener = _opener(self.encoder, self.pictures, self.missing)
-        parts: list[Vectors] = []
-        with ExitStack() as stack:
-            stack.enter_context(killed_workers_explained())
-            stack.callback(lambda: [claim.__exit__(None, None, None) for claim in claims.values()])
-            stream = stack.enter_context(closing(opened_batches(opener, claimed(), self.workers)))
-            since = time.perf_counter()
-            for opened in stream:
-                since = self._spent("waiting", since)
-                parts.append(_encoded(self.encoder, opened, self.skip_missing))
-                since = self._spent("model", since)
-                images = opened.batch.stop - opened.batch.start
-                self.timing.images += images
-                shard = opened.batch.shard
-                if opened.batch.stop == shard.stop:
-                    self.folder.write_part(shard, np.concatenate(parts))
-                    parts.clear()
-                    claims.pop(shard.number).__exit__(None, None, None)
-                    since = self._spent("writing", since)
-                advance(images)
-
-    def _spent(self, what: str, since: float) -> float:
+    def spent(what: str) -> None:
+        nonlocal since
         now = time.perf_counter()
-        setattr(self.timing, what, getattr(self.timing, what) + now - since)
-        return now
+        setattr(timing, what, getattr(timing, what) + now - since)
+        since = now
+
+    batches = (batch for shard in shards for batch in batches_of(shard, batch_size))
+    parts: list[Vectors] = []
+    with killed_workers_explained(), closing(opened_batches(opener, batches, workers)) as stream:
+        for opened in stream:
+            spent("waiting")
+            parts.append(_vectors(encoder, opened, skip_missing))
+            spent("model")
+            images = opened.batch.stop - opened.batch.start
+            timing.images += images
+            if opened.batch.stop == opened.batch.shard.stop:
+                yield opened.batch.shard, np.concatenate(parts)
+                parts.clear()
+                spent("writing")
+            advance(images)
 
 
 def _opener(encoder: Encoder, pictures: Pictures, missing: frozenset[str]) -> Opener:
     return Opener(pictures, encoder.prepare if isinstance(encoder, PreparingEncoder) else None, missing)
 
 
-def _encoded(encoder: Encoder, opened: Opened, skip_missing: bool) -> Vectors:
+def _vectors(encoder: Encoder, opened: Opened, skip_missing: bool) -> Vectors:
     """Vectors of a batch, with zeros for what could not be opened."""
     if opened.problems and not skip_missing:
         raise MissingImagesError(next(iter(opened.problems.values())))

@@ -1,4 +1,4 @@
-"""Embed a gallery on many machines: Ray Data hands its shards to workers that hold the model.
+"""Embed a gallery on many machines: shards go to workers that hold the model.
 
 The machine that asks finds missing pictures, holds the store and writes every shard; workers open pictures,
 encode them and send vectors back. They read pictures and the encoder's files at the paths that the asking
@@ -9,33 +9,19 @@ too, byte for byte, where processors and threads a worker are alike.
 from __future__ import annotations
 
 import socket
-import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cir_datasets.common.progress import step_progress
 from cir_datasets.common.shared_stages import Shard
 from cir_datasets.errors import MissingImagesError
 from cir_metrics.errors import CallError, CirError, MissingExtraError
-from submissions.embeddings.embed import (
-    check_gallery,
-    encode_shard,
-    missing_error,
-    set_repaired_aside,
-)
-from submissions.embeddings.ray_cluster import Cluster, connected
-from submissions.embeddings.store import (
-    SHARD_SIZE,
-    EmbeddingFolder,
-    Embeddings,
-    EmbeddingStore,
-    store_of,
-)
+from submissions.cluster import Cluster, RayEngine, made_once
+from submissions.embeddings.embed import Encoded, embedded, encode_shard
+from submissions.embeddings.folder import SHARD_SIZE, Embeddings
+from submissions.embeddings.store import EmbeddingStore
 from submissions.encoders.extras import needs_ray
 from submissions.errors import EncoderError
 
@@ -45,116 +31,54 @@ if TYPE_CHECKING:
     from submissions.embeddings.pictures import Pictures
     from submissions.encoders.protocol import Encoder, Identity, Vectors
 
-_CLAIMED_AT_ONCE = 200
-"""Shards; each claim is an open file, and a process may open a thousand or fewer."""
-
-_WAIT_SECONDS = 0.5
-_TOLD_AS = {one.__name__: one for one in (EncoderError, MissingExtraError, MissingImagesError)}
-"""What a worker's error becomes on the machine that asked, by its name; others are an EncoderError."""
+_ERRORS = (EncoderError, MissingExtraError, MissingImagesError)
+"""What a worker's error is on the machine that asked, too; another one is an EncoderError."""
 
 
 @dataclass(frozen=True)
-class Task:
-    """What a worker must know. Can be pickled.
+class _Work:
+    """Encodes shards on a worker. Can be pickled.
 
     Args:
-        load: makes the encoder.
+        load: makes the encoder; pickled.
         identity: the encoder must have.
         pictures: the gallery.
         missing: ids that are known to be missing.
         skip_missing: whether a picture that turns out to be damaged gets zeros too.
         batch_size: images that the model takes at once.
         readers: processes of a worker that open and prepare pictures.
-        retries: how often a shard is begun anew after its worker died.
     """
 
-    load: Callable[[], Encoder]
+    load: bytes
     identity: Identity
     pictures: Pictures
     missing: frozenset[str]
     skip_missing: bool
     batch_size: int
     readers: int
-    retries: int
 
-
-class Begun:
-    """Counts how often each shard was begun: Ray tries a shard that kills its worker without end."""
-
-    def __init__(self) -> None:
-        """See the class."""
-        self._times: Counter[int] = Counter()
-
-    def begin(self, number: int) -> int:
-        """Note that a shard is begun; how often it was, this time included."""
-        self._times[number] += 1
-        return self._times[number]
-
-
-class ShardEncoder:
-    """A worker: holds the model and turns rows that name a shard into rows with its vectors.
-
-    Args:
-        task: what to encode, and with what.
-        begun: handle of the actor that counts.
-    """
-
-    def __init__(self, task: Task, begun: Any) -> None:
-        """See the class."""
-        self._task = task
-        self._begun = begun
-        self._encoder: Encoder | None = None
-
-    def __call__(self, rows: Any) -> Any:
-        """Encode the shards that a pyarrow table names.
-
-        What is wrong with pictures or encoder comes back as a row: an exception would reach the other side
-        wrapped in several of Ray's, without its class.
-        """
-        import pyarrow
-
-        made = []
-        for row in rows.to_pylist():
-            answer = {"number": row["number"], "vectors": b"", "error": "", "message": ""}
-            try:
-                answer["vectors"] = self._vectors(Shard(**row)).astype("<f4").tobytes()
-            except CirError as problem:
-                answer["error"] = type(problem).__name__
-                answer["message"] = f"on {socket.gethostname()}: {problem}"
-            made.append(answer)
-        columns = [("number", pyarrow.int64()), ("vectors", pyarrow.large_binary())]
-        columns += [("error", pyarrow.string()), ("message", pyarrow.string())]
-        return pyarrow.Table.from_pylist(made, schema=pyarrow.schema(columns))
-
-    def _vectors(self, shard: Shard) -> Vectors:
-        import ray
-
-        task = self._task
-        times = ray.get(self._begun.begin.remote(shard.number))
-        if times > task.retries + 1:
-            raise EncoderError(
-                f"a worker died {times - 1:,} times at images {shard.start:,} to {shard.stop - 1:,} of "
-                f"{task.pictures.name}, perhaps for memory. Fix: lower batch_size, or give a worker more "
-                "of a machine (cpus_per_worker); finished shards are kept."
-            )
-        if self._encoder is None:
-            encoder = task.load()
-            if encoder.identity != task.identity:
+    def __call__(self, shard: Shard) -> Vectors:
+        """The vectors of a shard; an error says which machine it is of."""
+        try:
+            encoder: Encoder = made_once(self.load)
+            if encoder.identity != self.identity:
                 raise EncoderError(
-                    f"the encoder is {encoder.identity}, not {task.identity} as on the machine that asked. "
+                    f"the encoder is {encoder.identity}, not {self.identity} as on the machine that asked. "
                     "Fix: bring the same files and the same versions of this package, torch and transformers "
                     "to all machines."
                 )
-            self._encoder = encoder
-        return encode_shard(
-            self._encoder,
-            task.pictures,
-            shard,
-            batch_size=task.batch_size,
-            workers=task.readers,
-            missing=task.missing,
-            skip_missing=task.skip_missing,
-        )
+            return encode_shard(
+                encoder,
+                self.pictures,
+                shard,
+                batch_size=self.batch_size,
+                workers=self.readers,
+                missing=self.missing,
+                skip_missing=self.skip_missing,
+            )
+        except CirError as problem:
+            kind = type(problem) if isinstance(problem, _ERRORS) else EncoderError
+            raise kind(f"on {socket.gethostname()}: {problem}") from problem
 
 
 def embed_gallery_on_ray(
@@ -192,7 +116,8 @@ def embed_gallery_on_ray(
         MissingImagesError: pictures are missing or unreadable, here or on a worker's machine.
         MissingExtraError: Ray is not installed.
         CallError: a number is out of range, no cluster answers, or it has no room for a worker.
-        EncoderError: a worker's encoder is another than this machine's, or a worker died too often.
+        EncoderError: a worker's encoder is another than this machine's.
+        SubmissionError: a worker died too often.
         StoreError: the store cannot be written.
     """
     needs_ray("embedding on many machines")
@@ -202,107 +127,34 @@ def embed_gallery_on_ray(
             "more. Fix: choose other numbers."
         )
     identity = load().identity
-    folder = store_of(store).folder(identity, pictures, shard_size=shard_size)
 
-    def finished() -> Embeddings:
-        missing = check_gallery(pictures, skip_missing=skip_missing)
-        folder.prepare()
-        left = folder.parts_to_do()
-        if left:
-            where = cluster or Cluster()
-            task = Task(load, identity, pictures, missing, skip_missing, batch_size, readers, where.retries)
-            label = f"{pictures.name}: encoding images with Ray"
-            bar = step_progress(label, _images(left)) if progress else nullcontext(lambda _: None)
-            with bar as advance, connected(where) as room:
-                _finish(folder, task, room, left, advance)
-        return folder.embeddings()
+    def encoded(shards: Iterator[Shard], missing: frozenset[str], advance: Callable[[int], None]) -> Encoded:
+        import ray
 
-    made = folder.whole() or finished()
-    if set_repaired_aside(folder, pictures, made):
-        made = finished()
-    if made.missing and not skip_missing:
-        raise missing_error(pictures, [image for image in made.ids if image in made.missing])
-    return made
+        pickled: bytes = ray.cloudpickle.dumps(load)
+        work = _Work(pickled, identity, pictures, missing, skip_missing, batch_size, readers)
+        by_number: dict[int, Shard] = {}
 
+        def numbered() -> Iterator[tuple[int, Shard]]:
+            for shard in shards:
+                by_number[shard.number] = shard
+                yield shard.number, shard
 
-def _finish(
-    folder: EmbeddingFolder,
-    task: Task,
-    room: Cluster,
-    left: Sequence[Shard],
-    advance: Callable[[int], None],
-) -> None:
-    """Have all shards encoded, and wait for those that other processes are at."""
-    while left:
-        before = _images(left)
-        with ExitStack() as stack:
-            claims = _claims(folder, left, stack)
-            if not claims:
-                time.sleep(_WAIT_SECONDS)
-            for shard, vectors in _encoded(task, room, [shard for shard, _ in claims.values()]):
-                folder.write_part(shard, vectors)
-                claims.pop(shard.number)[1].__exit__(None, None, None)
-                advance(shard.stop - shard.start)
-                before -= shard.stop - shard.start
-        left = folder.parts_to_do()
-        advance(max(0, before - _images(left)))
+        def named(number: int) -> str:
+            _, start, stop = by_number[number]
+            return f"images {start:,} to {stop - 1:,} of {pictures.name}"
 
-
-def _claims(
-    folder: EmbeddingFolder, shards: Sequence[Shard], stack: ExitStack
-) -> dict[int, tuple[Shard, AbstractContextManager[bool]]]:
-    """Claims on shards that no other process is at; what is left of them ends with the stack."""
-    claims: dict[int, tuple[Shard, AbstractContextManager[bool]]] = {}
-    stack.callback(lambda: [claim.__exit__(None, None, None) for _, claim in claims.values()])
-    for shard in shards:
-        if len(claims) == _CLAIMED_AT_ONCE:
-            break
-        claim = folder.claim(shard)
-        if claim.__enter__():
-            claims[shard.number] = shard, claim
-        else:
-            claim.__exit__(None, None, None)
-    return claims
-
-
-def _encoded(task: Task, room: Cluster, shards: Sequence[Shard]) -> Iterator[tuple[Shard, Vectors]]:
-    """Shards with their vectors, as workers finish them.
-
-    Raises:
-        MissingImagesError: pictures cannot be opened on a worker's machine.
-        EncoderError: a worker has another encoder, or died too often.
-    """
-    import ray
-    import ray.data
-
-    if not shards:
-        return
-    by_number = {shard.number: shard for shard in shards}
-    data: Any = ray.data
-    # A block a shard: what a worker is given, and what is given to another when it dies.
-    rows = data.from_items([shard._asdict() for shard in shards], override_num_blocks=len(shards))
-    begun = ray.remote(Begun).options(num_cpus=0, max_restarts=-1, max_task_retries=-1).remote()
-    done = rows.map_batches(
-        ShardEncoder,
-        fn_constructor_args=(task, begun),
-        batch_size=None,
-        batch_format="pyarrow",
-        compute=data.ActorPoolStrategy(min_size=1, max_size=room.workers),
-        num_cpus=room.cpus,
-        num_gpus=room.gpus,
-    )
-    for table in done.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0):
-        for row in table.to_pylist():
-            if row["error"]:
-                raise _TOLD_AS.get(row["error"], EncoderError)(row["message"])
-            shard = by_number[row["number"]]
-            vectors = np.frombuffer(row["vectors"], dtype="<f4")
-            vectors = vectors.reshape(shard.stop - shard.start, task.identity.dimensions)
-            _check_zeros(task, shard, vectors)
+        for number, vectors in RayEngine(cluster or Cluster(), named).map(work, numbered()):
+            shard = by_number[number]
+            _check_zeros(work, shard, vectors)
             yield shard, vectors
+            advance(shard.stop - shard.start)
+
+    label = f"{pictures.name}: encoding images with Ray" if progress else None
+    return embedded(identity, pictures, encoded, store, shard_size, skip_missing=skip_missing, label=label)
 
 
-def _check_zeros(task: Task, shard: Shard, vectors: Vectors) -> None:
+def _check_zeros(work: _Work, shard: Shard, vectors: Vectors) -> None:
     """See that what a worker could not open cannot be opened here either.
 
     Raises:
@@ -310,17 +162,13 @@ def _check_zeros(task: Task, shard: Shard, vectors: Vectors) -> None:
     """
     for row in np.flatnonzero(~vectors.any(axis=1)):
         place = shard.start + int(row)
-        if task.pictures.ids[place] in task.missing:
+        if work.pictures.ids[place] in work.missing:
             continue
         try:
-            task.pictures.open(place)
+            work.pictures.open(place)
         except MissingImagesError:
             continue
         raise MissingImagesError(
-            f"{task.pictures.name}: image {task.pictures.ids[place]!r} can be opened here and not on a "
+            f"{work.pictures.name}: image {work.pictures.ids[place]!r} can be opened here and not on a "
             "worker's machine. Fix: bring the pictures to the same path on every machine of the cluster."
         )
-
-
-def _images(shards: Sequence[Shard]) -> int:
-    return sum(shard.stop - shard.start for shard in shards)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from cir_datasets.construction.circled.turns import CircledModels
 from cir_metrics.errors import CirError
+from submissions.cluster import Anew, RayEngine
 from submissions.embeddings.pictures import (
     FilePictures,
     Pictures,
@@ -21,12 +22,11 @@ from submissions.embeddings.pictures import (
 )
 from submissions.embeddings.ray import embed_gallery_on_ray
 from submissions.making.backends import EncoderFeatures, LanguageWords
-from submissions.making.ray import Anew, RayEngine
 
 if TYPE_CHECKING:
     from cir_datasets.registry import BenchmarkSpec
     from cir_datasets.rows.benchmark import Benchmark
-    from submissions.embeddings.ray_cluster import Cluster
+    from submissions.cluster import Cluster
     from submissions.encoders.protocol import Encoder
     from submissions.language.protocol import Language
 

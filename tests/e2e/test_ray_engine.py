@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import forked
@@ -25,15 +24,15 @@ from typer.testing import CliRunner
 import cir_datasets
 from cir_datasets.errors import MissingImagesError
 from cir_metrics.errors import CallError
+from submissions.cluster import Cluster, connected
 from submissions.embeddings.embed import Timing, embed_gallery
 from submissions.embeddings.folder import Embeddings
 from submissions.embeddings.pictures import pictures_of
 from submissions.embeddings.ray import embed_gallery_on_ray
-from submissions.embeddings.ray_cluster import Cluster, connected
 from submissions.embeddings.store import EmbeddingStore
 from submissions.encoders.loading import load_encoder
 from submissions.encoders.protocol import Identity
-from submissions.errors import EncoderError
+from submissions.errors import EncoderError, SubmissionError
 
 pytest.importorskip("ray", reason="Ray is not installed (extra `distributed`)")
 
@@ -146,40 +145,6 @@ def on_ray(
     return embed_gallery_on_ray(load, pictures, store=store, cluster=where, **SHARDS, **more)
 
 
-def test_ray_is_left_only_when_nothing_reads_from_it(
-    machines: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A thread of Ray Data that reads on after Ray was shut down ends this very process."""
-    import ray
-
-    asking, left = os.getpid(), []
-
-    def absent(place: int) -> None:
-        if os.getpid() != asking:
-            raise MissingImagesError(f"{IDS[place]} is not here")
-
-    def slow_to_end(frame: FrameType, event: str, _: object) -> None:
-        if event == "return" and frame.f_code.co_name == "_worker":
-            time.sleep(1)
-
-    shutdown = ray.shutdown
-
-    def leave() -> None:
-        left.append({thread.name for thread in threading.enumerate()})
-        shutdown()
-
-    monkeypatch.setattr(ray, "shutdown", leave)
-    threading.setprofile(slow_to_end)
-    try:
-        with pytest.raises(MissingImagesError, match=r"^on .+: image_\d{3} is not here$"):
-            on_ray(Invented(tmp_path / "log", absent), tmp_path, Cluster(address=machines.address, workers=1))
-    finally:
-        threading.setprofile(None)
-    (alive,) = left
-    assert "MainThread" in alive
-    assert not [name for name in alive if name.startswith(("iter_threaded", "StreamingExecutor"))]
-
-
 def test_a_worker_that_fits_no_machine_and_an_absent_cluster_are_refused(
     machines: Machines, tmp_path: Path
 ) -> None:
@@ -253,7 +218,8 @@ def test_a_shard_that_kills_every_worker_is_told_and_the_rest_is_kept(
 
     store = EmbeddingStore(tmp_path / "ray")
     where = Cluster(address=joined.address, workers=1, retries=1)
-    with pytest.raises(EncoderError, match=r"a worker died 2 times at images 80 to 89 of invented, perhaps"):
+    text = r"a worker died 2 times at images 80 to 89 of invented, perhaps"
+    with pytest.raises(SubmissionError, match=text):
         on_ray(Invented(tmp_path / "1", die), store, where)
     (entry,) = store.list()
     assert entry.done == 80
@@ -382,7 +348,7 @@ import functools, sys, time
 import cir_datasets
 from submissions.encoders.loading import load_encoder
 from submissions.embeddings.pictures import pictures_of
-from submissions.embeddings.ray_cluster import Cluster
+from submissions.cluster import Cluster
 from submissions.embeddings.ray import embed_gallery_on_ray
 from submissions.embeddings.store import EmbeddingStore
 

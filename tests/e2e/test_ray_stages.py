@@ -13,9 +13,8 @@ import pytest
 
 from cir_datasets.construction.workspace import Workspace
 from cir_datasets.errors import ConstructionError
-from submissions.embeddings.ray_cluster import Cluster
+from submissions.cluster import Cluster, RayEngine
 from submissions.errors import SubmissionError
-from submissions.making.ray import RayEngine
 
 pytest.importorskip("ray", reason="Ray is not installed (extra `distributed`)")
 
@@ -77,5 +76,5 @@ def test_a_chunk_that_kills_every_worker_is_named(tmp_path: Path) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         return squares(chunk)
 
-    with pytest.raises(SubmissionError, match=r"a worker died 2 times at part 2, .* Fix: run the same again"):
+    with pytest.raises(SubmissionError, match=r"a worker died 2 times at part 2, .* Fix: run the same"):
         made(tmp_path, dies, ENGINE)

@@ -174,3 +174,18 @@ def test_the_publishers_folder_is_said_before_the_command(config: Any) -> None:
         error = cir(*call).exception
         assert isinstance(error, SourceError)
         assert str(error).startswith("--data-dir files: no publisher's file of any benchmark is in it")
+
+
+def test_a_second_file_is_refused(config: Any) -> None:
+    path = config("seed: 1\n")
+    for second in (["--config", path], [f"--config={path}"]):
+        error = cir(*RUN, "--config", path, *second).exception
+        assert isinstance(error, CallError)
+        assert str(error).startswith("--config is given more than once")
+
+
+def test_an_exponent_without_a_point_is_a_number(config: Any) -> None:
+    path = config("learning_rate: 1e-4\n")
+    command = FAMILIES["train concat"]
+    with command.make_context("cir", ["--config", str(path)], resilient_parsing=True) as context:
+        assert context.params["learning_rate"] == 1e-4

@@ -161,6 +161,8 @@ def test_a_dry_run_says_what_the_user_would_be_asked_and_plays_nothing(
         asked = [*PLAY[:-1], "openai:tiny", "--limit", "3", "--max-rounds", "3"]
         asked += ["--way", way, "--k", "1"]
         calls, tokens_in, _, _ = total()
+        refused = cir(*asked, "--dry-run", "--out", "a.jsonl", "--html", "a.html")
+        assert "--out, --html: --dry-run writes no file." in str(refused.exception)
         assert not server.answered
         assert not list(tmp_path.glob("*.jsonl*"))
         # Two further rounds of three sessions; by captions, each target and each candidate, too.

@@ -10,10 +10,10 @@ import pytest
 from says import says
 
 from cir_datasets.errors import install_lines
-from cir_metrics.errors import CallError, MissingExtraError
+from cir_metrics.errors import CallError, MissingExtraError, UnknownNameError
+from submissions.cluster import Cluster, RayEngine, cluster_of, decided, engine_of
 from submissions.embeddings.pictures import ShapesPictures
 from submissions.embeddings.ray import embed_gallery_on_ray
-from submissions.embeddings.ray_cluster import Cluster, decided
 from submissions.embeddings.store import EmbeddingStore
 from submissions.encoders.protocol import Encoder
 
@@ -81,3 +81,20 @@ def test_without_ray_the_message_says_what_to_install(
             load, ShapesPictures("shapes/val", ["val-000000"]), store=EmbeddingStore(tmp_path)
         )
     says(caught, "many machines needs ray", f"Fix: {install_lines('distributed')}")
+
+
+def test_a_cluster_is_named_by_engine_and_address() -> None:
+    pytest.importorskip("ray")
+    cluster = cluster_of("ray", "auto")
+    assert cluster.address == "auto"
+    assert isinstance(engine_of("ray", None), RayEngine)
+    assert engine_of("local", None) is None
+
+
+def test_an_unknown_engine_and_an_address_without_a_cluster_are_refused() -> None:
+    with pytest.raises(
+        UnknownNameError, match=r"no engine 'rya'\. Did you mean 'ray'\? Fix: use local or ray"
+    ):
+        engine_of("rya", None)
+    with pytest.raises(CallError, match="--address: of a Ray cluster"):
+        engine_of("local", "auto")
