@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
 
 from cir_datasets.common.progress import step_progress
+from cir_datasets.common.terminal import visible
 from cir_metrics.errors import CirError
 from submissions.errors import LanguageError
 from submissions.language.answers import Answer, NoAnswerError, is_text, usable
@@ -325,6 +326,26 @@ def _is_gone(failed: Mapping[int, NoAnswerError], asked: int) -> bool:
     """Whether it is the backend that fails: most questions, and several, have had no reply."""
     unheard = sum(error.unheard for error in failed.values())
     return unheard > 1 and 2 * unheard > asked
+
+
+def answered(ask: Callable[[], Sequence[_In]], silent: Callable[[str], _Out]) -> list[_In | _Out]:
+    """Answers, and in the place of those that did not come what is made of the reason.
+
+    A reason is one that output may hold: paths of this machine, and what to do there, are for its terminal.
+
+    Raises:
+        LanguageError: no further question would be answered either.
+    """
+    try:
+        return list(ask())
+    except LanguageError as error:
+        if error.final or not error.failed:
+            raise
+        public = (
+            UNREADABLE if why.startswith(UNREADABLE) else visible(why.partition(" Fix: ")[0])
+            for _, why in error.failed
+        )
+        return [silent(next(public)) if one is None else one for one in error.answers]
 
 
 def paired_up(one: Sequence[str], two: Sequence[str], first: str, second: str) -> list[tuple[str, str]]:

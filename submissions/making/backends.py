@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from cir_datasets.common.stages import CALLED
-from cir_datasets.common.terminal import visible
 from cir_datasets.construction.backends import Failed, Question
 from cir_metrics.errors import UnknownNameError, did_you_mean
 from submissions.embeddings.embed import embed_gallery
 from submissions.encoders.check import encoded_texts
-from submissions.errors import LanguageError, MethodError
-from submissions.language.asking import UNREADABLE
+from submissions.errors import MethodError
+from submissions.language.asking import answered
 from submissions.language.forms import (
     Caption,
     Edit,
@@ -146,15 +145,15 @@ class LanguageWords:
         if prompt != "caption":
             found = self.ask(prompt, [Question(pictures=(image,)) for image in images])
             return [one if isinstance(one, Failed) else str(one["caption"]) for one in found]
-        return _answered(lambda: self._language.caption(pictures_by_id(self._pictures, images)))
+        return answered(lambda: self._language.caption(pictures_by_id(self._pictures, images)), Failed)
 
     def merge(self, captions: Sequence[str], changes: Sequence[str]) -> list[str | Failed]:
         """The caption of each target."""
-        return _answered(lambda: self._language.merge(captions, changes))
+        return answered(lambda: self._language.merge(captions, changes), Failed)
 
     def difference(self, first: Sequence[str], second: Sequence[str]) -> list[str | Failed]:
         """The relative caption from each first caption to the second."""
-        return _answered(lambda: self._language.difference(first, second))
+        return answered(lambda: self._language.difference(first, second), Failed)
 
     def ask(self, prompt: str, questions: Sequence[Question]) -> list[dict[str, Any] | Failed]:
         """The fields of the form that belongs to a prompt, for each question."""
@@ -169,7 +168,7 @@ class LanguageWords:
             Item(question.words, tuple(opened[image] for image in question.pictures))
             for question in questions
         ]
-        found = _answered(lambda: self._language.ask(prompt, items, FORMS[prompt]))
+        found = answered(lambda: self._language.ask(prompt, items, FORMS[prompt]), Failed)
         return [one if isinstance(one, Failed) else one.model_dump() for one in found]
 
 
@@ -184,23 +183,3 @@ def language_identity(identity: LanguageIdentity) -> dict[str, Any]:
         True
     """
     return {**identity.key(), CALLED: identity.text()}
-
-
-def _answered(ask: Callable[[], Sequence[_T]]) -> list[_T | Failed]:
-    """Answers, with `Failed` where there is none.
-
-    Raises:
-        LanguageError: no further question would be answered either.
-    """
-    try:
-        return list(ask())
-    except LanguageError as error:
-        if error.final or not error.failed:
-            raise
-        reasons = (_public(why) for _, why in error.failed)
-        return [Failed(next(reasons)) if one is None else one for one in error.answers]
-
-
-def _public(why: str) -> str:
-    """A reason as output holds it: paths of this machine, and what to do there, are for its terminal."""
-    return UNREADABLE if why.startswith(UNREADABLE) else visible(why.partition(" Fix: ")[0])

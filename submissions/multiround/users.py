@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from cir_datasets.common.terminal import visible
 from cir_datasets.common.yaml import parse_yaml
 from cir_metrics.errors import UnknownNameError, did_you_mean
-from submissions.errors import LanguageError, MethodError
-from submissions.language.asking import UNREADABLE
+from submissions.errors import MethodError
+from submissions.language.asking import answered
 from submissions.language.forms import Caption, Instruction
 from submissions.language.protocol import FormLanguage, Item, Picture, pictures_by_id
 from submissions.rank_file.texts import plain_text
@@ -198,19 +197,9 @@ class SimulatedUser:
 
 
 def _answered(ask: Callable[[Sequence[_In]], Sequence[str]], items: Sequence[_In]) -> list[str | Silence]:
-    """The answers, with the reason in the place of those that did not come."""
-    try:
-        return list(ask(items))
-    except LanguageError as error:
-        if error.final or not error.failed:
-            raise
-        reasons = (_public(why) for _, why in error.failed)
-        return [Silence(next(reasons)) if one is None else _text(one) for one in error.answers]
-
-
-def _public(why: str) -> str:
-    """A reason as transcripts hold it: paths of this machine, and what to do there, are for its terminal."""
-    return UNREADABLE if why.startswith(UNREADABLE) else visible(why.partition(" Fix: ")[0])
+    """The answers as words, with the reason in the place of those that did not come."""
+    replies = answered(lambda: ask(items), Silence)
+    return [one if isinstance(one, Silence) else _text(one) for one in replies]
 
 
 def _text(answer: Any) -> str:
