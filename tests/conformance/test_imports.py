@@ -59,6 +59,7 @@ ORDER = {
         # Making rankings.
         "truncation": "texts that are longer than an encoder reads, reported once a run",
         "encoders": "pictures and texts to vectors: one file a family",
+        "cluster": "parts of some work on the machines of a Ray cluster",
         "embeddings": "vectors of whole galleries, kept, resumed, spread over machines",
         "language": "captions, merges, differences, judgements by language models",
         "methods": "one file a method, the protocols, the registry, the heads",
@@ -66,7 +67,7 @@ ORDER = {
         "evaluator": "evaluation inside a training loop",
         "multiround": "a method in dialogue with a user, round by round",
         "training": "training of the heads and of the shapes encoder",
-        "making": "encoders, language backends and Ray for the construction pipelines",
+        "making": "encoders and language backends for the construction pipelines",
         # Where the two wings meet.
         "explaining": "what any file says, valid or not, its numbers by reading, what can be mended",
         "entries": "the rank files of the boards' baselines",
