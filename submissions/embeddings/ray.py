@@ -36,7 +36,7 @@ _ERRORS = (EncoderError, MissingExtraError, MissingImagesError)
 
 
 @dataclass(frozen=True)
-class _Work:
+class _ShardWork:
     """Encodes shards on a worker. Can be pickled.
 
     Args:
@@ -132,7 +132,7 @@ def embed_gallery_on_ray(
         import ray
 
         pickled: bytes = ray.cloudpickle.dumps(load)
-        work = _Work(pickled, identity, pictures, missing, skip_missing, batch_size, readers)
+        work = _ShardWork(pickled, identity, pictures, missing, skip_missing, batch_size, readers)
         by_number: dict[int, Shard] = {}
 
         def numbered() -> Iterator[tuple[int, Shard]]:
@@ -154,7 +154,7 @@ def embed_gallery_on_ray(
     return embedded(identity, pictures, encoded, store, shard_size, skip_missing=skip_missing, label=label)
 
 
-def _check_zeros(work: _Work, shard: Shard, vectors: Vectors) -> None:
+def _check_zeros(work: _ShardWork, shard: Shard, vectors: Vectors) -> None:
     """See that what a worker could not open cannot be opened here either.
 
     Raises:

@@ -1,1 +1,1 @@
-"""The construction pipelines' encoders, language backends and Ray workers."""
+"""The construction pipelines' encoders and language backends."""
