@@ -335,8 +335,8 @@ def test_a_sealed_board_shows_no_query_and_no_lists_and_compares_nothing(
     demo: Server, entries: Entries, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sealed = boards.board(BOARD).model_copy(update={"track": "sealed", "ground_truth": "/nowhere"})
-    find = boards.board
-    monkeypatch.setattr(boards, "board", lambda name: sealed if name == BOARD else find(name))
+    find = boards.find
+    monkeypatch.setattr(boards, "find", lambda name: sealed if name == BOARD else find(name))
     row = cir_datasets.load(BOARD).rows()[3]
     page, html = query_page(demo, BOARD, row["query_id"], e=pair(entries))
     assert (page.status, page.data) == (404, None)

@@ -137,7 +137,7 @@ def test_a_sealed_board_and_one_without_data_have_no_such_tab(
     sealed = boards.board("shapes/val").model_copy(update={"track": "sealed", "ground_truth": "/nowhere"})
     assert not why_hidden(Site(server), boards.board("shapes/val"))
     assert why_hidden(Site(server), sealed)
-    monkeypatch.setattr(boards, "board", lambda name: sealed)
+    monkeypatch.setattr(boards, "find", lambda name: sealed)
     page = read(server, VAL, tab="queries")
     assert "Queries" not in [words(each) for each in page.select(".tabs a")]
     assert page.select_one("article") is None
