@@ -327,12 +327,14 @@ def test_what_a_server_says_is_written_out_and_the_password_of_its_address_is_no
 def test_without_the_extra_the_way_to_install_it_is_said(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    from typer.main import get_command
+
     from cir_datasets.errors import install_lines
     from cir_metrics.errors import MissingExtraError
     from leaderboard import options
-    from leaderboard.commands.serve import serve
+    from leaderboard.commands.groups import leaderboard_commands
 
     monkeypatch.setattr(options, "find_spec", lambda name: None if name == "uvicorn" else object())
     wanted = re.escape(f"needs uvicorn. Fix: {install_lines('leaderboard')}")
     with pytest.raises(MissingExtraError, match=wanted):
-        serve(home=tmp_path)
+        get_command(leaderboard_commands()).main(["serve", "--home", str(tmp_path)], standalone_mode=False)
