@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 from cir_metrics.errors import CallError
 from submissions.methods.heads.checkpoints import save_head
 from submissions.training.loop import SAVE_SECONDS, Lesson, Trained, seeded, train_head
-from submissions.training.training_options import CirplantTraining, CompositionTraining
+from submissions.training.old_calls import takes_old_calls
+from submissions.training.training_options import CirplantTraining, CompositionTraining, TirgTraining
 from submissions.training.triplet_examples import load_triplet_data
 from submissions.training.triplets import depends_on
 from submissions.training.validation import BestEpoch
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from submissions.embeddings.store import EmbeddingStore
 
 
+@takes_old_calls(CirplantTraining, TirgTraining)
 def train_composition(
     training: CompositionTraining,
     *,

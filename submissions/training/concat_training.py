@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from submissions.methods.heads.checkpoints import save_head
 from submissions.training.loop import SAVE_SECONDS, Lesson, Trained, seeded, train_head
+from submissions.training.old_calls import takes_old_calls
 from submissions.training.training_options import ConcatTraining
 from submissions.training.triplets import depends_on, load_triplets, with_nothing
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from submissions.encoders.protocol import Encoder, Vectors
 
 
+@takes_old_calls(ConcatTraining)
 def train_concat(
     training: ConcatTraining, *, store: EmbeddingStore | None = None, save_seconds: float = SAVE_SECONDS
 ) -> Trained:

@@ -24,6 +24,7 @@ from submissions.encoders.pretrained import quiet
 from submissions.errors import CheckpointError, EncoderError
 from submissions.methods.heads.checkpoints import CONFIG
 from submissions.training.loop import SAVE_SECONDS, Lesson, Trained, seeded, train_head
+from submissions.training.old_calls import takes_old_calls
 from submissions.training.training_options import MagicLensTraining
 from submissions.training.triplets import Examples, depends_on, load_triplets, with_nothing
 
@@ -36,6 +37,7 @@ _SCALE = 20.0
 """What similarities are multiplied with at the start of a training."""
 
 
+@takes_old_calls(MagicLensTraining, renamed={"batch_size": "encoded_at_once"})
 def train_magiclens(
     training: MagicLensTraining, *, encoded_at_once: int = 64, save_seconds: float = SAVE_SECONDS
 ) -> Trained:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from cir_metrics.errors import CallError
 from submissions.methods.heads.checkpoints import save_head
 from submissions.training.loop import SAVE_SECONDS, Lesson, Trained, seeded, train_head
+from submissions.training.old_calls import takes_old_calls
 from submissions.training.training_options import Pic2WordTraining
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from submissions.embeddings.store import EmbeddingStore
 
 
+@takes_old_calls(Pic2WordTraining, second="pictures")
 def train_pic2word(
     training: Pic2WordTraining,
     pictures: Pictures | None = None,

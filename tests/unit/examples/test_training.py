@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import signal
 from collections.abc import Iterator
@@ -12,22 +13,27 @@ import numpy as np
 import pytest
 import torch
 
-from cir_datasets.shapes import Draws, Scene, describe, picture, random_scene, read, split
+from cir_datasets.shapes import Draws, Scene, describe, distance, picture, random_scene, read, split
 from cir_datasets.shapes.edits import altered
-from examples.shapes_encoder import pictures
+from examples.shapes_encoder import pictures, results
+from examples.shapes_encoder.__main__ import Order, main, train_shapes, write_recipe
 from examples.shapes_encoder.learning import (
     TrainingSettings,
     contrastive_loss,
     learn,
+    offset,
     prepare_torch,
+    text_vectors,
     to_model,
 )
-from examples.shapes_encoder.lessons import Lesson, Lessons, Saying
+from examples.shapes_encoder.lessons import Lesson, Lessons, Neighbours, Saying
 from examples.shapes_encoder.model import (
     LONGEST,
     UNKNOWN,
     make_image_processor,
+    make_model,
     make_tokenizer,
+    save,
     vocabulary,
 )
 from examples.shapes_encoder.truth import facts_of, true_of
@@ -100,6 +106,15 @@ def test_truth_is_what_a_slow_reader_finds(scenes: list[Scene]) -> None:
     assert 0.02 < found.mean() < 0.6
 
 
+def test_a_partial_caption_is_true_of_its_picture(scenes: list[Scene]) -> None:
+    captions = [describe(scene, seed=seed, keep=60) for scene in scenes for seed in range(5)]
+    assert (
+        true_of(captions, facts_of(scenes))
+        .reshape(len(scenes), 5, -1)[np.arange(len(scenes)), :, np.arange(len(scenes))]
+        .all()
+    )
+
+
 # Lessons
 
 
@@ -120,6 +135,31 @@ def test_what_a_lesson_asks_for_has_one_meaning(scenes: list[Scene]) -> None:
     found = lesson(scenes, 1)
     for row in found.targets:
         assert len({scenes[found.pictures[at]].meaning for at in np.flatnonzero(row)}) == 1
+
+
+def test_lessons_follow_from_their_draws(scenes: list[Scene]) -> None:
+    first, again, other = lesson(scenes, 1), lesson(scenes, 1), lesson(scenes, 2)
+    assert first.captions == again.captions
+    assert first.pictures == again.pictures
+    assert first.captions != other.captions
+
+
+def test_a_walk_goes_a_change_at_a_time(scenes: list[Scene]) -> None:
+    near = Neighbours(scenes)
+    walks = [near.walk(first, 4, Draws("walk", first)) for first in range(len(scenes))]
+    assert max(map(len, walks)) == 4
+    for walk in walks:
+        assert len(set(walk)) == len(walk)
+        steps = itertools.pairwise(walk)
+        assert all(distance(scenes[one].meaning, scenes[next_one].meaning) == 1 for one, next_one in steps)
+
+
+def test_a_picture_without_neighbours_stands_alone() -> None:
+    alone = [random_scene(Draws("alone", number)) for number in (1, 2)]
+    assert Neighbours(alone).walk(0, 4, Draws("x")) == [0]
+    found = Lessons(alone, Saying()).lesson([0, 1], Draws("x"))
+    assert found.references.shape == (0,)
+    assert found.targets.shape == (0, 2)
 
 
 # The objective
@@ -153,6 +193,12 @@ def test_the_loss_is_its_equation() -> None:
     )
 
 
+def test_the_offset_of_balanced_vectors_is_nothing() -> None:
+    both = torch.tensor([[1.0, 0.0], [-1.0, 0.0]])
+    assert float(offset(both, both)) == 0.0
+    assert float(offset(both[:1], both)) == 1.0
+
+
 # Model and tokenizer
 
 
@@ -167,12 +213,28 @@ def test_the_tokenizer_knows_every_word_of_shapes() -> None:
     assert max(map(len, tokens)) <= LONGEST
 
 
+def test_the_tokenizer_ignores_case_and_marks_unknown_words() -> None:
+    tokenizer = make_tokenizer()
+    tokens = tokenizer("A zebra, please")["input_ids"]
+    assert tokenizer.convert_ids_to_tokens(tokens) == ["<start>", "a", UNKNOWN, ",", UNKNOWN, "<end>"]
+
+
 def test_training_sees_the_pixels_that_the_image_processor_makes() -> None:
     images = ["val-000001", "val-000002"]
     drawn, digest = pictures.drawn([split("val").scenes[1], split("val").scenes[2]])
     made = make_image_processor()(images=[picture(image) for image in images], return_tensors="pt")
     torch.testing.assert_close(to_model(torch.from_numpy(drawn)), made["pixel_values"], atol=1e-6, rtol=0)
     assert len(digest) == 64
+
+
+def test_texts_in_parts_are_texts_at_once() -> None:
+    torch.manual_seed(0)
+    model = make_model(10.0).eval()
+    captions = [describe(split("val").scenes[number], seed=number, keep=70) for number in range(11)]
+    tokens = make_tokenizer()(captions, padding=True, return_tensors="pt")
+    with torch.inference_mode():
+        whole = torch.nn.functional.normalize(model.get_text_features(**tokens).pooler_output, dim=-1)
+        torch.testing.assert_close(text_vectors(model, tokens), whole, atol=1e-5, rtol=0)
 
 
 # Training
@@ -216,7 +278,49 @@ def test_the_same_order_gives_the_same_weights_stopped_or_not(scenes: list[Scene
     assert any((weights(other)[name] != each).any() for name, each in weights(first).items())
 
 
+def test_a_saved_model_is_a_clip_folder(tmp_path: Path) -> None:
+    from submissions.encoders.loading import load_encoder
+
+    torch.manual_seed(0)
+    model = make_model(10.0).eval()
+    save(model, tmp_path / "clip")
+    encoder = load_encoder(tmp_path / "clip", device="cpu")
+    drawn, _ = pictures.drawn([split("val").scenes[1]])
+    images, texts = results.encode(model, drawn, ["a blue star"])
+    np.testing.assert_allclose(encoder.encode_images([picture("val-000001")]), images, atol=1e-5)
+    np.testing.assert_allclose(encoder.encode_texts(["a blue star"]), texts, atol=1e-5)
+
+
+def test_held_out_results_of_an_untrained_model() -> None:
+    torch.manual_seed(0)
+    found = split("val")
+    rows = found.queries[:5]
+    images = [image for row in rows for image in row["subset_image_ids"]]
+    scenes = dict(zip(found.image_ids, found.scenes, strict=True))
+    values = results.held_out_results(
+        make_model(10.0).eval(), {image: scenes[image] for image in images}, rows
+    )
+    recalls = [values[name] for name in ("image_text_sum", "image_only", "text_only", "description")]
+    assert all(0 <= value <= 1 for value in recalls)
+    assert 0 < values["image_mean"] <= 1.000001
+
+
 # The command
+
+
+def test_a_trained_encoder_is_not_overwritten(tmp_path: Path) -> None:
+    write_recipe(tmp_path, {"seed": 0})
+    with pytest.raises(
+        FileExistsError, match=r"a trained encoder is in it already\. Fix: name another folder"
+    ):
+        train_shapes(tmp_path, Order(1, 0, 1))
+
+
+def test_the_command_says_what_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_recipe(tmp_path, {"seed": 0})
+    monkeypatch.setattr("sys.argv", ["shapes_encoder", "--out", str(tmp_path)])
+    with pytest.raises(SystemExit, match="a trained encoder is in it already"):
+        main()
 
 
 @pytest.mark.slow

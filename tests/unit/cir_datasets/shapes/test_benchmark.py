@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import pairwise
+from statistics import mean
 from typing import Any
 
 import pytest
@@ -62,6 +63,15 @@ def test_ids_are_unique_and_of_one_form(part: str) -> None:
     assert len(asked) == len(found.queries)
 
 
+@pytest.mark.parametrize("part", SPLITS)
+def test_captions_read_literally_turn_the_reference_into_the_target(part: str) -> None:
+    for row, goal in queries(split(part)):
+        assert row["captions"] == [row["relative_caption"]]
+        assert goal.misses(merge(scene(row["reference_image_id"]), row["relative_caption"])) == 0
+        assert goal.misses(scene(row["target_image_id"])) == 0
+        assert goal.misses(scene(row["reference_image_id"])) == len(row["changes"])
+
+
 def check_against_the_whole_gallery(part: Split, every: int) -> None:
     """Positives and hard negatives by looking at every picture, without any index."""
     for row, goal in queries(part)[::every]:
@@ -84,6 +94,14 @@ def test_positives_and_hard_negatives_are_exactly_those_of_the_rule(part: str, e
     check_against_the_whole_gallery(split(part), every)
 
 
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(("part", "every"), [("val", 1), ("train", 29)])
+def test_many_more_queries_have_the_positives_and_hard_negatives_that_the_whole_gallery_says(
+    part: str, every: int
+) -> None:
+    check_against_the_whole_gallery(split(part), every)
+
+
 @pytest.mark.parametrize("part", SPLITS)
 def test_reference_target_positives_and_hard_negatives_keep_apart(part: str) -> None:
     for row in split(part).queries:
@@ -97,6 +115,11 @@ def test_reference_target_positives_and_hard_negatives_keep_apart(part: str) -> 
 
 
 @pytest.mark.parametrize("part", SPLITS)
+def test_queries_have_several_positives_on_average(part: str) -> None:
+    assert mean(len(row["positive_image_ids"]) for row in split(part).queries) > 2
+
+
+@pytest.mark.parametrize("part", SPLITS)
 def test_the_subset_has_one_right_answer_among_look_alikes(part: str) -> None:
     for row, goal in queries(split(part)):
         subset = row["subset_image_ids"]
@@ -106,6 +129,13 @@ def test_the_subset_has_one_right_answer_among_look_alikes(part: str) -> None:
         others = set(subset) - {row["reference_image_id"], row["target_image_id"]}
         assert others <= set(row["negative_image_ids"])
         assert all(goal.misses(scene(other)) <= 3 for other in others)
+
+
+@pytest.mark.exhaustive
+def test_the_place_in_the_subset_tells_nothing() -> None:
+    places = Counter(row["subset_image_ids"].index(row["target_image_id"]) for row in split("train").queries)
+    expected = len(split("train").queries) / 6
+    assert all(abs(places[i] - expected) < 4 * (expected * 5 / 6) ** 0.5 for i in range(6))
 
 
 @pytest.mark.parametrize("part", SPLITS)
@@ -148,7 +178,27 @@ def test_sessions_come_nearer_turn_by_turn(part: str) -> None:
         assert away[0] - away[1] == 1  # the first turn says a single thing
 
 
+@pytest.mark.parametrize("part", SPLITS)
+def test_ground_truth_of_a_session_is_all_that_means_the_same(part: str) -> None:
+    by_meaning: dict[Any, list[str]] = {}
+    for image_id, one in zip(split(part).image_ids, split(part).scenes, strict=True):
+        by_meaning.setdefault(one.meaning, []).append(image_id)
+    for row in split(part).sessions:
+        assert row["ground_truth_ids"] == by_meaning[scene(row["ground_truth_ids"][0]).meaning]
+
+
 @pytest.mark.exhaustive
 def test_train_shows_nothing_of_val() -> None:
     of_val = {one.meaning for one in split("val").scenes}
     assert of_val.isdisjoint(one.meaning for one in split("train").scenes)
+
+
+@pytest.mark.exhaustive
+def test_neighbours_in_the_gallery_are_strangers() -> None:
+    """Ids tell nothing: a query's target is no nearer to its reference, by number, than chance has it."""
+    gaps = [
+        abs(int(row["reference_image_id"][-6:]) - int(row["target_image_id"][-6:]))
+        for row in split("train").queries
+    ]
+    size = len(split("train").scenes)
+    assert abs(mean(gaps) - size / 3) < 4 * (size**2 / 18 / len(gaps)) ** 0.5
