@@ -1,4 +1,4 @@
-"""Calls of the trainings as 0.1 had them: encoder, benchmark and folder first, then a plan and options by name."""
+"""Calls of the trainings as 0.1 had them: encoder, benchmark and folder, then a plan and options by name."""
 
 from __future__ import annotations
 
