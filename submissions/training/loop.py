@@ -247,6 +247,8 @@ def train_head(
     """
     earlier = finished(folder, {**settings, **plan.numbers})
     if earlier is not None:
+        # A kill between the head's writing and this leaves the state.
+        forget(folder)
         return earlier
     lesson = begin()
     done = train(
