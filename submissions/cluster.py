@@ -234,6 +234,7 @@ class RayEngine:
         needs_ray("work on many machines")
         import ray
 
+        shared = ray.is_initialized()
         with connected(self._cluster) as decided:
             resources: Any = ray.cluster_resources
             most = decided.workers or min(_MOST_AHEAD, max(1, int(resources().get("CPU", 1))) * _AHEAD)
@@ -259,8 +260,10 @@ class RayEngine:
                         raise error
                     yield running.pop(done), result
             finally:
-                for left in running:
-                    ray.cancel(left, force=True)
+                # A connection of our own ends with the block, and what it has begun with it. Not by force: Ray
+                # ends this process where a task that it kills gets ready meanwhile.
+                for left in running if shared else ():
+                    ray.cancel(left)
 
 
 class _Begun:

@@ -17,12 +17,12 @@ import io
 import os
 import shutil
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cir_datasets.common.atomic import whole_file, write_errors, write_whole
 from cir_datasets.common.locks import acquire, file_lock
@@ -47,6 +47,22 @@ class Shard(NamedTuple):
 
 class SharedVectors(Stages):
     """A run whose one stage, an array of vectors, is made in parts by several programs."""
+
+    @classmethod
+    def begin(cls, folder: Path, kind: str, stages: Mapping[str, str], settings: Mapping[str, Any]) -> None:
+        """Write the state of a run where there is none; another program's is not written over.
+
+        Raises:
+            CirError: of `error`: it cannot be written.
+        """
+        lock = file_lock(folder / _LOCKS / _STATE_LOCK, blocking=True)
+        with write_errors(folder, cls.error, cls.room):
+            acquire(lock)
+            try:
+                if not cls.begun(folder):
+                    cls(folder, kind, stages, settings)
+            finally:
+                lock.release()
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -95,14 +111,17 @@ class SharedVectors(Stages):
         """Make the array where it is not there; to be called before a claim.
 
         Args:
-            again: parts of a finished array that are to be made again; damaged ones always are.
+            again: parts that are to be made again; damaged ones always are.
 
         Raises:
             CirError: of `error`: there is no room for the array, nothing can be written, or it was removed.
         """
         with self._locked(_STATE_LOCK, wait=True), self._writing():
             to_do = {*self.parts_to_do(), *again}
-            if self.is_done(VECTORS):
+            if not self.is_done(VECTORS):
+                for part in again:
+                    self._hash_file(part).unlink(missing_ok=True)
+            else:
                 if not to_do:
                     return
                 shutil.rmtree(self._hashes, ignore_errors=True)

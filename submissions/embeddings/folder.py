@@ -56,23 +56,38 @@ class EmbeddingFolder(SharedVectors):
     error = StoreError
     call_error = StoreError
     noun = "embeddings"
-    room = "set CIR_CACHE_HOME to a folder that can be written and has room; what is done stays done."
+    room = (
+        "set CIR_CACHE_HOME to a folder that can be written and has room; what is done stays done. What "
+        "version 0.1 wrote is taken over once, by `cir embeddings list` of a user who may write there."
+    )
     identity: Identity
     """Of the encoder; a model of the same weights may have another name here than in the settings."""
 
     @classmethod
     def existing(cls, folder: str | Path) -> Self:
-        """The entry of a folder, whatever its settings.
+        """The entry of a folder, whatever its settings; one of a version up to 0.1 is taken over.
 
         Raises:
-            StoreError: there is none, or it is damaged.
+            StoreError: there is none, it is damaged, or it is of 0.1 and cannot be written.
         """
-        if not cls.begun(folder):
-            raise StoreError(
-                f"{folder}: it has no make.json; versions up to 0.1 wrote none. Fix: embed again, which goes "
-                f"on with what it can read, or `cir embeddings rm {Path(folder).name}`."
-            )
-        return super().existing(folder)
+        path = Path(folder)
+        described = path / _OLD[-1]
+        if not cls.begun(path):
+            try:
+                about = json.loads(described.read_bytes())
+                name = about.pop("pictures")
+                if about["format"] != FORMAT:
+                    raise ValueError(f"format {about['format']}")
+            except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+                raise StoreError(
+                    f"{path}: it has no make.json, and no sound about.json of a version up to 0.1. Fix: embed "
+                    f"again, or `cir embeddings rm {path.name}`."
+                ) from error
+            cls.begin(path, "embeddings", STAGES, {**about, CALLED: name})
+        entry = super().existing(path)
+        if described.exists():
+            entry._take_over()
+        return entry
 
     def _read_state(self) -> dict[str, Any] | None:
         """The state; its settings are looked at, which the key is a hash of.
@@ -196,18 +211,17 @@ class EmbeddingFolder(SharedVectors):
             [part for part in self.parts() if any(image in images for image in ids[part.start : part.stop])]
         )
 
-    def take_over(self) -> None:
+    def _take_over(self) -> None:
         """Go on with what a version up to 0.1 wrote here, as far as it is as it was written.
 
         Raises:
             StoreError: the folder cannot be written.
         """
-        if not (self.folder / _OLD[-1]).exists():
-            return
         with self._locked("state", wait=True), self._writing():
             before, finished, _ = (self.folder / name for name in _OLD)
             with suppress(FileNotFoundError):
                 before.replace(self._array)
+            self._make_array()  # one that was cut has its length again
             with suppress(OSError, ValueError, IndexError):
                 hashes, rows = np.load(finished)["sha256"], np.load(self._array, mmap_mode="r")
                 for part in self.parts():
@@ -219,6 +233,7 @@ class EmbeddingFolder(SharedVectors):
             shutil.rmtree(self.folder / "claims", ignore_errors=True)
             for name in _OLD:
                 (self.folder / name).unlink(missing_ok=True)
+        self.finish()
 
 
 def as_json(value: Any) -> bytes:

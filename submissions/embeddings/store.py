@@ -106,14 +106,9 @@ class EmbeddingStore:
         with write_errors(path, StoreError, EmbeddingFolder.room):
             _ensure(path / "ids.json", as_json(list(pictures.ids)))
         if not EmbeddingFolder.begun(path):
-            EmbeddingFolder(
-                path,
-                "embeddings",
-                STAGES,
-                {**about, "identity": identity.to_dict(), CALLED: pictures.name},
-            )
+            settings = {**about, "identity": identity.to_dict(), CALLED: pictures.name}
+            EmbeddingFolder.begin(path, "embeddings", STAGES, settings)
         entry = EmbeddingFolder.existing(path)
-        entry.take_over()
         entry.identity = identity  # the entry may be by a model of the same weights and another name
         return entry
 

@@ -175,17 +175,20 @@ def test_what_is_not_vectors_is_looked_at_too(store: EmbeddingStore) -> None:
         store.damage("x")
 
 
+@pytest.mark.parametrize("cut", [False, True])
 @pytest.mark.parametrize("finished", [True, False])
 def test_what_version_0_1_wrote_is_gone_on_with(
-    finished: bool, store: EmbeddingStore, wanted: Vectors
+    finished: bool, cut: bool, store: EmbeddingStore, wanted: Vectors
 ) -> None:
     """It had one array, of each shard a checksum of its rows and of how many are zeros, and a description."""
     key = folder_of(store).key
     folder = store.root / key
     settings = json.loads((folder / "make.json").read_bytes())["settings"]
-    described = {**settings, "pictures": settings.pop("called")}
+    described = {"pictures": settings.pop("called"), **settings}
+    ids = (folder / "ids.json").read_bytes()
     shutil.rmtree(folder)
     folder.mkdir()
+    (folder / "ids.json").write_bytes(ids)
     (folder / "about.json").write_text(json.dumps(described))
     np.save(folder / "vectors.npy", wanted)
     checksums = np.zeros(SHARDS, [("sha256", "S64"), ("missing", "<u4")])
@@ -194,16 +197,16 @@ def test_what_version_0_1_wrote_is_gone_on_with(
         checksums[number]["sha256"] = hashlib.sha256(rows + bytes(4)).hexdigest()
     checksums[2]["sha256"] = "damaged"
     np.save(folder / "finished.npy", checksums)
+    good = IMAGES - SHARD_SIZE if finished else 3 * SHARD_SIZE
+    if cut:
+        with (folder / "vectors.npy").open("r+b") as file:
+            file.truncate(128 + 48 * (IMAGES - 1))
+        good -= IMAGES % SHARD_SIZE if finished else 0
     [entry] = store.list()
-    assert (entry.done, entry.identity) == (0, None)
-    [message] = store.damage(key)
-    assert message.endswith(
-        "it has no make.json; versions up to 0.1 wrote none. Fix: embed again, which goes on with what it "
-        f"can read, or `cir embeddings rm {key}`."
-    )
+    assert (entry.done, entry.pictures, entry.images) == (good, "shapes/val", IMAGES)
     again = ColourEncoder()
     np.testing.assert_array_equal(embed(store, again).vectors, wanted)
-    assert sum(again.batches) == (SHARD_SIZE if finished else IMAGES - 3 * SHARD_SIZE)
+    assert sum(again.batches) == IMAGES - good
     assert [(one.done, one.pictures) for one in store.list()] == [(IMAGES, "shapes/val")]
     names = {path.name for path in folder.iterdir()}
     assert names == {".claims", "01-vectors.npy", "ids.json", "make.json"}
@@ -222,6 +225,21 @@ def test_of_an_array_that_was_cut_only_the_lost_shards_are_damaged(
     np.testing.assert_array_equal(embed(store, again).vectors, wanted)
     assert sum(again.batches) == IMAGES - 10
     assert store.damage(folder.key) == []
+
+
+def test_writers_that_repair_different_images_have_both_encoded_again(store: EmbeddingStore) -> None:
+    embed(store, ColourEncoder())
+    one, other = folder_of(store), folder_of(store)
+    one.encode_again([one.ids[0]])
+    other.encode_again([one.ids[2 * SHARD_SIZE]])
+    assert [part.number for part in one.parts_to_do()] == [0, 2]
+
+
+def test_a_run_that_another_program_has_ended_is_not_begun_anew(store: EmbeddingStore) -> None:
+    embed(store, ColourEncoder())
+    folder = folder_of(store)
+    EmbeddingFolder.begin(folder.folder, "embeddings", {"vectors": "?"}, {})
+    assert folder_of(store).parts_to_do() == []
 
 
 @pytest.mark.parametrize("key", ["settings", "done"])
