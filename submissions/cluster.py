@@ -260,8 +260,8 @@ class RayEngine:
                         raise error
                     yield running.pop(done), result
             finally:
-                # A connection of our own ends with the block, and what it has begun with it. Not by force: Ray
-                # ends this process where a task that it kills gets ready meanwhile.
+                # A connection of our own ends with the block, and its tasks with it. Not by force: Ray ends
+                # this process where a task that it kills gets ready meanwhile.
                 for left in running if shared else ():
                     ray.cancel(left)
 

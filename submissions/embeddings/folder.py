@@ -80,8 +80,8 @@ class EmbeddingFolder(SharedVectors):
                     raise ValueError(f"format {about['format']}")
             except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
                 raise StoreError(
-                    f"{path}: it has no make.json, and no sound about.json of a version up to 0.1. Fix: embed "
-                    f"again, or `cir embeddings rm {path.name}`."
+                    f"{path}: it has no make.json, and no sound about.json of a version up to 0.1. Fix: "
+                    f"embed again, or `cir embeddings rm {path.name}`."
                 ) from error
             cls.begin(path, "embeddings", STAGES, {**about, CALLED: name})
         entry = super().existing(path)

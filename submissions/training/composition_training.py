@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from submissions.embeddings.store import EmbeddingStore
 
 
-@takes_old_calls(CirplantTraining, TirgTraining)
+@takes_old_calls(CirplantTraining, TirgTraining, defaults={"learning_rate": 1e-5})
 def train_composition(
     training: CompositionTraining,
     *,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ pytest.importorskip("transformers", reason="needs the extra `retrieval`")
 from head_worlds import few_pictures
 from retrieval_models import save_clip
 
+from cir_metrics.errors import CirError
 from submissions.embeddings.store import EmbeddingStore
 from submissions.encoders.loading import load_encoder
 from submissions.encoders.protocol import Encoder
@@ -94,7 +97,13 @@ def test_magiclens(tmp_path: Path, encoder: Encoder) -> None:
 def test_tirg(tmp_path: Path, encoder: Encoder, kept: dict[str, Any]) -> None:
     sizes = {"epochs": 1, "epoch_steps": 2, "batch_size": 4, "seed": 3}
     training = TirgTraining(
-        **sizes, encoder=encoder, benchmark="shapes/val", out=tmp_path, hidden_size=8, device="cpu"
+        **sizes,
+        encoder=encoder,
+        benchmark="shapes/val",
+        out=tmp_path,
+        hidden_size=8,
+        device="cpu",
+        learning_rate=1e-5,
     )
     held_to(
         train_composition,
@@ -104,6 +113,29 @@ def test_tirg(tmp_path: Path, encoder: Encoder, kept: dict[str, Any]) -> None:
         composition="tirg",
         hidden_size=8,
         device="cpu",
+        shape=None,
+        init=None,
         **sizes,
         **kept,
     )
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (
+            {"composition": "tirgg"},
+            "no composition 'tirgg'. Did you mean 'tirg'? Fix: use one of cirplant, tirg.",
+        ),
+        ({"composition": "tirg", "init": "bert"}, "init='bert': TirgTraining has no such option."),
+    ],
+)
+def test_what_the_old_call_refuses(options: dict[str, Any], words: str, tmp_path: Path) -> None:
+    with warnings.catch_warnings(), pytest.raises(CirError, match=re.escape(words)):
+        warnings.simplefilter("ignore", DeprecationWarning)
+        train_composition("shapes", "shapes/val", tmp_path, **options)
+
+
+def test_a_plan_is_given_by_name(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="takes 3 positional arguments"):
+        train_concat("shapes", "shapes/val", tmp_path, PLAN)
