@@ -79,6 +79,6 @@ def _known(kind: type[Trains], values: dict[str, Any]) -> dict[str, Any]:
     for name in known.keys() - options.keys():
         raise CallError(
             f"{name}={known[name]!r}: {kind.__name__} has no such option."
-            f"{did_you_mean(name, tuple(options))} Fix: leave it out, or give the options that it stood for by name."
+            f"{did_you_mean(name, tuple(options))} Fix: leave it out, or give the options that it stood for."
         )
     return known

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -130,9 +129,9 @@ def test_tirg(tmp_path: Path, encoder: Encoder, kept: dict[str, Any]) -> None:
         ({"composition": "tirg", "init": "bert"}, "init='bert': TirgTraining has no such option."),
     ],
 )
+@pytest.mark.filterwarnings("ignore:train_composition:DeprecationWarning")
 def test_what_the_old_call_refuses(options: dict[str, Any], words: str, tmp_path: Path) -> None:
-    with warnings.catch_warnings(), pytest.raises(CirError, match=re.escape(words)):
-        warnings.simplefilter("ignore", DeprecationWarning)
+    with pytest.raises(CirError, match=re.escape(words)):
         train_composition("shapes", "shapes/val", tmp_path, **options)
 
 
