@@ -161,6 +161,8 @@ class Stages:
             self._save()
         if _FORGOTTEN in state:
             self._remove_forgotten()
+        for path in self._half_written():
+            path.unlink(missing_ok=True)
         for name in self._done:
             self._check(name)
 
@@ -392,17 +394,18 @@ class Stages:
         # First the state: a kill meanwhile leaves a run that begins anew, not one whose files are gone.
         self._state["done"] = {}
         self._save()
-        # With a dot: what a kill in the midst of writing has left.
         for number, name in enumerate(self._stages, start=1):
-            for path in (
-                *self.folder.glob(f"{number:02d}-{name}.*"),
-                *self.folder.glob(f".{number:02d}-{name}.*"),
-            ):
+            for path in self.folder.glob(f"{number:02d}-{name}.*"):
                 path.unlink()
-        for path in (self.folder / STATE, *self.folder.glob(f".{STATE}-*")):
+        for path in (self.folder / STATE, *self._half_written()):
             path.unlink(missing_ok=True)
         with suppress(OSError):
             self.folder.rmdir()
+
+    def _half_written(self) -> Iterator[Path]:
+        """What a kill in the midst of writing has left of the state and of stages."""
+        for name in (STATE, *(f"{number:02d}-{name}.*" for number, name in enumerate(self._stages, start=1))):
+            yield from self.folder.glob(f".{name}-{'[0-9a-f]' * 8}")
 
     def _results(self) -> Iterable[Path]:
         """What is removed with any stage, for it was made of the last one."""
@@ -581,7 +584,10 @@ def compared(value: Any) -> Any:
 
 
 def _difference(key: str, there: Any, asked: Any) -> str:
-    """A setting that differs, with both values where a line has room for them."""
+    """A setting that differs, or what differs inside it, with both values where a line has room for them."""
+    if isinstance(there, dict) and isinstance(asked, dict):
+        inside = [name for name in sorted({*there, *asked}) if there.get(name) != asked.get(name)]
+        return "; ".join(_difference(name, there.get(name), asked.get(name)) for name in inside)
     short = [repr(value) for value in (there, asked) if not isinstance(value, dict | list)]
     if len(short) < 2 or max(map(len, short)) > _SHOWN:
         return key

@@ -96,7 +96,9 @@ def loading_explained(name: str | Path) -> Iterator[None]:
             else "check the name and the revision, and that the Hub can be reached (HF_HUB_OFFLINE is not "
             "set, or the model is in the cache); or pass a folder."
         )
-        raise EncoderError(f"{name}: cannot be loaded: {reason} Fix: {fix}") from without_secret_cause(error)
+        raise EncoderError(
+            f"{name}: cannot be loaded: {reason.rstrip('.')}. Fix: {fix}"
+        ) from without_secret_cause(error)
 
 
 def _folder(name: str | Path) -> Path | None:

@@ -128,7 +128,13 @@ class Trains(DeviceOptions):
         return Path(self.out).expanduser()
 
     def loaded(self) -> Encoder:
-        """The encoder."""
+        """The encoder; loading it takes long, so that a folder that is none is refused before.
+
+        Raises:
+            CallError: a file lies where the checkpoint is to go.
+        """
+        if self.folder.is_file():
+            raise CallError(f"out={self.out}: it is a file. Fix: name a folder (--out FOLDER).")
         from submissions.encoders.loading import load_encoder
 
         if isinstance(self.encoder, str | Path):

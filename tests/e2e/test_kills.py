@@ -287,8 +287,8 @@ class Runs:
         found = {}
         for name in self.user.result:
             for path in sorted([self.folder / name, *(self.folder / name).rglob("*")]):
-                hidden = any(part.startswith(".") for part in path.relative_to(self.folder).parts)
-                if path.is_file() and not hidden:
+                a_lock = {".lock", ".claims"} & set(path.relative_to(self.folder).parts)
+                if path.is_file() and not a_lock:
                     found[path.relative_to(self.folder).as_posix()] = path.read_bytes()
         return found
 
