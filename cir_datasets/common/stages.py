@@ -402,10 +402,10 @@ class Stages:
         with suppress(OSError):
             self.folder.rmdir()
 
-    def _half_written(self) -> Iterator[Path]:
+    def _half_written(self) -> Iterable[Path]:
         """What a kill in the midst of writing has left of the state and of stages."""
-        for name in (STATE, *(f"{number:02d}-{name}.*" for number, name in enumerate(self._stages, start=1))):
-            yield from self.folder.glob(f".{name}-{'[0-9a-f]' * 8}")
+        names = [f"{number:02d}-{name}.*" for number, name in enumerate(self._stages, start=1)]
+        return [path for name in (STATE, *names) for path in self.folder.glob(f".{name}-{'[0-9a-f]' * 8}")]
 
     def _results(self) -> Iterable[Path]:
         """What is removed with any stage, for it was made of the last one."""

@@ -22,6 +22,10 @@ class Workspace(Stages):
     anew = "run `cir make again {folder} --from {stage}`, which makes it anew"
     taken = " `cir make again {folder} --from {stage}` takes your changes."
 
+    def _half_written(self) -> Iterable[Path]:
+        # Pages and pictures of tasks, too: the folder is this run's alone.
+        return sorted(self.folder.rglob(f".*-{'[0-9a-f]' * 8}"))
+
     def _results(self) -> Iterable[Path]:
         # Without its card a folder is not a benchmark: nobody takes the old result for the new one.
         return sorted(self.folder.glob(f"*/{CARD_FILE}"))

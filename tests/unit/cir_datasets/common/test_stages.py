@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,10 +17,10 @@ import numpy as np
 import pytest
 
 from cir_datasets.common import stages as room
-from cir_datasets.common.stages import StageState
+from cir_datasets.common.stages import Stages, StageState
 from cir_datasets.construction.workspace import Workspace
 from cir_datasets.errors import ConstructionError
-from cir_metrics.errors import UnknownNameError
+from cir_metrics.errors import CirError, UnknownNameError
 
 STAGES = {"captions": "captions pictures", "features": "encodes them", "words": "asks", "last": "ends"}
 SETTINGS = {"seed": 7, "encoder": {"model": "shapes"}}
@@ -399,3 +400,18 @@ def test_a_folder_may_be_moved(tmp_path: Path) -> None:
     asked: list[int] = []
     work(tmp_path / "there", asked)
     assert asked == []
+
+
+def test_what_a_kill_has_left_half_written_goes_when_the_run_goes_on(tmp_path: Path) -> None:
+    Stages(tmp_path, "x", {"a": "b"}, {})
+    for name in (".01-a.jsonl-0123abcd", ".make.json-0123abcd"):
+        (tmp_path / name).write_text("half")
+    (tmp_path / ".mine-0123abcd").write_text("a user's")
+    Stages(tmp_path, "x", {"a": "b"}, {})
+    assert {path.name for path in tmp_path.iterdir()} == {"make.json", ".mine-0123abcd"}
+
+
+def test_a_setting_inside_another_is_named(tmp_path: Path) -> None:
+    Stages(tmp_path, "x", {"a": "b"}, {"plan": {"annotators": 2, "size": 6}})
+    with pytest.raises(CirError, match=re.escape("other settings (annotators 2, not 3). Fix")):
+        Stages(tmp_path, "x", {"a": "b"}, {"plan": {"annotators": 3, "size": 6}})
