@@ -192,7 +192,11 @@ def test_ray_finds_what_this_machine_has_made(model: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "error", "text"),
     [
-        (["--engine", "rai"], UnknownNameError, "no engine 'rai'. Did you mean 'ray'? Fix: use one of"),
+        (
+            ["--engine", "rai"],
+            UnknownNameError,
+            "no engine 'rai'. Did you mean 'ray'? Fix: use local or ray.",
+        ),
         (["--address", "auto"], CallError, "--address: of a Ray cluster. Fix: add --engine ray"),
         (["--shard-size", "0"], CallError, "shard_size=0; it is 1 or more. Fix: choose another one."),
     ],
