@@ -111,7 +111,8 @@ class ScoreReport:
                 rows.append((*cells, *(() if shared else (Cell(signatures[name]),))))
             tables.append(
                 Table(
-                    f"{each.benchmark}#{each.benchmark_version}" if self.runs else "",
+                    (f"{each.benchmark}#{each.benchmark_version}" if self.runs else "")
+                    + (f": mean of {len(each.runs)} benchmarks" if each.runs else ""),
                     ("metric", "value", *(() if shared else ("signature",))),
                     tuple(rows),
                     (*each.notes(), *(f"signature: {one}" for one in shared)),

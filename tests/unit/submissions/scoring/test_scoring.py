@@ -232,7 +232,7 @@ def test_a_suite_is_the_mean_of_its_members_macro_and_micro() -> None:
     assert len(report.per_query) == 14
     assert report.per_query[0]["benchmark"] == "fashioniq/dress_val"
     assert json.loads(json.dumps(report.to_dict()))["runs"][1]["benchmark"] == "fashioniq/shirt_val"
-    assert "fashioniq/val: mean of 3 benchmarks" in report.text()
+    assert "fashioniq/val#1: mean of 3 benchmarks" in report.text()
 
 
 def test_a_rank_file_object_scores_like_its_bytes() -> None:
@@ -245,7 +245,8 @@ def test_the_table_multiplies_by_a_hundred_and_json_does_not() -> None:
     document = worlds.perfect_cirr(CIRR)
     document["rankings"]["100"].reverse()
     report = score(document, CIRR)
-    assert f"recall@5          83.33  cirr/val#1 | data:{CIRR.data_hash[:7]}" in report.text()
+    assert "recall@5          83.33\n" in report.text()
+    assert f"signature: cirr/val#1 | data:{CIRR.data_hash[:7]}" in report.text()
     assert report.to_dict()["metrics"]["recall@5"] == pytest.approx(5 / 6)
     assert report.to_dict()["signatures"]["recall@5"]["text"] == str(report.signatures["recall@5"])
 
