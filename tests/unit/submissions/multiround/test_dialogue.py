@@ -407,7 +407,7 @@ def test_a_run_that_ends_after_any_round_goes_on_with_the_next(play: Any, tmp_pa
 
 def test_rounds_of_another_run_are_not_gone_on_with(play: Any, tmp_path: Path) -> None:
     play(journal=tmp_path / "journal")
-    with pytest.raises(CallError, match=r"a dialogue with other settings \(settings\)\. Fix: call"):
+    with pytest.raises(CallError, match=r"other settings \(history 'average', not 'none'\)\. Fix: call"):
         play(journal=tmp_path / "journal", history="none")
     with pytest.raises(CallError, match=r"other settings \((limit, )?sessions\)"):
         play(journal=tmp_path / "journal", limit=2)
