@@ -170,7 +170,7 @@ def _short(text: str) -> str:
 
 
 def _section(command: Command, at: dict[tuple[str, str], str]) -> Iterator[str]:
-    """A command with the options that were not told before, and where the others stand."""
+    """A command with the options that no command above has, and where the others stand."""
     yield f"{'####' if ' ' in command.words else '###'} `cir {command.words}`\n"
     yield f"{command.about}\n"
     if command.example != f"cir {command.words}":

@@ -5,9 +5,9 @@
     01-vectors.npy          the array, once all parts are there; their hashes are in make.json
 
 A program claims a part by a lock, which ends with the program, and writes its rows; once they are on the disk
-it writes their hash. Rows without a hash, or with another one, count as not there: what a killed program left
-half written is never taken for vectors. If two programs make the same part all the same, either is right,
-and a mixture of both has the hash of neither.
+it writes their hash. Rows without their hash count as not there, so that what a killed program left half
+written is never taken for vectors. If two programs do make the same part, either result is right, and a
+mixture of both has the hash of neither.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import io
 import os
 import shutil
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -45,7 +46,7 @@ class Shard(NamedTuple):
     stop: int
 
 
-class SharedVectors(Stages):
+class SharedVectors(Stages, ABC):
     """A run whose one stage, an array of vectors, is made in parts by several programs."""
 
     @classmethod
@@ -65,14 +66,14 @@ class SharedVectors(Stages):
                 lock.release()
 
     @property
+    @abstractmethod
     def shape(self) -> tuple[int, int]:
         """Of the array: its rows and dimensions."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def part_rows(self) -> int:
         """Rows of a part, from 1; the last may have fewer."""
-        raise NotImplementedError
 
     @cached_property
     def _good(self) -> set[tuple[int, str]]:

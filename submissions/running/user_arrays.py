@@ -56,7 +56,7 @@ def numbers(given: Any, called: str, what: str, whole: str = "") -> NDArray[np.f
 
 
 def check_array(given: Any, called: str, shape: str) -> None:
-    """Refuse what is no array or tensor that holds a number everywhere.
+    """Refuse anything but an array or tensor that holds a number everywhere.
 
     Args:
         given: what was given.

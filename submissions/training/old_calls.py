@@ -21,7 +21,7 @@ def takes_old_calls(
     renamed: Mapping[str, str] | None = None,
     defaults: Mapping[str, Any] | None = None,
 ) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
-    """Let a training take the call of 0.1 too, with a warning; gone in 0.2.
+    """Let a training take the call of 0.1 too, with a warning; it goes with 0.3.
 
     Args:
         kinds: of its options; of several, `composition` of the call names one, in 0.1 by default the first.
@@ -45,7 +45,7 @@ def takes_old_calls(
             values = {**(defaults or {}), **{names.get(name, name): value for name, value in old.items()}}
             kind = _kind(kinds, values.pop("composition", None))
             warnings.warn(
-                f"{train.__name__}(encoder, {second}, folder, ...) goes in 0.2. Fix: "
+                f"{train.__name__}(encoder, {second}, folder, ...) is deprecated and goes with 0.3. Fix: "
                 f"{train.__name__}({kind.__name__}(encoder=..., out=..., ...)).",
                 DeprecationWarning,
                 stacklevel=2,
@@ -73,7 +73,7 @@ def _kind(kinds: tuple[type[Trains], ...], composition: str | None) -> type[Trai
 
 
 def _known(kind: type[Trains], values: dict[str, Any]) -> dict[str, Any]:
-    """Without what was None in 0.1 and is no option now; anything else that is none is refused."""
+    """The options that still exist; an old one is dropped where it is None, and refused where it is not."""
     options = inspect.signature(kind).parameters
     known = {name: value for name, value in values.items() if name in options or value is not None}
     for name in known.keys() - options.keys():

@@ -52,7 +52,10 @@ def held_to(train: Any, training: Any, old: tuple[Any, ...], new: dict[str, Any]
     with pytest.warns(DeprecationWarning, match=f"{type(training).__name__}"):
         assert train(*old, **named).last_loss == done.last_loss
     other = {"plan": Plan(2, 4, 0.01, seed=4)} if "plan" in named else {"seed": 4}
-    with pytest.warns(DeprecationWarning, match="0.2"), pytest.raises(CheckpointError, match="seed 3, not 4"):
+    with (
+        pytest.warns(DeprecationWarning, match="goes with 0.3"),
+        pytest.raises(CheckpointError, match="seed 3, not 4"),
+    ):
         train(*old, **{**named, **other})
 
 
