@@ -171,14 +171,14 @@ class UploadRefusedError(LeaderboardError, ValueError):
             >>> UploadRefusedError.of("missing-reason", action="hide").message
             'to hide needs a reason.'
         """
-        said = _refusals()[case]
+        texts = _refusals()[case]
         facts |= {"resets_at": resets_at, "board_offered": board_offered}
-        message, fix = (str(said[part]).format(**facts) for part in ("message", "fix"))
+        message, fix = (str(texts[part]).format(**facts) for part in ("message", "fix"))
         return cls(
             case.partition("/")[0],
             message,
             fix=fix,
-            status=said["status"],
+            status=texts["status"],
             resets_at=resets_at,
             board_offered=board_offered,
         )

@@ -155,8 +155,8 @@ def cluster_of(engine: str, address: str | None, **more: Any) -> Cluster | None:
         raise UnknownNameError(
             f"no engine {engine!r}.{did_you_mean(engine, ENGINES)} Fix: use {' or '.join(ENGINES)}."
         )
-    given = {"address": address, **more}
-    sized = {name: value for name, value in given.items() if value is not None}
+    options = {"address": address, **more}
+    sized = {name: value for name, value in options.items() if value is not None}
     if engine == "local":
         if sized:
             names = ", ".join(_OPTIONS[name] for name in sized)

@@ -107,10 +107,10 @@ def verify_benchmarks(options: VerifyOptions) -> None:
     from cir_datasets.errors import SourceError
     from cir_datasets.registry import ids_of
 
-    wanted = ids_of(*options.benchmarks)
+    benchmarks = ids_of(*options.benchmarks)
     found, printed, absent = [], list[Result](), 0
-    with step_progress("verifying", len(wanted)) as advance:
-        for benchmark_id in wanted:
+    with step_progress("verifying", len(benchmarks)) as advance:
+        for benchmark_id in benchmarks:
             try:
                 this = verify(benchmark_id, data_dir=options.data_dir)
                 if options.encoder is not None:
@@ -118,7 +118,7 @@ def verify_benchmarks(options: VerifyOptions) -> None:
                     this = dataclasses.replace(this, results=(*this.results, result))
                 found.append(this)
             except SourceError as error:
-                if len(wanted) == 1:
+                if len(benchmarks) == 1:
                     raise
                 absent += 1
                 echo(f"cir: {error}", err=True)
@@ -132,7 +132,7 @@ def verify_benchmarks(options: VerifyOptions) -> None:
     if faults(found):
         raise typer.Exit(1)
     if absent:
-        echo(f"cir: {absent} of {len(wanted)} benchmarks are not available, see above.", err=True)
+        echo(f"cir: {absent} of {len(benchmarks)} benchmarks are not available, see above.", err=True)
         raise typer.Exit(2)
 
 
@@ -141,10 +141,10 @@ def _definitions(benchmark_id: str, options: VerifyOptions) -> Result:
     from cir_datasets.prepared import load
 
     loaded = load(benchmark_id, data_dir=options.data_dir)
-    found: Result = import_module(_DEFINITIONS).definitions_result(
+    result: Result = import_module(_DEFINITIONS).definitions_result(
         loaded, options.encoder, options.diversity_encoder, options.images
     )
-    return found
+    return result
 
 
 class StatisticsOptions(ReadsBenchmarks):
@@ -177,10 +177,10 @@ def show_statistics(options: StatisticsOptions) -> None:
     from cir_datasets.registry import ids_of
     from cir_datasets.statistics.counts import measure
 
-    wanted = ids_of(*options.benchmarks)
+    benchmarks = ids_of(*options.benchmarks)
     parts = []
-    with step_progress("counting", len(wanted)) as advance:
-        for benchmark_id in wanted:
+    with step_progress("counting", len(benchmarks)) as advance:
+        for benchmark_id in benchmarks:
             parts.append(measure(options.load(benchmark_id), tags=not options.no_tags))
             advance(1)
     if options.as_json:

@@ -57,10 +57,10 @@ def check_benchmark(options: CheckOptions) -> None:
     """
     from cir_datasets.construction.folder_check import check_folder
 
-    found = check_folder(options.folder, pictures=not options.no_pictures)
+    report = check_folder(options.folder, pictures=not options.no_pictures)
     if options.as_json:
-        echo_json(found.to_dict())
+        echo_json(report.to_dict())
     else:
-        echo(found.text())
-    if not found.ok:
+        echo(report.text())
+    if not report.ok:
         raise typer.Exit(1)

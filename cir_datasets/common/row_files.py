@@ -174,14 +174,14 @@ def _json_lines(path: Path) -> Iterator[tuple[int, Fields | str]]:
 
 def _json_line(text: str) -> Fields | str:
     try:
-        found = DECODER.decode(text)
+        row = DECODER.decode(text)
     except json.JSONDecodeError as error:
         return f"it is not JSON: {error.msg} (column {error.colno}). Fix: write one JSON object a line."
     except (ValueError, RecursionError) as error:
         return f"it is not JSON as it is read here: {error}. Fix: correct that line."
-    if not isinstance(found, dict):
+    if not isinstance(row, dict):
         return 'it is not an object. Fix: write fields, such as {"query_id": "1", ...}.'
-    return found
+    return row
 
 
 def _csv(path: Path) -> Iterator[tuple[int, Fields | str]]:

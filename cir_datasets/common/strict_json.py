@@ -34,14 +34,14 @@ def strict_json(text: str) -> Any:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
         seen: set[str] = set()
         for key, _ in pairs:
             if key in seen:
                 raise StrictJsonError(f"the key {key!r:.120} occurs twice in one object")
             seen.add(key)
-    return found
+    return fields
 
 
 def _refuse_constant(name: str) -> NoReturn:

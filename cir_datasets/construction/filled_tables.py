@@ -95,8 +95,8 @@ def delimiter_of(text: str) -> str:
         >>> delimiter_of("id;caption\\n1;a red, small star")
         ';'
     """
-    said = _SEPARATOR.match(text)
-    return said[1] if said else max(",;\t", key=text.split("\n", 1)[0].count)
+    declaration = _SEPARATOR.match(text)
+    return declaration[1] if declaration else max(",;\t", key=text.split("\n", 1)[0].count)
 
 
 def table_lines(

@@ -204,8 +204,8 @@ def _earlier(
         files = frozenset(_of_that_form(card, there))
         return Earlier(url, card.name, files) if files else None
     path = api.hf_hub_download(repository, CROISSANT, repo_type="dataset", revision=revision)
-    found = read_earlier(Path(path).read_bytes(), url, PushError)
-    return dataclasses.replace(found, files=found.files & set(there))
+    earlier = read_earlier(Path(path).read_bytes(), url, PushError)
+    return dataclasses.replace(earlier, files=earlier.files & set(there))
 
 
 def _of_that_form(card: Card, paths: Iterable[str]) -> list[str]:

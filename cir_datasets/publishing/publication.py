@@ -62,7 +62,7 @@ def read_earlier(content: bytes, where: str, error: type[PublishError] = Publish
         frozenset({'val/a.parquet'})
     """
     try:
-        found = _Metadata.model_validate_json(content)
+        metadata = _Metadata.model_validate_json(content)
     except ValidationError as fault:
         first = fault.errors(include_url=False)[0]
         place = "".join(f"`{step}` " for step in first["loc"])
@@ -71,9 +71,9 @@ def read_earlier(content: bytes, where: str, error: type[PublishError] = Publish
             f"({place}{first['msg']}); nothing was changed there. Fix: choose another place, or move that "
             "file away."
         ) from fault
-    paths = (entry.id for entry in found.distribution)
+    paths = (entry.id for entry in metadata.distribution)
     ours = (path for path in paths if path.endswith(".parquet") and _stays_inside(path))
-    return Earlier(where, found.name, frozenset(ours))
+    return Earlier(where, metadata.name, frozenset(ours))
 
 
 def check_earlier(

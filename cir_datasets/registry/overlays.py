@@ -156,20 +156,20 @@ def overlay_file(benchmark: str, name: str) -> Path:
 
 def _from_json(path: Path) -> dict[str, Any]:
     try:
-        found = strict_json(_content(path).decode("utf-8-sig"))
+        value = strict_json(_content(path).decode("utf-8-sig"))
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         overlay_fault(path, f"cannot be read: {reason}", "check the path")
     except StrictJsonError as error:
         overlay_fault(path, str(error), f"an overlay is one JSON object with the keys {', '.join(_KEYS)}")
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         overlay_fault(path, "it holds no JSON object", f"write an object with the keys {', '.join(_KEYS)}")
-    strange = [key for key in found if key not in _KEYS]
+    strange = [key for key in value if key not in _KEYS]
     if strange:
         overlay_fault(
             path, f"{_shown(strange[0])} is not a key of an overlay", f"use the keys {', '.join(_KEYS)}"
         )
-    return found
+    return value
 
 
 def _content(path: Path) -> bytes:

@@ -424,12 +424,12 @@ def board(board_id: str) -> Board:
         >>> board("cirr/val").primary
         'mean(recall@5, recall_subset@1)'
     """
-    found = find(board_id)
-    if found is None:
+    match = find(board_id)
+    if match is None:
         hint, wrong = did_you_mean(board_id, ids()), ", ".join(wrong_files())
         left_out = f" Wrong files in {organisers_folder()}: {wrong}." if wrong else ""
         raise UnknownNameError(f"no board {board_id!r}.{hint} Boards: {', '.join(ids())}.{left_out}")
-    return found
+    return match
 
 
 def find(board_id: str) -> Board | None:

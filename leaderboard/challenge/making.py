@@ -396,7 +396,7 @@ def _write_sample(rules: Rules, public: Path) -> Path:
     from submissions.rank_file.model import Method
     from submissions.running.make import make_rank_file
 
-    made = replace(make_rank_file(rules.id, "random"), method=Method(name="Sample in random order"))
+    rank_file = replace(make_rank_file(rules.id, "random"), method=Method(name="Sample in random order"))
     path = public / SAMPLE_FILE
-    path.write_bytes(made.to_json())
+    path.write_bytes(rank_file.to_json())
     return path

@@ -131,6 +131,6 @@ def pause(
     if not resume and not reason:
         raise CallError("a pause needs a reason. Fix: add --reason, or --resume to end a pause.")
     with opened_store(home) as store:
-        found = boards.board(board)
-        store.pause(found.id, None if resume else checked_line(reason, "reason"))
-    echo(f"{found.id}: {'takes submissions again' if resume else 'takes no submissions'}")
+        match = boards.board(board)
+        store.pause(match.id, None if resume else checked_line(reason, "reason"))
+    echo(f"{match.id}: {'takes submissions again' if resume else 'takes no submissions'}")

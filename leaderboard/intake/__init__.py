@@ -117,11 +117,11 @@ def method_kinds() -> dict[str, str]:
     """
     from submissions.rank_file.model import declared_fields
 
-    found = {}
+    by_field = {}
     for name, schema in declared_fields().items():
         kinds = {part.get("type") for part in schema.get("anyOf", [schema])}
-        found[name] = next((kind for kind in ("array", "boolean", "integer") if kind in kinds), "string")
-    return found
+        by_field[name] = next((kind for kind in ("array", "boolean", "integer") if kind in kinds), "string")
+    return by_field
 
 
 def method_from_form(form: Mapping[str, str]) -> dict[str, Any]:

@@ -92,10 +92,10 @@ def page_at(site: Site, path: str, query: Query) -> Page:
             if found:
                 parts = [_NOT_SHOWN.sub("\ufffd", unquote(part)) for part in found.groups()]
                 module, _, function = place.partition(":")
-                made: Page = getattr(import_module(f"leaderboard.pages.{module}"), function)(
+                page: Page = getattr(import_module(f"leaderboard.pages.{module}"), function)(
                     site, query, *parts
                 )
-                return made
+                return page
     except UnknownNameError as error:
         return _unknown(path, error)
     except UploadRefusedError as error:

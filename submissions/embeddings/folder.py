@@ -186,10 +186,10 @@ class EmbeddingFolder(SharedVectors):
                 f"embeddings {self.key} of {self.name}: {len(self.parts_to_do()):,} of {len(self.parts()):,} "
                 "shards are still to do. Fix: run `cir embed` again; it goes on where it stopped."
             )
-        made = self.whole()
-        if made is None:
+        vectors = self.whole()
+        if vectors is None:
             raise self._damaged(self._array)
-        return made
+        return vectors
 
     def whole(self) -> Embeddings | None:
         """The vectors where all are there, or None; nothing is written or locked: it may be read-only."""

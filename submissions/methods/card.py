@@ -74,8 +74,8 @@ class MethodCard(BaseModel):
             'Image only'
         """
         reads = ["relative_caption"] if "captions" in self.reads else []
-        said = {"name": self.title, "paper": self.paper, "zero_shot": True, "notes": self.notes}
-        return Method.model_validate({**said, "text_fields": reads, **more})
+        fields = {"name": self.title, "paper": self.paper, "zero_shot": True, "notes": self.notes}
+        return Method.model_validate({**fields, "text_fields": reads, **more})
 
 
 class Described:

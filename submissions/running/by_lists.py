@@ -101,9 +101,9 @@ class ListOrder:
         ranked = []
         for turn, ranking in zip(self.turns, lists, strict=True):
             left_out = removed_reference(turn, self.gallery)
-            wanted = min(k, len(self.gallery.ids) - (left_out in self.gallery.place))
+            needed = min(k, len(self.gallery.ids) - (left_out in self.gallery.place))
             place = f"{self.name}, turn {turn.key}"
-            ranked.append(checked_ranking(place, ranking, turn, self.gallery, wanted))
+            ranked.append(checked_ranking(place, ranking, turn, self.gallery, needed))
         return ranked
 
     def few(self, place: int, images: Sequence[str], k: int) -> list[str]:

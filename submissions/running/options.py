@@ -309,8 +309,10 @@ class RunOptions(MethodOptions, PromptOptions):
             raise MethodError(f"{benchmark.id} has no turns to choose. {fix}")
         if "s3" not in how.used:
             if self.rerank_encoder is not None:
-                said = "--rerank-encoder (cir rerank: --encoder) is of s3, which is left out."
-                raise MethodError(f"{said} Fix: leave it out as well.")
+                raise MethodError(
+                    "--rerank-encoder (cir rerank: --encoder) is of s3, which is left out. Fix: leave it out "
+                    "as well."
+                )
         elif self.rerank_encoder is not None or not has_encoder:
             words = self.rerank_encoder_for(benchmark)
             if not has_encoder:

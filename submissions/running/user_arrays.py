@@ -55,24 +55,24 @@ def numbers(given: Any, called: str, what: str, whole: str = "") -> NDArray[np.f
     return np.asarray(given, dtype=kind)
 
 
-def check_array(given: Any, called: str, shape: str) -> None:
+def check_array(array: Any, called: str, shape: str) -> None:
     """Refuse anything but an array or tensor that holds a number everywhere.
 
     Args:
-        given: what was given.
+        array: what a user passes.
         called: what messages call it.
         shape: its shape in words, such as `(queries, images)`.
 
     Raises:
         MethodError: it is something else, masked, sparse or without values.
     """
-    if not (isinstance(given, np.ndarray) or is_tensor(given)):
+    if not (isinstance(array, np.ndarray) or is_tensor(array)):
         raise MethodError(
-            f"{called}: of type {type(given).__name__}. Fix: give an array or a tensor of shape {shape}."
+            f"{called}: of type {type(array).__name__}. Fix: give an array or a tensor of shape {shape}."
         )
-    if np.ma.isMaskedArray(given):
+    if np.ma.isMaskedArray(array):
         raise MethodError(f"{called}: a masked array. Fix: say what stands where it is masked, .filled(...).")
-    if is_tensor(given) and (str(given.layout) != "torch.strided" or given.is_meta):
+    if is_tensor(array) and (str(array.layout) != "torch.strided" or array.is_meta):
         raise MethodError(
             f"{called}: a sparse tensor, or one without values. Fix: give a dense one, .to_dense()."
         )

@@ -240,13 +240,13 @@ def _measured(examples: Examples, rows: Rows, answers: Mapping[str, Truth], excl
     place = {image: row for row, image in enumerate(examples.pictures.ids)}
     references = examples.references[asked]
     known = [answers[examples.query_ids[number]] for number in examples.queries[asked]]
-    own = [examples.pictures.ids[row] if row < len(place) else None for row in references]
+    reference_ids = [examples.pictures.ids[row] if row < len(place) else None for row in references]
     validation = Validation(
         np.where(references < len(place), references, -1),
         [_places(each.targets, place) for each in known],
         [
             _places([image for image in each.subset if image != reference], place)
-            for each, reference in zip(known, own, strict=True)
+            for each, reference in zip(known, reference_ids, strict=True)
         ],
         excluded,
     )

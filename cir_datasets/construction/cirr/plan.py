@@ -83,13 +83,13 @@ class CirrPlan(SubsetRule):
     def shares(self) -> dict[str, int]:
         """By split its share of the images, in percent."""
         parts = [part.partition("=") for part in self.splits.split(",")]
-        found = {name: int(share) for name, _, share in parts if share.isascii() and share.isdigit()}
-        if len(found) < len(parts) or min(found.values()) < 1 or sum(found.values()) != IN_ALL:
+        by_split = {name: int(share) for name, _, share in parts if share.isascii() and share.isdigit()}
+        if len(by_split) < len(parts) or min(by_split.values()) < 1 or sum(by_split.values()) != IN_ALL:
             raise CallError(
                 f"--splits {self.splits!r}: shares are whole percents from 1 that add up to 100, and each "
                 "split is there once. Fix: write it as train=80,val=10,test=10, or test=100."
             )
-        return found
+        return by_split
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON values, as the settings of a run hold it: without what the result is called."""
