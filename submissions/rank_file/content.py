@@ -358,12 +358,10 @@ def means_rank_file(content: bytes) -> bool:
     """Whether a content says that it is a rank file, in one of the formats that say so, and no transcript."""
     if means_transcript(content, content):
         return False
-    kind, declaration = kind_of(content), _FORMAT.search(content[:LOOKED_AT])
+    kind, header = kind_of(content), _FORMAT.search(content[:LOOKED_AT])
     if kind == PARQUET:
         return _QUERY_COLUMN in content[-FOOTER:]
-    return kind != JSON or (
-        declaration is not None and declaration[1] in (RANK_FILE.encode(), BUNDLE.encode())
-    )
+    return kind != JSON or (header is not None and header[1] in (RANK_FILE.encode(), BUNDLE.encode()))
 
 
 def count_of(content: bytes, mark: bytes) -> int:
