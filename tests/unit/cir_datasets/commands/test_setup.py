@@ -40,6 +40,8 @@ class RefusingServer:
             except OSError:  # closed: the test is over
                 return
             self.asked += 1
+            # Read first: a reset before the request is written reads as an answer of no bytes.
+            connection.recv(65536)
             # Closed with a reset, as by a machine that does not want it.
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             connection.close()
