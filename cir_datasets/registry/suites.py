@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from itertools import combinations
@@ -147,7 +147,7 @@ class Suite(BaseModel):
 
         Returns:
             By metric name the macro mean over all members, then the micro mean as `<metric>@micro`; what is
-            not a mean over queries has none.
+            not a mean over queries has none. Hits@K by turn go to the last turn of any member (`known_as`).
 
         Example:
             >>> of_three = [{"recall@10": 0.2}, {"recall@10": 0.3}, {"recall@10": 0.8}]
@@ -155,11 +155,12 @@ class Suite(BaseModel):
             0.59
         """
         known = [{name: value for name, value in member.items() if value is not None} for member in values]
-        names = metrics or [name for name in known[0] if all(name in member for member in known)]
+        longest = max(known, key=len)
+        names = metrics or [name for name in longest if all(known_as(name, each) in each for each in known)]
         micro = [name + MICRO_SUFFIX for name in names if _is_mean(name)]
         printed = [*names, *(micro if "micro" in (averages or self.averages) else ())]
         return {
-            name: mean_over_members(name, [member[member_metric(name)] for member in known], queries)
+            name: mean_over_members(name, [member[known_as(name, member)] for member in known], queries)
             for name in printed
         }
 
@@ -177,6 +178,30 @@ class Misfit:
     cause: Literal["nameless", "twice", "alien", "missing"]
     name: object
     number: int = 0
+
+
+def known_as(metric: str, names: Collection[str]) -> str:
+    """What a suite's number is called where one member is known.
+
+    Hits@K count every session at every turn, and one that has ended keeps its last value. So behind a
+    member's last turn stands the value of that turn.
+
+    Args:
+        metric: printed name of the suite's number.
+        names: of the member's numbers.
+
+    Example:
+        >>> known_as("recall@10@micro", ["recall@10"])
+        'recall@10'
+        >>> known_as("hits@10@turn6", ["hits@10@turn4", "hits@10@turn5"])
+        'hits@10@turn5'
+    """
+    name = member_metric(metric)
+    hits, at, turn = name.partition("@turn")
+    if name in names or not at or not hits.startswith("hits@"):
+        return name
+    earlier = (f"{hits}@turn{number}" for number in range(int(turn) - 1, 0, -1))
+    return next((each for each in earlier if each in names), name)
 
 
 def mean_over_members(metric: str, values: Sequence[float], queries: Sequence[int]) -> float:
@@ -245,7 +270,7 @@ def suite_ids() -> tuple[str, ...]:
 
     Example:
         >>> suite_ids()[:3]
-        ('circled', 'fashioniq/val', 'fashioniq/val_union')
+        ('circled', 'circled/val', 'fashioniq/val')
     """
     return tuple(_suites())
 

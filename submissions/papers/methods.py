@@ -125,9 +125,10 @@ def _target(reports: Sequence[ScoreReport], asked: Sequence[str], layout: Layout
     if len(asked) == 1 and asked[0] in layout.answers:
         return asked[0]
     wholes = [{name, *members_of(name)} for name in layout.suites]
-    for name, whole in zip(layout.suites, wholes, strict=True):
-        if whole.issuperset(asked):
-            return name
+    fitting = [each for each in zip(layout.suites, wholes, strict=True) if each[1].issuperset(asked)]
+    if fitting:
+        # Where one suite holds another, the smallest that has them all: it lacks the fewest members.
+        return min(fitting, key=lambda each: len(each[1]))[0]
     first = reports[0]
     other = next(
         report

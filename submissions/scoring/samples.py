@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cir_datasets.registry.schema import main_metric_terms, member_metric
-from cir_datasets.registry.suites import member_shares
+from cir_datasets.registry.schema import main_metric_terms
+from cir_datasets.registry.suites import known_as, member_shares
 from cir_metrics.catalogue import NO_MEANS
 from cir_metrics.errors import CallError
 from cir_metrics.resampling import share_factors
@@ -73,8 +73,8 @@ class Sample:
         Args:
             metric: a printed name, that with `@micro`, or `mean(a, b)`.
         """
-        terms = [member_metric(term) for term in main_metric_terms(metric)]
-        return [exact_means([part.values[term] for term in terms]) for part in self.parts]
+        terms, parts = main_metric_terms(metric), [part.values for part in self.parts]
+        return [exact_means([part[known_as(term, part)] for term in terms]) for part in parts]
 
     def joined(self, metric: str) -> FloatArray:
         """What each query adds to a number: the parts' values one behind the other.

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
-from cir_datasets.registry.schema import member_metric
-from cir_datasets.registry.suites import signature_over, suite
+from cir_datasets.registry.suites import known_as, signature_over, suite
 from submissions.scoring.score_report import ScoreReport, main_value
 
 if TYPE_CHECKING:
@@ -38,9 +37,10 @@ def suite_report(
     shown = [name for name in declared.metrics if name not in lost]
     metrics = declared.reduce([run.metrics for run in runs], sizes, metrics=shown) if shown else {}
     extra = declared.reduce([run.extra for run in runs], sizes)
+    known = [run.signatures for run in runs]
     signatures = {
         name: signature_over(
-            suite_id, name, [cast("Signature", run.signatures[member_metric(name)]) for run in runs]
+            suite_id, name, [cast("Signature", each[known_as(name, each)]) for each in known]
         )
         for name in (*metrics, *extra)
     }

@@ -63,6 +63,7 @@ def test_suites_list_the_members_that_their_papers_average() -> None:
     nine = [found for found in registry.benchmark_ids() if found.startswith("circled/")]
     assert list(suite("circled").benchmarks) == nine
     assert len(nine) == 9
+    assert list(suite("circled/val").benchmarks) == [found for found in nine if found.endswith("_val")]
     fashioniq = suite("fashioniq/val")
     assert fashioniq.averages == ("macro", "micro")
     assert fashioniq.main_metric == "mean(recall@10, recall@50)"

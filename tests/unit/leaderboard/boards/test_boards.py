@@ -54,7 +54,10 @@ def test_the_boards_are_the_expected_ones() -> None:
             for gallery in ("val", "val_union")
         ),
         "circled",
+        "circled/val",
+        *(f"circled/fashioniq_{category}_val" for category in ("dress", "shirt", "toptee")),
         "circled/cirr_val",
+        "circled/circo_val",
         "multiturn_fashioniq/dress_val",
         "multiturn_fashioniq/shirt_val",
         "multiturn_fashioniq/toptee_val",

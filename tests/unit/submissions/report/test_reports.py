@@ -25,7 +25,9 @@ from cir_metrics import UNLISTED
 from submissions.report import full_report
 from submissions.report.grouping import by_aspect
 from submissions.report.turns import by_length, by_turn
+from submissions.scoring import score as score_of
 from submissions.scoring.evidence import Evidence
+from submissions.scoring.intervals import intervals
 
 # -- by aspect
 
@@ -225,9 +227,43 @@ def test_an_area_under_a_curve_has_no_micro_mean() -> None:
     macro, micro = report.means
     assert (macro.values["final_recall@10"], micro.values["final_recall@10"]) == (1, 1)
     assert (macro.values["hits_auc@10"], micro.values.get("hits_auc@10")) == (1, None)
-    # A turn that not all members have has no mean.
-    assert {name for name in macro.values if "turn" in name} == {"hits@10@turn1", "hits@10@turn2"}
+    # The members end at turn 2 or at turn 3; one that has ended keeps its value.
+    assert {name for name in macro.values if "turn" in name} == {f"hits@10@turn{turn}" for turn in (1, 2, 3)}
     assert "micro: every session does (- where there is no such mean)." in report.render("table")
+
+
+def test_hits_by_turn_of_a_suite_go_to_the_last_turn_of_its_longest_member() -> None:
+    """As if the sessions of all members were one benchmark's: the pooled curve is the micro mean."""
+    members, runs, places, lengths = {}, [], [], []
+    images = [f"im{image}" for image in range(30)]
+    ids = cir_datasets.registry.suites.suite("circled/val").benchmarks
+    # Of each session the place of its target at every turn; the last member's end at turn 2.
+    drawn = [[[8, 4, 2], [20, 20, 20]], [[1, 9, 9]], [[9, 1]], [[20, 20, 3]], [[20, 4], [7, 7]]]
+    for member_id, own in zip(ids, drawn, strict=True):
+        rows = [
+            {**worlds.session(f"s{number}", len(turns), "im29"), "subset": member_id.partition("/")[2]}
+            for number, turns in enumerate(own)
+        ]
+        members[member_id] = Benchmark.from_rows(cir_datasets.spec(member_id), rows, images)
+        run = worlds.circled_document(members[member_id])
+        for row, turns in zip(rows, own, strict=True):
+            run["rankings"][row["session_id"]] = [
+                [*images[: place - 1], "im29", *images[place - 1 : 28]][:10] for place in turns
+            ]
+        runs.append(run)
+        places += own
+        lengths += map(len, own)
+    bundle = {"format": "cir-rank-bundle", "suite": "circled/val", "runs": runs}
+    scored = score_of(json.dumps(bundle).encode(), members, metrics=["hits@5"])
+    hits = [[min(turns[: turn + 1]) <= 5 for turn in range(3)] for turns in places]
+    pooled = [statistics.fmean(each[turn] for each in hits) for turn in range(3)]
+    macro, micro = full_report(scored).means
+    assert [micro.values[f"hits@5@turn{turn}"] for turn in (1, 2, 3)] == pytest.approx(pooled)
+    assert [macro.values[f"hits@5@turn{turn}"] for turn in (1, 2, 3)] == pytest.approx([0.2, 0.6, 0.8])
+    assert scored.extra["hits@5@turn3"] == pytest.approx(0.8)
+    last = scored.signatures["hits@5@turn3"].members
+    assert [each.metric for each in last] == [f"hits@5@turn{turn}" for turn in (3, 3, 2, 3, 2)]
+    assert intervals(scored, draws=50).values["hits@5@turn3"].low <= 0.8
 
 
 # -- sessions
@@ -320,8 +356,6 @@ def test_a_missing_turn_counts_as_the_longest_list_and_a_file_of_nothing_has_no_
 
 
 def test_intervals_stand_beside_the_scores() -> None:
-    from submissions.scoring.intervals import intervals
-
     score = report_worlds.scored("circo_like")
     found = intervals(score, draws=200)
     report = full_report(score, found)
