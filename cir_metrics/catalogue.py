@@ -158,7 +158,7 @@ def metric(name: str) -> MetricEntry:
     """
     if name not in METRICS:
         raise UnknownNameError(
-            f"no metric {name!r}.{did_you_mean(name, METRICS)} `cir metrics list` shows all."
+            f"no metric {name!r}.{did_you_mean(name, METRICS)} Fix: use one that `cir metrics list` shows."
         )
     return METRICS[name]
 
@@ -194,7 +194,7 @@ def _unknown(printed: str, name: str) -> str:
         cutoff = re.fullmatch(r"[^@]*@([1-9][0-9]*)", printed)
         near = [f"{near[0]}@{cutoff[1] if cutoff else entry.default_ks[0]}"]
     hint = f" Did you mean {near[0]!r}?" if near else ""
-    return f"no metric is printed as {printed!r}.{hint} `cir metrics list` shows all."
+    return f"no metric is printed as {printed!r}.{hint} Fix: use one that `cir metrics list` shows."
 
 
 FORMAT = 3

@@ -16,6 +16,8 @@ import sys
 import traceback
 import warnings
 from collections import UserDict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from types import TracebackType
@@ -27,7 +29,10 @@ from typer.main import get_group
 
 from cir_datasets.commands import CommandOfOptions, DataDirForAll, NoChecksForAll
 from cir_datasets.common.terminal import echo
-from cir_metrics.errors import CirError
+from cir_metrics.errors import CirError, did_you_mean
+
+_UsageError: Any = typer.BadParameter.__base__
+"""What typer raises for every wrong call."""
 
 _OUTPUT_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 """What writing to stdout can fail with."""
@@ -174,6 +179,16 @@ class _Root(TyperGroup):
         self.commands = _Commands()
         self.listed = tuple(_TASK_OF)
 
+    def make_context(self, *args: Any, **details: Any) -> Any:
+        """Read the options before the command; a refusal says how to go on."""
+        with _refusals_with_a_fix():
+            return super().make_context(*args, **details)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; a refusal of its options says how to go on."""
+        with _refusals_with_a_fix():
+            return super().invoke(ctx)
+
     def list_commands(self, ctx: Any) -> list[str]:
         """The names that a help lists, or a completion offers."""
         return list(self.listed)
@@ -187,6 +202,38 @@ class _Root(TyperGroup):
             super().format_help(ctx, formatter)
         finally:
             self.listed = before
+
+
+@contextmanager
+def _refusals_with_a_fix() -> Iterator[None]:
+    """Put how to mend the call behind typer's own words."""
+    try:
+        yield
+    except _UsageError as error:
+        if type(error).__name__ != "NoArgsIsHelpError" and "Fix: " not in error.format_message():
+            _add_fix(error)
+        raise
+
+
+def _add_fix(error: Any) -> None:
+    command = error.ctx.command_path if error.ctx is not None else "cir"
+    parameter, words = getattr(error, "param", None), error.message.replace("Input should", "it should")
+    hint, fix = "", f"`{command} --help` shows how it is called."
+    if error.ctx is None and hasattr(error, "option_name"):
+        fix = "write its value behind it."
+    if parameter is not None:
+        is_option = parameter.param_type_name == "option"
+        name = max(parameter.opts, key=len) if is_option else parameter.metavar or parameter.name.upper()
+        if parameter.help:
+            fix = f"give {name}: {parameter.help.rstrip('.')}."
+    elif hasattr(error, "possibilities"):
+        error.possibilities = None
+        names = [name for option in error.ctx.command.get_params(error.ctx) for name in option.opts]
+        hint = did_you_mean(error.option_name, names) if error.option_name.startswith("--") else ""
+        fix = f"`{command} --help` lists its options."
+    # Typer writes that something is missing itself, before a message of ours.
+    sentence = words if not words or words.endswith((".", "?")) else f"{words}."
+    error.message = f"{sentence}{hint} Fix: {fix}".lstrip()
 
 
 def help_command(

@@ -29,11 +29,12 @@ from cir_datasets.common.options import (
     argument,
     config_text,
     option,
+    option_refusal,
     parameters_of,
     read_config,
 )
 from cir_datasets.common.terminal import echo
-from cir_metrics.errors import CallError
+from cir_metrics.errors import CallError, CirError
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
@@ -103,9 +104,12 @@ def command(function: Callable[[_Model], None]) -> Callable[..., None]:
 
     @wraps(function)
     def run(**values: Any) -> None:
-        for parameter in further:
-            values.pop(parameter.name, None)
-        function(model(**values))
+        paths = [values.pop(parameter.name, None) for parameter in further]
+        try:
+            function(model(**values))
+        except CirError as error:
+            error.args = (option_refusal(model, str(error), paths[0] if paths else None), *error.args[1:])
+            raise
 
     taken = [_for_typer(parameter) for parameter in parameters_of(model)]
     run.__signature__ = inspect.Signature([*taken, *further])  # type: ignore[attr-defined]
@@ -147,9 +151,10 @@ def _typer_option(parameter: Parameter) -> Any:
 def _of_files(model: type[Options]) -> list[inspect.Parameter]:
     """The two options of a command whose rare options stand in a file."""
 
-    def read(context: typer.Context, path: Path | None) -> None:
+    def read(context: typer.Context, path: Path | None) -> Path | None:
         if path is not None:
             context.default_map = {**(context.default_map or {}), **read_config(model, path)}
+        return path
 
     def write(context: typer.Context, wanted: bool) -> None:
         if wanted:

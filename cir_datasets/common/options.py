@@ -368,6 +368,30 @@ def read_config(model: type[Options], path: Path) -> dict[str, Any]:
     }
 
 
+def option_refusal(model: type[Options], message: str, path: Path | None) -> str:
+    """A refusal of a Python call's value in the words of a command: as `--name value`, or with file and line.
+
+    Args:
+        model: the options.
+        message: begins with the field and its value, such as `seed=-1`; else it is given back.
+        path: the file of options, if there is one.
+
+    Example:
+        >>> class Rounding(Options):
+        ...     max_digits: int = option(2, "Digits behind the point.", min=0)
+        >>> option_refusal(Rounding, "max_digits=-1 is out of range.", None)
+        '--max-digits -1 is out of range.'
+    """
+    key, sign, rest = message.partition("=")
+    if not sign or key not in {parameter.name for parameter in parameters_of(model)}:
+        return message
+    lines = [] if path is None else path.read_text(encoding="utf-8").splitlines()
+    for number, line in enumerate(lines, 1):
+        if line.startswith(f"{key}:"):
+            return f"{path}: {key} (line {number}): {message}"
+    return f"--{key.replace('_', '-')} {rest}"
+
+
 def _is_path(kind: Any) -> bool:
     return kind is Path or any(map(_is_path, get_args(kind)))
 

@@ -297,7 +297,7 @@ def no_benchmark(wanted: str, known: tuple[str, ...]) -> str:
     name, of = wanted.partition("/")[0], {each.partition("/")[0] for each in known}
     near = did_you_mean(wanted, known) if name in of or did_you_mean(name, of) else ""
     hint = near or " A benchmark of your own is found by its folder: export CIR_BENCHMARKS=FOLDER."
-    said = f"no benchmark {wanted!r}.{hint} `cir datasets list` shows all."
+    said = f"no benchmark {wanted!r}.{hint} Fix: use one that `cir datasets list` shows."
     from cir_datasets.registry.folders import missing
 
     return "\n  ".join((said, *missing()))

@@ -297,8 +297,8 @@ def suite(suite_id: str) -> Suite:
         'fashioniq/dress_val'
     """
     if suite_id not in _suites():
-        hint = did_you_mean(suite_id, suite_ids()) or f" There are {', '.join(suite_ids())}."
-        raise UnknownNameError(f"no suite {suite_id!r}.{hint}")
+        hint = did_you_mean(suite_id, suite_ids())
+        raise UnknownNameError(f"no suite {suite_id!r}.{hint} Fix: use one of {', '.join(suite_ids())}.")
     return _suites()[suite_id]
 
 

@@ -43,6 +43,7 @@ def _resumable(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def run(*args: Any, **options: Any) -> None:
+        _check_names(options.get("benchmark"), options.get("validation"))
         try:
             command(*args, **options)
         except KeyboardInterrupt:
@@ -50,6 +51,16 @@ def _resumable(command: Callable[..., None]) -> Callable[..., None]:
             raise typer.Exit(_INTERRUPTED) from None
 
     return run
+
+
+def _check_names(*benchmarks: str | None) -> None:
+    """Refuse unknown names before the libraries of a training are imported, which takes seconds."""
+    from cir_datasets.registry import spec
+    from cir_datasets.registry.suites import find_suite
+
+    for name in benchmarks:
+        if name is not None and find_suite(name) is None:
+            spec(name)
 
 
 class ConcatOptions(ConcatTraining, LoadsBenchmarks):

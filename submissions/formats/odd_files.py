@@ -85,8 +85,8 @@ def note_unopened(path: Path, error: OSError | ValueError, findings: Findings) -
             "Fix: write it to a file, `cat > run.json`, and name that."
         )
     if not path.exists():
-        example = f"`cir datasets show {findings.benchmark or 'cirr/val'} --format` prints an example"
-        hint = f"{example} of what it should hold."
+        example = f"`cir datasets show {findings.benchmark or 'cirr/val'} --format`"
+        hint = f"Fix: correct the name; what such a file holds, for example {example} prints."
         if path.suffix.lower() in _ARRAYS:
             hint = f"Fix: correct the name, then {_RANK_IT.format(file=path)}"
         raise MissingFileError(f"{path}: no such file. {hint}") from error

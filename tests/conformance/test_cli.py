@@ -169,12 +169,20 @@ def test_without_arguments_the_help_is_shown() -> None:
         (["score", "missing.json"], 2, "missing.json: no such file"),
         (["validate", "missing.json"], 2, "missing.json: no such file"),
         (["frobnicate"], 2, "No such command"),
+        (["run"], 2, "Fix: give --benchmark: Id of the benchmark"),
+        (["run", "-b", "shapes/val", "-m", "random", "--k", "0"], 2, "Fix: give --k: First images of a ranking"),
+        (["rerank", "--rerank-top", "3", "x.json"], 2, "Did you mean '--top'? Fix: `cir rerank --help` lists"),
+        (["run", "-b"], 2, "Fix: write its value behind it."),
+        (["train", "concat", "-b", "shapes/tran", "--out", "head"], 2, "Did you mean 'shapes/train'? Fix: "),
     ],
 )
-def test_a_wrong_call_exits_with_2_and_says_why(arguments: list[str], code: int, words: str) -> None:
+def test_a_wrong_call_exits_with_2_and_says_why_and_what_to_do(
+    arguments: list[str], code: int, words: str
+) -> None:
     done = cir(*arguments)
     assert done.returncode == code
-    assert words in done.stderr
+    assert words in " ".join(done.stderr.replace("│", " ").split())
+    assert words == "No such command" or "Fix: " in done.stderr
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
 

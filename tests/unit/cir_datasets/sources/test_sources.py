@@ -249,9 +249,9 @@ IS_A_SUITE = (
         ("fashioniq/val_union", IS_A_SUITE),
         (
             "fashioniq/vall",
-            "no benchmark 'fashioniq/vall'. Did you mean 'fashioniq/val'? `cir datasets list` shows all.",
+            "no benchmark 'fashioniq/vall'. Did you mean 'fashioniq/val'? Fix: use one that `cir datasets list` shows.",
         ),
-        ("cir/val", "no benchmark 'cir/val'. Did you mean 'cirr/val'? `cir datasets list` shows all."),
+        ("cir/val", "no benchmark 'cir/val'. Did you mean 'cirr/val'? Fix: use one that `cir datasets list` shows."),
     ],
 )
 def test_an_unknown_id_says_what_there_is(wanted: str, words: str) -> None:

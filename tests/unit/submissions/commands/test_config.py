@@ -144,6 +144,16 @@ def test_a_file_that_is_wrong_is_refused_with_its_line(config: Any, text: str, s
     assert not Path("made.json").exists()
 
 
+def test_what_the_options_do_not_allow_together_is_refused_with_its_line_or_its_option(config: Any) -> None:
+    path = config("out: made\nsize: 2\n")
+    error = cir("make", "cirr", "--config", path).exception
+    assert str(error).startswith(f"{path}: size (line 2): size=2: subsets of 2 images")
+    with pytest.warns(FutureWarning, match="--size is deprecated"):
+        error = cir("make", "cirr", "--size", "2", "--out", "made").exception
+    assert str(error).startswith("--size 2: subsets of 2 images")
+    assert not Path("made").exists()
+
+
 def test_a_file_that_is_not_there_is_refused(config: Any) -> None:
     error = cir(*RUN, "--config", "nowhere.yaml").exception
     assert isinstance(error, CallError)

@@ -154,7 +154,7 @@ def test_a_dry_run_says_what_would_be_asked_and_drawn_and_writes_nothing(tmp_pat
         (("--captions", "change=captions.txt", "--aspect", "negation"), "no captions for negation"),
         (("--captions", "captions.txt", "--generator", "paint"), "--generator 'paint' is not known"),
         (("--captions", "captions.txt", "--steps", "5"), "--steps: of a diffusion pipeline"),
-        (("--captions", "captions.txt", "--gallery", "all"), "gallery='all' is not a choice"),
+        (("--captions", "captions.txt", "--gallery", "all"), "--gallery 'all' is not a choice"),
         (("--captions", "captions.txt", "--engine", "spark"), "no engine 'spark'"),
         (("--captions", "captions.txt", "--address", "auto"), "--address: of a Ray cluster"),
         (("--captions", "captions.txt", "--nouns", "captions.txt"), "--nouns is of English"),
