@@ -41,8 +41,8 @@ class SubsetRule(Options):
         """Refuse numbers that no subset could obey."""
         if self.size < 3 or self.ranked < self.size - 1:
             raise CallError(
-                f"size={self.size}: subsets of {self.size} images out of the next {self.ranked}. Fix: 3 images or more, and at "
-                "least as many to look at as are added."
+                f"size={self.size}: subsets of {self.size} images out of the next {self.ranked}. "
+                "Fix: 3 images or more, and at least as many to look at as are added."
             )
         if not (-1 < self.alike <= 1 and 0 <= self.apart < 1):
             raise CallError(

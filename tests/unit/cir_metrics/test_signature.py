@@ -303,10 +303,10 @@ def test_a_printed_metric_is_parsed_into_module_and_cutoff(
         ("recall@-5", InputError, "'recall@-5': k=-5; a cutoff is 1 or more. Fix: ask for recall@1 or more."),
         ("mean_rank@5", InputError, "'mean_rank@5' names a cutoff ... write 'mean_rank'"),
         ("pnr_map@5@turn1", InputError, "'pnr_map@5@turn1' names a turn ... drop '@turn1'"),
-        ("recal@5", UnknownNameError, "'recal@5'. Did you mean 'recall@5'? Fix: use one that `cir metrics list`"),
-        ("recall_at_k@5", UnknownNameError, "'recall_at_k@5'. Did you mean 'recall@5'? Fix: use one that `cir metrics list`"),
-        ("zzz", UnknownNameError, "no metric is printed as 'zzz'. Fix: use one that `cir metrics list` shows."),
-        ("recall@five", UnknownNameError, "'recall@five'. Did you mean 'recall@1'? Fix: use one that `cir metrics list`"),
+        ("recal@5", UnknownNameError, "'recal@5'. Did you mean 'recall@5'? Fix: use one that"),
+        ("recall_at_k@5", UnknownNameError, "'recall_at_k@5'. Did you mean 'recall@5'? Fix: use one that"),
+        ("zzz", UnknownNameError, "no metric is printed as 'zzz'. Fix: use one that `cir metrics."),
+        ("recall@five", UnknownNameError, "'recall@five'. Did you mean 'recall@1'? Fix: use one that"),
     ],
 )
 def test_malformed_names_are_refused(printed: str, error: type[Exception], text: str) -> None:
