@@ -157,7 +157,7 @@ def row_faults(spec: BenchmarkSpec, row: Row, members: frozenset[str] | None) ->
         members: image ids of the gallery, or None where they cannot be checked.
     """
     if spec.kind == "multi_turn":
-        faults = [_turns_fault(row)]
+        faults = [session_fault(row)]
     else:
         faults = [
             _truth_fault(spec, row),
@@ -173,16 +173,20 @@ def row_faults(spec: BenchmarkSpec, row: Row, members: frozenset[str] | None) ->
                 yield f"its {role} {image_id!r} is not in the gallery ({len(members):,} images)"
 
 
-def _repeated(row: Row) -> str | None:
-    """Which list of ground truth names an image twice, or None."""
-    for name in ("ground_truth_ids", "positive_image_ids", "negative_image_ids"):
-        ids = row.get(name, ())
-        if len(set(ids)) != len(ids):
-            return f"its {name} name an image twice: {ids}"
-    return None
+def session_fault(row: Row) -> str | None:
+    """What is wrong with a session taken by itself; whatever makes sessions asks here, too.
 
+    Args:
+        row: with `num_turns`, `turns` and `ground_truth_ids`.
 
-def _turns_fault(row: Row) -> str | None:
+    Returns:
+        The first fault: its number of turns, their order, a reference that is a ground truth; None without.
+
+    Example:
+        >>> turn = {"turn": 1, "reference_image_id": "a"}
+        >>> session_fault({"num_turns": 1, "turns": [turn], "ground_truth_ids": ["a"]})
+        "the reference of turn 1, 'a', is a ground truth"
+    """
     numbers = [turn["turn"] for turn in row["turns"]]
     if row["num_turns"] != len(numbers):
         return f"num_turns is {row['num_turns']}, but it has {counted(len(numbers), 'turn')}"
@@ -191,6 +195,15 @@ def _turns_fault(row: Row) -> str | None:
     for turn in row["turns"]:
         if turn["reference_image_id"] in row["ground_truth_ids"]:
             return f"the reference of turn {turn['turn']}, {turn['reference_image_id']!r}, is a ground truth"
+    return None
+
+
+def _repeated(row: Row) -> str | None:
+    """Which list of ground truth names an image twice, or None."""
+    for name in ("ground_truth_ids", "positive_image_ids", "negative_image_ids"):
+        ids = row.get(name, ())
+        if len(set(ids)) != len(ids):
+            return f"its {name} name an image twice: {ids}"
     return None
 
 

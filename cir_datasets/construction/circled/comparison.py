@@ -2,7 +2,8 @@
 
 Two ways: `concatenation`, queries that are drawn one after the other (the paper's Simple Concatenation; how
 it draws them is not stated), and `chains`, in which a query's target is the next one's reference, as in
-Multi-turn FashionIQ. In both the last query's targets are those of the session.
+Multi-turn FashionIQ. In both the last query's targets are those of the session, and none of them is a
+reference of it, as every benchmark's rows are checked.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from cir_datasets.errors import ConstructionError
+from cir_datasets.rows.checks import session_fault
 from cir_datasets.rows.records import session_row
 from cir_datasets.shapes import Draws
 from cir_metrics.errors import UnknownNameError, did_you_mean
@@ -23,6 +25,10 @@ _CHAINS = ((2, 75), (3, 19), (4, 6))
 """Sessions of Multi-turn FashionIQ by number of turns, in per cent."""
 _SHARES = ((2, 63), (3, 24), (4, 8), (5, 3), (6, 2))
 """Sessions of the paper's Table 4 by number of turns, in per cent."""
+_FEWEST = 2
+"""Turns of a session."""
+_DRAWS = 1000
+"""How often a session is drawn whose last query asks for an image that it has shown."""
 
 
 def compared(
@@ -102,17 +108,28 @@ def shapes_chains(images: Sequence[str], count: int, *, seed: int = 0) -> list[R
 
 
 def _concatenated(queries: Sequence[Row], draws: Draws, limit: int | None) -> Iterator[list[Row]]:
-    """Sessions of different queries, as long as the paper's."""
+    """Sessions of different queries, as long as the paper's; one that leads back is drawn again."""
+    if len(queries) < _FEWEST:
+        return
     for _ in range(len(queries) if limit is None else limit):
-        turns = draws.weighted(_SHARES)
-        if turns > len(queries):
-            return
-        parts: list[Row] = []
-        while len(parts) < turns:
-            one = queries[draws.below(len(queries))]
-            if all(one["query"] != other["query"] for other in parts):
-                parts.append(one)
-        yield parts
+        turns = min(draws.weighted(_SHARES), len(queries))
+        drawn = (_drawn(queries, draws, turns) for _ in range(_DRAWS))
+        sound = next((parts for parts in drawn if _sound(parts)), None)
+        if sound is None:
+            raise ConstructionError(
+                f"{_DRAWS:,} draws of {turns} queries ended each at an image that one of them begins with. "
+                "Fix: use more queries."
+            )
+        yield sound
+
+
+def _drawn(queries: Sequence[Row], draws: Draws, turns: int) -> list[Row]:
+    parts: list[Row] = []
+    while len(parts) < turns:
+        one = queries[draws.below(len(queries))]
+        if all(one["query"] != other["query"] for other in parts):
+            parts.append(one)
+    return parts
 
 
 def _chained(queries: Sequence[Row], most: int = 4) -> Iterator[list[Row]]:
@@ -121,16 +138,20 @@ def _chained(queries: Sequence[Row], most: int = 4) -> Iterator[list[Row]]:
     for query in queries:
         following.setdefault(query["reference"], []).append(query)
     for query in queries:
-        parts, seen = [query], {query["reference"]}
+        parts = [query]
         while len(parts) < most:
-            image = parts[-1]["annotated"]
-            further = [one for one in following.get(image, ()) if one["annotated"] not in seen | {image}]
-            if image in seen or not further:
+            further = following.get(parts[-1]["annotated"], ())
+            longer = next(([*parts, one] for one in further if _sound([*parts, one])), None)
+            if longer is None:
                 break
-            seen.add(image)
-            parts.append(further[0])
-        if len(parts) > 1:
+            parts = longer
+        if len(parts) >= _FEWEST:
             yield parts
+
+
+def _sound(parts: Sequence[Row]) -> bool:
+    """Whether queries make a session that the check of every benchmark's rows takes."""
+    return session_fault(_session("", 0, parts)) is None
 
 
 def _session(subset: str, number: int, parts: Sequence[Row]) -> Row:

@@ -20,6 +20,7 @@ from cir_datasets.construction.circled.turns import (
     turn_stages,
 )
 from cir_datasets.construction.workspace import Workspace
+from cir_datasets.rows.checks import session_fault
 from cir_datasets.rows.records import session_row
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class MadeSessions:
     Args:
         workspace: the folder of its stages.
         sessions: in the published form, those that passed all filters.
-        unfiltered: those that went at the rank margin or the text redundancy alone.
+        unfiltered: those that went at the rank margin or the text redundancy, where they can be rows.
         verdicts: what became of each session that was begun, in order.
         played: the dialogues.
         checked: by session its ranks and both definitions, replayed.
@@ -143,10 +144,18 @@ def make_circled(
 def _published(
     subset: str, sessions: Sequence[PlayedSession], verdicts: Sequence[Row], filters: set[str | None]
 ) -> Iterable[Row]:
-    """Sessions that some filters removed (None: none did), in the published form, numbered in order."""
-    for number, session in enumerate(_left(sessions, verdicts, filters)):
+    """Sessions that some filters removed (None: none did), in the published form, numbered in order.
+
+    One whose target is the same picture as a reference is no row of a benchmark; the filter of duplicates
+    removes it, and among those that an earlier filter removed it is left out here.
+    """
+    number = 0
+    for session in _left(sessions, verdicts, filters):
         turns = ((row["reference"], row["caption"]) for row in session.turns)
-        yield session_row(f"{subset}_{number:04d}", subset, session.targets, turns)
+        row = session_row(f"{subset}_{number:04d}", subset, session.targets, turns)
+        if session_fault(row) is None:
+            number += 1
+            yield row
 
 
 def _left(
