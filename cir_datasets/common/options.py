@@ -442,7 +442,9 @@ def _yaml_kind(kind: Any) -> Any:
     if origin in (Union, types.UnionType):
         return Union[tuple(_yaml_kind(member) for member in get_args(kind))]  # noqa: UP007
     if origin is not None:
-        return origin[tuple(_yaml_kind(member) for member in get_args(kind))]
+        several = origin[tuple(_yaml_kind(member) for member in get_args(kind))]
+        # One value of what may be repeated needs no list, as on the line.
+        return Annotated[several, BeforeValidator(_as_list)] if origin is list else several
     if kind in (str, Path):
         # A day is written without quotation marks, and YAML makes a date of it.
         return Annotated[
@@ -451,6 +453,10 @@ def _yaml_kind(kind: Any) -> Any:
     if kind is float:
         return Annotated[StrictFloat, BeforeValidator(_as_number)]
     return {int: StrictInt, bool: StrictBool}.get(kind, kind)
+
+
+def _as_list(value: Any) -> Any:
+    return value if value is None or isinstance(value, list) else [value]
 
 
 def _as_number(value: Any) -> Any:

@@ -88,6 +88,35 @@ def render_or_json(
     return render(list(tables()), format)
 
 
+TOTAL = "total"
+"""What the row of all is called."""
+
+
+def pooled(names: Sequence[str], sources: Sequence[str]) -> list[tuple[str, list[int]]]:
+    """The rows of a table over several benchmarks: a row each, a row a source, and a row of all.
+
+    A source of one benchmark has that one's row, and the only source has the row of all.
+
+    Args:
+        names: of the benchmarks.
+        sources: of each the dataset that it belongs to, or what else is pooled.
+
+    Returns:
+        What each row is called, and the places of what it puts together.
+
+    Example:
+        >>> pooled(["cirr/val", "fisd/addition", "fisd/negation"], ["cirr", "fisd", "fisd"])[2:]
+        [('fisd/negation', [2]), ('fisd', [1, 2]), ('total', [0, 1, 2])]
+    """
+    by_source: dict[str, list[int]] = {}
+    for place, source in enumerate(sources):
+        by_source.setdefault(source, []).append(place)
+    found = [(name, [place]) for place, name in enumerate(names)]
+    if len(by_source) > 1:
+        found += [(source, places) for source, places in by_source.items() if len(places) > 1]
+    return found + ([(TOTAL, [*range(len(names))])] if len(names) > 1 else [])
+
+
 def _document(table: Table) -> dict[str, object]:
     return {
         "title": table.title,

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cir_datasets.common.progress import step_progress
+from cir_datasets.common.tables import TOTAL
 from cir_datasets.errors import missing_extra
 from cir_datasets.rows.benchmark import GALLERY, SUBSET, Benchmark
 from cir_metrics.errors import CallError
@@ -135,7 +136,7 @@ class Statistics:
     """What was counted; averages and shares are properties.
 
     Args:
-        id: the benchmark's id, or `total`.
+        id: the benchmark's id, or `total`, or of a dataset's benchmarks together its name.
         multi_turn: whether rows are sessions.
         queries: number of queries or sessions.
         gallery: images in the gallery, by the card where the list is not available; None where neither says.
@@ -167,6 +168,16 @@ class Statistics:
     positives: int | None
     negatives: int | None
     asked: frozenset[int] = field(default=frozenset(), repr=False)
+
+    @property
+    def dataset(self) -> str:
+        """The dataset that the benchmark belongs to.
+
+        Example:
+            >>> measure("shapes/val", tags=False).dataset
+            'shapes'
+        """
+        return self.id.partition("/")[0]
 
     @property
     def average_turns(self) -> float:
@@ -369,7 +380,7 @@ def counted_once(parts: Sequence[Statistics]) -> list[Statistics] | None:
     seen: dict[str, set[int]] = {}
     kept = []
     for part in sorted(parts, key=lambda part: -len(part.asked)):  # the whole comes before its parts
-        before = seen.setdefault(part.id.split("/")[0], set())
+        before = seen.setdefault(part.dataset, set())
         if part.asked and part.asked <= before:
             continue
         if part.asked & before:
@@ -379,11 +390,12 @@ def counted_once(parts: Sequence[Statistics]) -> list[Statistics] | None:
     return [part for part in parts if any(part is one for one in kept)]
 
 
-def total(parts: Sequence[Statistics]) -> Statistics:
+def total(parts: Sequence[Statistics], name: str = TOTAL) -> Statistics:
     """Several benchmarks as one: rows, captions and (as in CIRCLED's Table 4) galleries are added up.
 
     Args:
         parts: at least one; `counted_once` picks those that share no queries.
+        name: what the sum is called.
     """
     merged = {
         entry.name: _together([getattr(part, entry.name) for part in parts])
@@ -391,7 +403,7 @@ def total(parts: Sequence[Statistics]) -> Statistics:
         if entry.name not in ("id", "multi_turn", "gallery_listed")
     }
     return Statistics(
-        id="total",
+        id=name,
         multi_turn=any(part.multi_turn for part in parts),
         gallery_listed=all(part.gallery_listed for part in parts),
         **merged,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from cir_datasets.common.atomic import write_errors
 from cir_datasets.common.plots import DPI, INK, QUIET, empty_figure, quiet_axes
-from cir_datasets.common.tables import count
+from cir_datasets.common.tables import TOTAL, count, pooled
 from cir_datasets.common.terminal import fitted
 from cir_datasets.errors import DatasetError
 from cir_datasets.statistics.counts import Statistics, class_names, counted_once, total
@@ -41,31 +41,34 @@ _CLASSES_NOTE = (
 
 
 def tables(parts: Sequence[Statistics], top: int) -> str:
-    """All tables of one or several benchmarks, a row each, and a total where there are several.
+    """All tables: a row a benchmark, and where there are several a row a dataset and a total.
 
-    The total counts no query twice: see `counted_once`.
+    These count no query twice: see `counted_once`.
 
     Args:
         parts: statistics of the benchmarks, in the order of the rows.
         top: number of frequent terms.
     """
-    rows, added = list(parts), counted_once(parts)
-    notes = []
-    if added is None:
+    counted, notes = counted_once(parts), []
+    if counted is None:
         notes = ["no total: some of these benchmarks share a part of their queries"]
-    elif len(parts) > 1:
-        again = [part for part in parts if not any(part is one for one in added)]
-        if again:
-            parts = rows = [
-                dataclasses.replace(part, id=part.id + REPEATED) if part in again else part for part in parts
-            ]
-            notes = [f"{REPEATED} not in the total: its queries are those of another row"]
-        rows = [*rows, total(added)]
+    elif again := [part.id for part in parts if not any(part is one for one in counted)]:
+        notes = [f"{REPEATED} not in the total: its queries are those of another row"]
+        parts = [
+            dataclasses.replace(part, id=part.id + REPEATED) if part.id in again else part for part in parts
+        ]
+    together = pooled([part.id for part in parts], [part.dataset for part in parts])[len(parts) :]
+    sums = [
+        total(some, name)
+        for name, places in together
+        if (some := counted_once([parts[place] for place in places])) and (name == TOTAL or len(some) > 1)
+    ]
+    rows = [*parts, *sums]
     shown = ["\n".join([rows_table(rows), *notes]), answers_table(rows), captions_table(rows)]
     if any(part.classes is not None for part in parts):
         shown.append(classes_table(rows))
     if top:
-        shown.append(terms_table(parts, top))
+        shown.append(terms_table([row for row in rows if row.id != TOTAL], top))
     return "\n\n".join(shown)
 
 

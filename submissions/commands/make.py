@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -13,6 +13,9 @@ from cir_datasets.commands import CommandOfOptions
 from cir_datasets.common.terminal import echo
 from cir_metrics.errors import CallError
 from submissions.commands import as_text
+
+if TYPE_CHECKING:
+    from cir_datasets.construction.workspace import Workspace
 
 Folder = Annotated[Path, typer.Argument(help="Folder of a run of `cir make`.")]
 
@@ -56,33 +59,57 @@ def make_commands() -> typer.Typer:
 
 
 def status(
-    folder: Folder,
+    folders: Annotated[list[Path], typer.Argument(help="Folders of runs of `cir make`.")],
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print JSON: the stages, with the settings.")
+        bool,
+        typer.Option("--json", help="Print JSON: the stages, with the settings; of several runs a list."),
     ] = False,
 ) -> None:
     """Show how far each stage of a run is: rows, those that failed, the file, and what is a benchmark.
 
+    Of several runs of `cir make circled` that are done it shows what the filters removed: a row each, a row
+    a dataset and a total.
+
     \b
     Example:
         cir make status my-sessions
+        cir make status made/*
     """
     from cir_datasets.common.tables import render
+    from cir_datasets.construction.circled.filters import counts
+    from cir_datasets.construction.circled.tables import filter_table
     from cir_datasets.construction.folder import benchmarks_in
     from cir_datasets.construction.report import stage_table
     from cir_datasets.construction.workspace import Workspace
 
-    run = Workspace.existing(folder)
-    stages = run.states()
-    benchmarks = benchmarks_in(folder)
-    if not as_json:
-        echo(render([stage_table(stages)], "table"))
-        for benchmark in benchmarks:
-            echo(f"benchmark: {benchmark}")
+    runs = [Workspace.existing(folder) for folder in folders]
+    if as_json:
+        documents = [_document(run) for run in runs]
+        echo(as_text(documents[0] if len(documents) == 1 else documents))
         return
-    shown = [{**dataclasses.asdict(each), "file": each.file.name, "state": each.state} for each in stages]
-    names = [benchmark.name for benchmark in benchmarks]
-    echo(as_text({"pipeline": run.kind, "settings": run.settings, "stages": shown, "benchmarks": names}))
+    filtered: dict[str, dict[str, int]] = {}
+    for run in runs:
+        source = str(run.settings.get("benchmark"))
+        if len(runs) > 1 and run.kind == "circled" and all(stage.finished for stage in run.states()):
+            if source in filtered:
+                raise CallError(f"{run.folder}: another run is of {source}, too. Fix: leave one of them out.")
+            filtered[source] = counts(run.rows("filters", tuple))
+            continue
+        echo(render([stage_table(run.states())], "table"))
+        for benchmark in benchmarks_in(run.folder):
+            echo(f"benchmark: {benchmark}")
+    if filtered:
+        echo(render([filter_table(filtered)], "table"))
+
+
+def _document(run: Workspace) -> dict[str, Any]:
+    from cir_datasets.construction.folder import benchmarks_in
+
+    shown = [
+        {**dataclasses.asdict(each), "file": each.file.name, "state": each.state} for each in run.states()
+    ]
+    names = [benchmark.name for benchmark in benchmarks_in(run.folder)]
+    return {"pipeline": run.kind, "settings": run.settings, "stages": shown, "benchmarks": names}
 
 
 def again(

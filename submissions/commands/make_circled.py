@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cir_datasets.commands import LoadsBenchmarks, command, option
+from cir_datasets.commands import LoadsBenchmarks, benchmark_values, command, option
 from cir_datasets.common.terminal import counted, echo
-from cir_datasets.construction.circled.settings import CircledSettings
+from cir_datasets.construction.circled.settings import UNFILTERED, CircledSettings
 from submissions.commands import (
-    SingleQueries,
     echo_use,
     report_usage,
     speaker_of,
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from submissions.embeddings.pictures import Pictures
 
 BENCHMARK_FOLDER, UNFILTERED_FOLDER = "benchmark", "unfiltered"
-UNFILTERED = "_unfiltered"
-"""Behind the made benchmark's name in that of the second folder."""
 
 
 class MakeCircledOptions(
@@ -42,7 +40,13 @@ class MakeCircledOptions(
 ):
     """What `cir make circled` takes."""
 
-    benchmark: SingleQueries
+    benchmark: list[str] = option(
+        ...,
+        "Id of a benchmark of single queries with public targets, or of a suite; may be repeated. Of several "
+        "each has a folder in --out.",
+        "-b",
+        values=benchmark_values,
+    )
     language: str = option(..., f"{LANGUAGE_HELP}; it captions, merges and writes.")
     diversity_encoder: str | None = option(
         None,
@@ -72,18 +76,50 @@ def circled_command(options: MakeCircledOptions) -> None:
     \b
     Example:
         cir make circled --benchmark shapes/val --language oracle --k 3 --out my-sessions
-        cir make circled --benchmark cirr/val --encoder Salesforce/blip-itm-large-coco \\
-            --language openai:gpt-4o-mini,concurrency=16 --images ~/images --out circled-cirr-val --dry-run
+        cir make circled --benchmark fashioniq/val --benchmark cirr/val --out made --dry-run \\
+            --encoder Salesforce/blip-itm-large-coco --language openai:gpt-4o-mini,concurrency=16
     """
     from cir_datasets.common.plots import check_plots
     from cir_datasets.common.tables import render
     from cir_datasets.construction.circled.estimate import estimates
-    from cir_datasets.construction.circled.pipeline import make_circled
     from cir_datasets.construction.circled.queries import queries_of
+    from cir_datasets.construction.circled.tables import filter_table
     from cir_datasets.construction.names import check_name
+    from cir_datasets.registry import members_of
+    from submissions.cluster import cluster_of
+    from submissions.language.loading import calls_at_once
+    from submissions.running.make import loaded_benchmark
+
+    members = dict.fromkeys(member for name in options.benchmark for member in members_of(name))
+    sources = [loaded_benchmark(member) for member in members]
+    several = len(sources) > 1
+    parts = []
+    for source in sources:
+        subset = source.id.replace("/", "_")
+        called = f"{options.name or 'circled'}_{subset}" if several or not options.name else options.name
+        check_name(called)
+        check_name(f"{called}{UNFILTERED}")
+        parts.append(replace(options, name=called, out=options.out / subset if several else options.out))
+    cluster_of(options.engine, options.address)
+    # What has no sessions is refused before encoders are loaded and pictures are looked for.
+    begun = [len(queries_of(source, limit=options.limit, seed=options.seed)) for source in sources]
+    if options.dry_run:
+        images = sum(len(source.gallery or ()) for source in sources)
+        settings = options.call(CircledSettings)
+        found = estimates(sum(begun), images, settings, calls_at_once(options.language))
+        echo(render([each.table() for each in found], "table"))
+        return
+    check_plots("construction")
+    counts = {source.id: _make(source, part) for source, part in zip(sources, parts, strict=True)}
+    if several:
+        echo(render([filter_table(counts)], "table"), err=True)
+
+
+def _make(source: Benchmark, options: MakeCircledOptions) -> dict[str, int]:
+    """Make sessions of one benchmark; the counts of its filters."""
+    from cir_datasets.construction.circled.pipeline import make_circled
     from cir_datasets.construction.workspace import Workspace
     from submissions.cluster import cluster_of, connected
-    from submissions.language.loading import calls_at_once
     from submissions.making.circled import (
         OnRay,
         earlier_splits,
@@ -93,22 +129,10 @@ def circled_command(options: MakeCircledOptions) -> None:
         models_for,
         pictures_for,
     )
-    from submissions.running.make import loaded_benchmark
 
-    source = loaded_benchmark(options.benchmark)
     usual = "caption_clothes" if source.spec.card.name == "fashioniq" else "caption"
     settings = options.call(CircledSettings, captions=options.caption_prompt or usual)
-    called = options.name or f"circled_{source.id.replace('/', '_')}"
-    check_name(called)
-    check_name(f"{called}{UNFILTERED}")
     cluster = cluster_of(options.engine, options.address)
-    # What has no sessions is refused before encoders are loaded and pictures are looked for.
-    begun = len(queries_of(source, limit=settings.limit, seed=settings.seed))
-    if options.dry_run:
-        found = estimates(begun, len(source.gallery or ()), settings, calls_at_once(options.language))
-        echo(render([each.table() for each in found], "table"))
-        return
-    check_plots("construction")
     speaks = partial(speaker_of, options.language, options.prompts)
     speaker = speaks()
     encoder = None if options.encoder is None else str(options.encoder)
@@ -133,12 +157,13 @@ def circled_command(options: MakeCircledOptions) -> None:
                 others=[image for each in others for image in each.ids],
                 inputs={"pictures": pictures.digest, "other_pictures": [each.digest for each in others]},
             )
-            files = _write(made, source, options.out, settings, pictures, called)
+            files = _write(made, source, options, settings, pictures)
         _report(made, source, settings)
         for path in files:
             echo(str(path))
         if made.sessions:
             echo_use(options.out / BENCHMARK_FOLDER)
+        return made.counts
     finally:
         report_usage(speaker)
 
@@ -146,10 +171,9 @@ def circled_command(options: MakeCircledOptions) -> None:
 def _write(
     made: MadeSessions,
     source: Benchmark,
-    out: Path,
+    options: MakeCircledOptions,
     settings: CircledSettings,
     pictures: Pictures,
-    name: str,
 ) -> list[Path]:
     """The benchmark, the sessions that only the quality filters removed, and the page."""
     import orjson
@@ -161,6 +185,7 @@ def _write(
     from cir_datasets.construction.workspace import Workspace
     from submissions.making.circled import picture_paths
 
+    out = options.out
     chosen = Workspace.existing(out).settings
     where = picture_paths(source, pictures)
     files = []
@@ -174,7 +199,7 @@ def _write(
         files.append(
             write_benchmark(
                 out / folder,
-                name=f"{name}{added}",
+                name=f"{options.name}{added}",
                 title=f"{title} made of {source.id}",
                 configs={"test": rows},
                 galleries=made.images,
@@ -210,8 +235,10 @@ def _report(made: MadeSessions, source: Benchmark, settings: CircledSettings) ->
     from cir_datasets.common.tables import render
     from cir_datasets.construction.circled.tables import definitions_table, filter_table
 
-    name = source.id.replace("/", "_")
-    shown = [filter_table(made, name), definitions_table(made.checked, settings.epsilon, settings.tau)]
+    shown = [
+        filter_table({source.id: made.counts}),
+        definitions_table(made.checked, settings.epsilon, settings.tau),
+    ]
     echo(render(shown, "table"), err=True)
     found = made.counts
     if not made.sessions:

@@ -74,7 +74,9 @@ def comparison_command(options: ComparisonOptions) -> None:
 class JudgeOptions(SeedOptions, PromptOptions, LoadsBenchmarks):
     """What `cir make judge` takes."""
 
-    sources: list[str] = argument(..., "Benchmarks of sessions: ids, or folders of `cir make`.")
+    sources: list[str] = argument(
+        ..., "Benchmarks of sessions: ids, names, suites, or folders of `cir make`."
+    )
     judge: list[str] = option(
         ..., "Language backend that judges, as --language elsewhere; twice for the agreement of two."
     )
@@ -89,10 +91,14 @@ class JudgeOptions(SeedOptions, PromptOptions, LoadsBenchmarks):
 def judge_command(options: JudgeOptions) -> None:
     """Let language models judge sessions on five scales, each session alone, several sources side by side.
 
+    A row each, a row a source (a dataset; what `cir make circled` made, what it filtered out, each way of
+    `cir make comparison`) and a row of all.
+
     \b
     Example:
         cir make judge shapes/multiturn_val --judge oracle --out judged
-        cir make judge circled/cirr_val my-sessions/benchmark --judge openai:gpt-5-mini --out judged
+        cir make judge circled multiturn_fashioniq made/*/unfiltered mixed/* \\
+            --judge openai:gpt-5-mini --out table-5
     """
     import orjson
 
@@ -101,37 +107,42 @@ def judge_command(options: JudgeOptions) -> None:
     from cir_datasets.common.tables import render
     from cir_datasets.common.terminal import check_format
     from cir_datasets.construction.circled.judging import agreement_table, scores_figure, scores_table
+    from submissions.making.circled import source_name
 
     check_format(options.format)
-    loaded = [_source(name) for name in options.sources]
+    loaded = {source.id: source for name in options.sources for source in _sources(name)}
+    pools = {name: source_name(source) for name, source in loaded.items()}
     rows = [
         row
         for number in range(len(options.judge))
         for run in range(options.runs)
-        for row in _judged(loaded, options, number, run)
+        for row in _judged([*loaded.values()], options, number, run)
     ]
-    found = [table for table in (scores_table(rows), agreement_table(rows)) if table is not None]
+    found = [table for table in (scores_table(rows, pools), agreement_table(rows)) if table is not None]
     write_whole(
         options.out / "judgements.jsonl",
         b"".join(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in rows),
     )
     write_whole(options.out / "judgements.md", render(found, "markdown").encode() + b"\n")
-    scores_figure(rows).savefig(options.out / "judgements.png", dpi=DPI, facecolor="white")
+    scores_figure(rows, pools).savefig(options.out / "judgements.png", dpi=DPI, facecolor="white")
     echo(render(found, options.format))
 
 
-def _source(name: str) -> Benchmark:
-    """A benchmark by its id, or by its folder."""
+def _sources(name: str) -> list[Benchmark]:
+    """The benchmarks of an id, a name or a suite, or the one of a folder."""
     from cir_datasets.errors import ConstructionError
+    from cir_datasets.registry import ids_of
     from submissions.making.circled import folder_benchmark
     from submissions.running.make import loaded_benchmark
 
-    loaded = folder_benchmark(Path(name)) if Path(name).is_dir() else loaded_benchmark(name)
-    if not loaded.multi_turn or loaded.ground_truth_withheld:
-        raise ConstructionError(
-            f"{name}: a judge reads sessions with public targets. Fix: name a benchmark of sessions."
-        )
-    return loaded
+    folder = Path(name)
+    sources = [folder_benchmark(folder)] if folder.is_dir() else [*map(loaded_benchmark, ids_of(name))]
+    for source in sources:
+        if not source.multi_turn or source.ground_truth_withheld:
+            raise ConstructionError(
+                f"{name}: a judge reads sessions with public targets. Fix: name a benchmark of sessions."
+            )
+    return sources
 
 
 def _judged(sources: list[Benchmark], options: JudgeOptions, number: int, run: int) -> list[dict[str, Any]]:

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cir_datasets.construction.circled.settings import UNFILTERED
 from cir_datasets.construction.circled.turns import CircledModels
 from cir_metrics.errors import CirError
 from submissions.cluster import Anew, RayEngine
@@ -247,10 +248,27 @@ def source_pictures(benchmark: Benchmark, images: str | Path | None, ids: Sequen
     return pictures_of(benchmark, images=images, ids=ids)
 
 
-def _made_of_shapes(benchmark: Benchmark) -> bool:
+def source_name(benchmark: Benchmark) -> str:
+    """What its sessions are called where those of several subsets are put together, as in CIRCLED's Table 5.
+
+    Returns:
+        The dataset's name; of a folder of `cir make` what made it, whatever it was made of.
+    """
+    name = benchmark.spec.card.name
+    made = _made(benchmark)
+    if made.get("pipeline") == "circled":
+        return "circled, unfiltered" if name.endswith(UNFILTERED) else "circled, made"
+    return str(made.get("way", name))
+
+
+def _made(benchmark: Benchmark) -> dict[str, Any]:
+    """What the card of a folder says of its making; nothing of others."""
     if benchmark.spec.card.source.publisher != "folder":
-        return False
+        return {}
     from cir_datasets.registry.folders import folder_of, read_folder_card
 
-    made = read_folder_card(folder_of(benchmark.spec.card.name)).made
-    return str(made.get("benchmark", "")).startswith("shapes/")
+    return read_folder_card(folder_of(benchmark.spec.card.name)).made
+
+
+def _made_of_shapes(benchmark: Benchmark) -> bool:
+    return str(_made(benchmark).get("benchmark", "")).startswith("shapes/")

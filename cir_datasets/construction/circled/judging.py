@@ -9,10 +9,11 @@ from __future__ import annotations
 import hashlib
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from cir_datasets.common.tables import pooled
 from cir_datasets.common.terminal import Cell, Table
 from cir_datasets.construction.backends import Failed, Question, Words
 from cir_datasets.construction.report import table_of
@@ -84,22 +85,36 @@ def judged(judge: Judge, source: str, sessions: Sequence[Row]) -> list[Row]:
     return rows
 
 
-def scores_table(rows: Sequence[Row]) -> Table:
-    """Means and standard deviations by source and judge, side by side: the form of CIRCLED's Table 5."""
+def scores_table(rows: Sequence[Row], sources: Mapping[str, str] | None = None) -> Table:
+    """Means and standard deviations by benchmark and judge, side by side: the form of CIRCLED's Table 5.
+
+    Below the benchmarks stand sources that have several, and all together.
+
+    Args:
+        rows: of `judged`.
+        sources: by benchmark what it is pooled with; default: its dataset.
+    """
+    names = list(dict.fromkeys(row["source"] for row in rows))
     shown = []
-    for source, judge in dict.fromkeys((row["source"], row["judge"]) for row in rows):
-        own = [row for row in rows if (row["source"], row["judge"]) == (source, judge)]
-        good = [row for row in own if "failed" not in row]
-        turns = statistics.fmean(row["turns"] for row in own)
-        mean = Cell(f"{turns:.2f}", round(turns, 6))
-        scales = (_mean([row[scale] for row in good]) for scale in SCALES)
-        shown.append((source, judge, len(good), len(own) - len(good), mean, *scales))
+    for name, places in pooled(names, _sources(names, sources)):
+        members = {names[place] for place in places}
+        for judge in dict.fromkeys(row["judge"] for row in rows if row["source"] in members):
+            own = [row for row in rows if row["source"] in members and row["judge"] == judge]
+            good = [row for row in own if "failed" not in row]
+            turns = statistics.fmean(row["turns"] for row in own)
+            mean = Cell(f"{turns:.2f}", round(turns, 6))
+            scales = (_mean([row[scale] for row in good]) for scale in SCALES)
+            shown.append((name, judge, len(good), len(own) - len(good), mean, *scales))
     return table_of(
         "Sessions judged",
         ("source", "judge", "sessions", "failed", "average turns", *SCALES),
         shown,
         ("Scales from 1 to 5, 5 is best; mean and standard deviation. A failed session is in no mean.",),
     )
+
+
+def _sources(names: Sequence[str], sources: Mapping[str, str] | None) -> list[str]:
+    return [(sources or {}).get(name, name.partition("/")[0]) for name in names]
 
 
 def agreement_table(rows: Sequence[Row]) -> Table | None:
@@ -132,28 +147,35 @@ def agreement_table(rows: Sequence[Row]) -> Table | None:
     )
 
 
-def scores_figure(rows: Sequence[Row]) -> Figure:
+def scores_figure(rows: Sequence[Row], sources: Mapping[str, str] | None = None) -> Figure:
     """Mean scales by source, a group of bars a scale.
+
+    Args:
+        rows: as for `scores_table`.
+        sources: as for `scores_table`; those of one benchmark are called as it is.
 
     Raises:
         MissingExtraError: matplotlib is not installed.
     """
     from cir_datasets.common.plots import empty_figure, quiet_axes
 
-    sources = list(dict.fromkeys(row["source"] for row in rows))
+    names = list(dict.fromkeys(row["source"] for row in rows))
+    bars: dict[str, list[str]] = {}
+    for name, source in zip(names, _sources(names, sources), strict=True):
+        bars.setdefault(source, []).append(name)
     figure = empty_figure(7.2, 3.0, pads=(0.1, 0.06))
     axes = figure.add_subplot()
-    width = 0.8 / len(sources)
-    for number, source in enumerate(sources):
-        good = [row for row in rows if row["source"] == source and "failed" not in row]
+    width = 0.8 / len(bars)
+    for number, (source, members) in enumerate(bars.items()):
+        good = [row for row in rows if row["source"] in members and "failed" not in row]
         heights = [statistics.fmean([row[scale] for row in good] or [0.0]) for scale in SCALES]
         left = [place - 0.4 + width * (number + 0.5) for place in range(len(SCALES))]
-        axes.bar(left, heights, width * 0.92, label=source)
+        axes.bar(left, heights, width * 0.92, label=source if len(members) > 1 else members[0])
     axes.set_xticks(range(len(SCALES)), SCALES)
     axes.set_ylim(1, _BEST)
     axes.set_ylabel("mean, 1 to 5", size=8)
     quiet_axes(axes)
-    figure.legend(loc="outside upper right", ncols=min(3, len(sources)), frameon=False, fontsize=8)
+    figure.legend(loc="outside upper right", ncols=min(3, len(bars)), frameon=False, fontsize=8)
     return figure
 
 

@@ -12,6 +12,9 @@ from cir_metrics.errors import UnknownNameError, did_you_mean
 CAPTIONS = ("caption", "caption_clothes")
 """Prompts that describe an image; the command takes that of the benchmark."""
 
+UNFILTERED = "_unfiltered"
+"""Behind a made benchmark's name in that of the sessions that the quality filters removed."""
+
 
 class CircledSettings(Options):
     """What decides how sessions are made.

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from cir_datasets.common.tables import pooled
 from cir_datasets.common.terminal import Cell, Table
 from cir_datasets.construction.circled.filters import FILTERS
 from cir_datasets.construction.report import Example, Section, Step, table_of
@@ -24,11 +25,20 @@ _EXAMPLES = 6
 _PER_FILTER = 2
 
 
-def filter_table(made: MadeSessions, name: str) -> Table:
-    """Sessions begun, removed by each filter, and left: the form of CIRCLED's Table 3."""
-    found = made.counts
-    notes = [f"{filter_}: {what}." for filter_, what in FILTERS.items() if found[filter_]]
-    return table_of("Sessions by filter", ("subset", *found), [(name, *found.values())], notes)
+def filter_table(made: Mapping[str, Mapping[str, int]]) -> Table:
+    """Sessions begun, removed by each filter, and left: the form of CIRCLED's Table 3.
+
+    Args:
+        made: by benchmark that sessions were made of, the counts.
+    """
+    columns = list(next(iter(made.values())))
+    rows, counts = [], list(made.values())
+    for name, places in pooled(list(made), [benchmark.partition("/")[0] for benchmark in made]):
+        sums = (sum(counts[place][column] for place in places) for column in columns)
+        rows.append((name.replace("/", "_"), *sums))
+    removed = dict(zip(columns, rows[-1][1:], strict=True))
+    notes = [f"{filter_}: {what}." for filter_, what in FILTERS.items() if removed[filter_]]
+    return table_of("Sessions by filter", ("subset", *columns), rows, notes)
 
 
 def turns_table(made: MadeSessions, name: str, last: int) -> Table:
@@ -90,7 +100,7 @@ def sections(
     """The page of a run: counts, definitions, language, and examples of what is kept and what went."""
     name = benchmark.id.replace("/", "_")
     found = [
-        Section("Sessions", (filter_table(made, name), turns_table(made, name, turns))),
+        Section("Sessions", (filter_table({benchmark.id: made.counts}), turns_table(made, name, turns))),
         Section("Definitions", (definitions_table(made.checked, epsilon, tau),)),
     ]
     if made.sessions:

@@ -158,6 +158,27 @@ def test_a_total_adds_up_and_counts_types_over_all() -> None:
     assert "total" not in tables([one], 3)
 
 
+def test_datasets_of_several_benchmarks_have_a_row_and_all_have_one() -> None:
+    several = Benchmark.from_rows(registry.spec("circled/cirr_val"), [session(0, ["one two", "red"])], None)
+    parts = [
+        measure(fashioniq(query(0, ["red is red"])), tags=False),
+        measure(several, tags=False),
+        measure(fashioniq(query(0, ["red"]), query(1, ["blue"]), config="shirt_val"), tags=False),
+        measure(fashioniq(query(0, ["red is red"]), config="dress_val_union"), tags=False),
+    ]
+    first, _, captions, terms = tables(parts, 3).split("\n\n")
+    names = ["fashioniq/dress_val", "circled/cirr_val", "fashioniq/shirt_val", "fashioniq/dress_val_union^"]
+    counts = ["1", "1", "2", "1", "3", "4"]
+    rows = list(zip([*names, "fashioniq", "total"], counts, strict=True))
+    assert [tuple(line.split()[:2]) for line in first.splitlines()[1:7]] == rows
+    # Of the dataset 5 words, 3 of them distinct; of all 8 and 5.
+    assert [line.split()[3:5] + line.split()[-1:] for line in captions.splitlines()[5:7]] == [
+        ["5", "1.67", "0.6000"],
+        ["8", "1.60", "0.6250"],
+    ]
+    assert [line.split()[0] for line in terms.splitlines()[1:]] == [*names, "fashioniq"]
+
+
 def test_a_total_counts_no_query_twice() -> None:
     rows = [query(0, ["red"]), query(1, ["blue"]), query(2, ["green"])]
     val, union = (

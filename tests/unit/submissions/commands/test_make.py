@@ -48,6 +48,34 @@ def test_status_as_json_has_values(folder: Path) -> None:
     assert (found["pipeline"], found["settings"]) == ("circled", {"seed": 1})
 
 
+def filtered(folder: Path, benchmark: str, *filters: str | None) -> str:
+    """A run of CIRCLED's construction that is done; of each session the filter that removed it."""
+    run = Workspace(folder, "circled", {"filters": "what becomes of each"}, {"benchmark": benchmark})
+    run.rows("filters", lambda: [{"filter": each, "kept": each is None} for each in filters])
+    return str(folder)
+
+
+def test_status_of_several_runs_is_the_table_of_filters(folder: Path, tmp_path: Path) -> None:
+    dress = filtered(tmp_path / "dress", "fashioniq/dress_val", "success", None, None)
+    shirt = filtered(tmp_path / "shirt", "fashioniq/shirt_val", "rank margin", "success", "success", None)
+    cirr_val = filtered(tmp_path / "cirr", "cirr/val", "several turns", None)
+    head, *lines = cir("status", dress, shirt, cirr_val).stdout.splitlines()[1:]
+    columns = [head.index(word) for word in ("begun", "success", "several", "rank", "kept")]
+    table = {line.split()[0]: [int(line[place:].split()[0]) for place in columns] for line in lines[:5]}
+    assert table == {
+        "fashioniq_dress_val": [3, 1, 0, 0, 2],
+        "fashioniq_shirt_val": [4, 2, 0, 1, 1],
+        "cirr_val": [2, 0, 1, 0, 1],
+        "fashioniq": [7, 3, 0, 1, 3],
+        "total": [9, 3, 1, 1, 4],
+    }
+    begun = cir("status", str(folder), dress, shirt).stdout
+    assert begun.index("captions pictures") < begun.index("Sessions by filter"), "one that is not done"
+    assert len(orjson.loads(cir("status", dress, shirt, "--json").stdout)) == 2
+    again = filtered(tmp_path / "again", "cirr/val", None)
+    assert "another run is of cirr/val, too. Fix:" in str(cir("status", cirr_val, again).exception)
+
+
 def test_again_forgets_a_stage_and_those_behind_it(folder: Path) -> None:
     done = cir("again", str(folder), "--from", "turns")
     assert done.exit_code == 0, done.output

@@ -76,6 +76,30 @@ def test_a_dry_run_writes_nothing_and_says_calls_tokens_and_hours(tmp_path: Path
     assert not (tmp_path / "made").exists()
 
 
+def test_several_benchmarks_are_estimated_together(tmp_path: Path) -> None:
+    said = cir(*FEW, "--benchmark", "shapes/train", "--out", "made", "--dry-run").stdout
+    assert "60 queries" in said
+    config = tmp_path / "made.yaml"
+    config.write_text("benchmark: shapes/train\nlanguage: oracle\nlimit: 30\n")
+    assert "30 queries" in cir("make", "circled", "--config", config, "--out", "made", "--dry-run").stdout
+
+
+@pytest.mark.slow
+def test_several_benchmarks_have_a_folder_each_and_a_table_together(tmp_path: Path) -> None:
+    asked = (*FEW[:-1], 12, "--benchmark", "shapes/train", "--out", "made", "--name", "mine")
+    *each, together = cir(*asked).stderr.split("Sessions by filter\n")[1:]
+    assert [table.splitlines()[1].split()[:2] for table in each] == [
+        ["shapes_val", "12"],
+        ["shapes_train", "12"],
+    ]
+    assert [line.split()[:2] for line in together.splitlines()[1:4]][-1] == ["total", "24"]
+    for name in ("shapes_val", "shapes_train"):
+        card = (tmp_path / "made" / name / "benchmark/card.yaml").read_text()
+        assert f"name: mine_{name}\n" in card
+    runs = [tmp_path / "made" / name for name in ("shapes_val", "shapes_train")]
+    assert cir("make", "status", *runs).stdout.split("\n", 1)[1].strip() == together.strip()
+
+
 @pytest.mark.parametrize(
     ("changed", "says"),
     [

@@ -77,6 +77,28 @@ def test_a_failed_session_keeps_its_reason_and_is_in_no_mean() -> None:
     assert line[-1].text == "3.00 ± 1.41"
 
 
+def test_a_source_of_several_subsets_and_all_together_have_rows_of_their_sessions() -> None:
+    rows = judged(judge("a", [1, 2]), "circled/cirr_val", SESSIONS[:2])
+    rows += judged(judge("a", [5]), "circled/circo_val", SESSIONS[:1])
+    rows += judged(judge("a", [3, 3], refused=1), "mixed_cirr_val/test", SESSIONS[:2])
+    rows += judged(judge("a", [4]), "mixed_circo_val/test", SESSIONS[:1])
+    pools = {f"mixed_{name}_val/test": "concatenation" for name in ("cirr", "circo")}
+    found = {
+        line[0].text: (line[2].text, line[3].text, line[-1].text) for line in scores_table(rows, pools).rows
+    }
+    assert list(found)[:4] == [
+        "circled/cirr_val",
+        "circled/circo_val",
+        "mixed_cirr_val/test",
+        "mixed_circo_val/test",
+    ]
+    assert list(found)[4:] == ["circled", "concatenation", "total"]
+    # Marks 1, 2, 5 and 3, 4: each session weighs the same, a failed one nothing.
+    assert found["circled"] == ("3", "0", "2.67 ± 2.08")
+    assert found["concatenation"] == ("2", "1", "3.50 ± 0.71")
+    assert found["total"] == ("5", "1", "3.00 ± 1.58")
+
+
 def test_the_oracle_finds_sessions_of_shapes_better_than_queries_put_together() -> None:
     rows = queries_of(VAL)
     sources = {"sessions": SESSIONS, "concatenated": compared(rows, "concatenation", "c", limit=30)}
