@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -18,6 +18,7 @@ from cir_datasets import registry, sources
 from cir_datasets.common.terminal import counted
 from cir_datasets.errors import CountError, DamagedError, DatasetError, RecordError, UnpinnedDataWarning
 from cir_datasets.prepared import is_here, last_prepared, load
+from cir_datasets.registry.folders import CARD_FILE, folder_of, read_folder_card
 from cir_datasets.rows.benchmark import GALLERY
 from cir_datasets.rows.checks import Tally, check_counts, checked_rows
 from cir_datasets.rows.hashing import data_hash, galleries_hash, gallery_hash
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from cir_datasets.registry.schema import Card
     from cir_datasets.rows.benchmark import Benchmark
     from cir_datasets.rows.records import Row
+    from cir_datasets.sources import SourceFile
 
 
 @dataclass(frozen=True)
@@ -237,6 +239,8 @@ def _sources(spec: BenchmarkSpec, data_dir: str | Path | None) -> Result:
             "no source file is available; what was prepared from them last is checked below",
         )
     files = sources.resolve(spec.base, data_dir)
+    if spec.card.in_folder:
+        return _files_of_folder(spec, files)
     states = {
         name: "unpinned" if file.pin is None else "pinned" if file.pinned else "changed"
         for name, file in files.items()
@@ -256,6 +260,20 @@ def _sources(spec: BenchmarkSpec, data_dir: str | Path | None) -> Result:
     verdict: Literal["ok", "note"] = "note" if counted["unpinned"] else "ok"
     said += "; no hash is known yet of what is unpinned" if counted["unpinned"] else ", each as published"
     return Result("sources", verdict, said, details)
+
+
+def _files_of_folder(spec: BenchmarkSpec, files: Mapping[str, SourceFile]) -> Result:
+    """Whether the files of a folder are as the package wrote them, where its card has their hashes."""
+    noted = read_folder_card(folder_of(spec.card.name)).hashes
+    changed = [name for name, file in files.items() if file.sha256 != noted.get(name, file.sha256)]
+    if changed:
+        said = (
+            f"{' and '.join(str(files[name].path) for name in changed)}: changed since it was written. "
+            f"Fix: make it again; if you meant the change, raise version: in {CARD_FILE} and remove hashes:"
+        )
+        return Result("sources", "fault", said, {"changed": changed})
+    how = "each as the package wrote it" if noted else f"{CARD_FILE} has no hashes: to compare with"
+    return Result("sources", "ok", f"{counted(len(files), 'file')} of the folder, {how}")
 
 
 def _owner(spec: BenchmarkSpec, name: str) -> Card:

@@ -55,10 +55,15 @@ class Circled(BenchmarkBuilder):
         return {
             "session_id": record.id("session_id"),
             "subset": subset,
-            "ground_truth_ids": [self._image_id(record, name) for name in record.texts("ground_truth_ids")],
+            "ground_truth_ids": self._merged(record, record.texts("ground_truth_ids")),
             "num_turns": record.integer("num_turns"),
             "turns": turns,
         }
+
+    def _merged(self, record: Record, names: list[str]) -> list[str]:
+        """Ids of images: two spellings of one (`1.jpg`, `000000000001`) merge, a repeated one stays."""
+        ids = [self._image_id(record, name) for name in names]
+        return ids if len(set(names)) < len(names) else list(dict.fromkeys(ids))
 
     def _image_id(self, record: Record, name: str) -> str:
         bare = name.removesuffix(".jpg").removesuffix(".png")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import orjson
 
 from cir_datasets.common.atomic import staging_folder, write_errors
+from cir_datasets.common.paths import sha256_of
 from cir_datasets.common.yaml import checked
 from cir_datasets.construction.folder_check import check_folder
 from cir_datasets.construction.names import check_name
@@ -130,7 +131,7 @@ def write_benchmark(
         "license": license,
         "image_license": image_license,
         "traps": list(traps),
-        "made": _portable(made or {}),
+        "made": portable(made or {}),
     }
     card = checked(FolderCard, fields, f"{root / CARD_FILE}", CardError)
     _check_place(root, name, card.made.get("pipeline"))
@@ -141,7 +142,8 @@ def write_benchmark(
             place.write_bytes(b"".join(orjson.dumps(written_row(row)) + b"\n" for row in _even(rows)))
             listed = staging / card.configs[config].images
             listed.write_text("".join(_image_lines(by_config[config], image_paths or {})), encoding="utf-8")
-        (staging / CARD_FILE).write_text(_card_text(fields), encoding="utf-8")
+        hashes = {path.name: sha256_of(path) for path in sorted(staging.iterdir())}
+        (staging / CARD_FILE).write_text(_card_text({**fields, "hashes": hashes}), encoding="utf-8")
         found = check_folder(staging, pictures=False, registered=False)
         if not found.ok:
             shown = "\n  ".join(error.replace(f"{staging}/", f"{root}/") for error in found.errors[:_SHOWN])
@@ -157,12 +159,17 @@ def _has_gallery(row: Row) -> bool:
     return bool(row.get(GALLERY))
 
 
-def _portable(value: Any) -> Any:
-    """Settings without the places of this machine, as the card may be published: of a path stays its name."""
+def portable(value: Any) -> Any:
+    """Settings without the places of this machine, as the card may be published: of a path stays its name.
+
+    Example:
+        >>> portable({"encoder": "/data/models/mine", "k": 10})
+        {'encoder': 'mine', 'k': 10}
+    """
     if isinstance(value, Mapping):
-        return {name: _portable(part) for name, part in value.items()}
+        return {name: portable(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
-        return [_portable(part) for part in value]
+        return [portable(part) for part in value]
     return Path(value).name if isinstance(value, str) and value.startswith(("/", "~/")) else value
 
 

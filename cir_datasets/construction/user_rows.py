@@ -211,7 +211,9 @@ def _respelled(row: Row, changed: Mapping[str, str]) -> Row:
         if key.endswith("image_id"):
             value = changed.get(value, value)
         elif key.endswith("_ids"):
-            value = [changed.get(each, each) for each in value]
+            ids = [changed.get(each, each) for each in value]
+            # Two spellings of one image are one; an id that is written twice stays a fault.
+            value = ids if len(set(value)) < len(value) else list(dict.fromkeys(ids))
         elif key == "turns":
             value = [_respelled(turn, changed) for turn in value]
         found[key] = value

@@ -106,6 +106,8 @@ class FolderCard(StrictModel):
     """What users get wrong, a sentence each."""
     made: dict[str, Any] = Field(default_factory=dict)
     """How it was made: settings, models, prompts, seeds."""
+    hashes: dict[FileName, str] = Field(default_factory=dict)
+    """sha256 (hex) of rows and galleries as the package wrote them; `cir datasets verify` compares."""
 
     @model_validator(mode="before")
     @classmethod

@@ -183,15 +183,20 @@ def _write(
     from cir_datasets.construction.folder import write_benchmark
     from cir_datasets.construction.report import write_report
     from cir_datasets.construction.workspace import Workspace
-    from submissions.making.circled import picture_paths
+    from submissions.making.circled import RANKS_FILE, picture_paths
 
     out = options.out
     chosen = Workspace.existing(out).settings
     where = picture_paths(source, pictures)
     files = []
-    for folder, rows, title in (
-        (BENCHMARK_FOLDER, made.sessions, "Sessions"),
-        (UNFILTERED_FOLDER, made.unfiltered, "Sessions that the quality filters removed"),
+    for folder, rows, told, title in (
+        (BENCHMARK_FOLDER, made.sessions, made.checked, "Sessions"),
+        (
+            UNFILTERED_FOLDER,
+            made.unfiltered,
+            made.unfiltered_told,
+            "Sessions that the quality filters removed",
+        ),
     ):
         if not rows:
             continue
@@ -209,9 +214,8 @@ def _write(
                 **where,
             )
         )
-        if folder == BENCHMARK_FOLDER:
-            lines = b"".join(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in made.checked)
-            write_whole(out / folder / "ranks.jsonl", lines)
+        lines = b"".join(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in told)
+        write_whole(out / folder / RANKS_FILE, lines)
     write_whole(out / "circled.json", orjson.dumps(made.sessions, option=orjson.OPT_INDENT_2) + b"\n")
     place = {image: number for number, image in enumerate(pictures.ids)}
     found = made.counts

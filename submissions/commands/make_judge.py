@@ -147,10 +147,10 @@ def _sources(name: str) -> list[Benchmark]:
 
 def _judged(sources: list[Benchmark], options: JudgeOptions, number: int, run: int) -> list[dict[str, Any]]:
     """What a judge says at one of its runs."""
-    from cir_datasets.construction.circled.judging import Judge, drawn, judged
+    from cir_datasets.construction.circled.judging import Judge, drawn, judged, pictures_judged
     from submissions.language import load_language
     from submissions.making.backends import LanguageWords
-    from submissions.making.circled import source_pictures
+    from submissions.making.circled import aims_of, source_pictures
 
     backend = options.judge[number]
     named, once = backend.partition(",")[0], options.judge.count(backend) == 1
@@ -165,16 +165,10 @@ def _judged(sources: list[Benchmark], options: JudgeOptions, number: int, run: i
     try:
         for source in sources:
             some = drawn(source.rows(), options.sessions, options.seed)
-            ids = [
-                image
-                for row in some
-                for image in (
-                    *(turn["reference_image_id"] for turn in row["turns"]),
-                    *row["ground_truth_ids"][:1],
-                )
-            ]
+            aims = aims_of(source)
+            ids = [image for row in some for image in pictures_judged(row, aims.get(row["session_id"]))]
             pictures = source_pictures(source, options.images, list(dict.fromkeys(ids)))
-            rows += judged(Judge(label, LanguageWords(speaker, pictures)), source.id, some)
+            rows += judged(Judge(label, LanguageWords(speaker, pictures)), source.id, some, aims)
     finally:
         report_usage(speaker)
     return rows

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from cir_datasets.construction.circled.settings import UNFILTERED
 from cir_datasets.construction.circled.turns import CircledModels
+from cir_datasets.errors import ConstructionError
 from cir_metrics.errors import CirError
 from submissions.cluster import Anew, RayEngine
 from submissions.embeddings.pictures import (
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
 
 PAPER_DIVERSITY = "openai/clip-vit-base-patch32"
 """The encoder that tells captions apart in the paper."""
+RANKS_FILE = "ranks.jsonl"
+"""Beside a made benchmark: of its sessions the ranks, the merged captions and the target aimed at last."""
 
 
 def pictures_for(benchmark: Benchmark, images: str | Path | None) -> Pictures:
@@ -254,21 +258,52 @@ def source_name(benchmark: Benchmark) -> str:
     Returns:
         The dataset's name; of a folder of `cir make` what made it, whatever it was made of.
     """
-    name = benchmark.spec.card.name
-    made = _made(benchmark)
+    made = made_of(benchmark)
     if made.get("pipeline") == "circled":
-        return "circled, unfiltered" if name.endswith(UNFILTERED) else "circled, made"
-    return str(made.get("way", name))
+        return "circled, unfiltered" if is_unfiltered(benchmark) else "circled, made"
+    return str(made.get("way", benchmark.spec.card.name))
 
 
-def _made(benchmark: Benchmark) -> dict[str, Any]:
-    """What the card of a folder says of its making; nothing of others."""
-    if benchmark.spec.card.source.publisher != "folder":
+def is_unfiltered(benchmark: Benchmark) -> bool:
+    """Whether its sessions are those that the quality filters of `cir make circled` removed."""
+    return benchmark.spec.card.name.endswith(UNFILTERED)
+
+
+def _made_of_shapes(benchmark: Benchmark) -> bool:
+    return str(made_of(benchmark).get("benchmark", "")).startswith("shapes/")
+
+
+def made_of(benchmark: Benchmark) -> dict[str, Any]:
+    """How the folder of a benchmark was made, as its card says; empty for a benchmark that is no folder."""
+    if not benchmark.spec.card.in_folder:
         return {}
     from cir_datasets.registry.folders import folder_of, read_folder_card
 
     return read_folder_card(folder_of(benchmark.spec.card.name)).made
 
 
-def _made_of_shapes(benchmark: Benchmark) -> bool:
-    return str(_made(benchmark).get("benchmark", "")).startswith("shapes/")
+def told_of(benchmark: Benchmark) -> dict[str, dict[str, Any]]:
+    """By session what `cir make circled` noted beside it: its query, ranks, merged captions and last aim.
+
+    Raises:
+        ConstructionError: the file is damaged.
+    """
+    if not benchmark.spec.card.in_folder:
+        return {}
+    from cir_datasets.registry.folders import folder_of
+
+    path = folder_of(benchmark.spec.card.name) / RANKS_FILE
+    if not path.is_file():
+        return {}
+    try:
+        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        return {row["session_id"]: {**row, "merged": list(row["merged"])} for row in rows}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ConstructionError(
+            f"{path}: it is damaged. Fix: run `cir make circled` again, or remove it."
+        ) from error
+
+
+def aims_of(benchmark: Benchmark) -> dict[str, str]:
+    """By session the target that its words aimed at, where it is known."""
+    return {session: row["aim"] for session, row in told_of(benchmark).items() if "aim" in row}

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cir_datasets.audit.verification import Result
+from cir_datasets.common.stages import compared
 from cir_datasets.construction.circled.definitions import Checked, check_definitions
 from cir_datasets.construction.circled.settings import CircledSettings
+from cir_datasets.construction.folder import portable
 from cir_datasets.errors import ConstructionError
 from submissions.making.backends import EncoderFeatures
-from submissions.making.circled import encoder_loaders, loaded_encoders, source_pictures
+from submissions.making.circled import (
+    encoder_loaders,
+    is_unfiltered,
+    loaded_encoders,
+    made_of,
+    source_pictures,
+    told_of,
+)
 
 if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
 
-RANKS_FILE = "ranks.jsonl"
-"""Beside a made benchmark: ranks and merged captions of its sessions."""
 _SHOWN = 3
 
 
@@ -51,46 +57,28 @@ def definitions_result(
     search, apart = (
         EncoderFeatures(one, lambda ids: source_pictures(benchmark, images, ids)) for one in (first, second)
     )
-    settings = _settings(benchmark)
-    checked = check_definitions(
-        benchmark.rows(), list(benchmark.gallery), search, apart, settings, merged=_merged(benchmark)
-    )
-    return _result(checked, first.identity.model, settings)
-
-
-def _settings(benchmark: Benchmark) -> CircledSettings:
-    """The settings that `cir make circled` made sessions with; of others the paper's."""
-    if benchmark.spec.card.source.publisher != "folder":
-        return CircledSettings()
-    from cir_datasets.registry.folders import folder_of, read_folder_card
-
-    made = read_folder_card(folder_of(benchmark.spec.card.name)).made
-    if made.get("pipeline") != "circled":
-        return CircledSettings()
-    return CircledSettings(
+    made = made_of(benchmark)
+    made = made if made.get("pipeline") == "circled" else {}
+    settings = CircledSettings(
         **{one.name: made[one.name] for one in fields(CircledSettings) if one.name in made}
     )
+    merged = {session: list(row["merged"]) for session, row in told_of(benchmark).items()}
+    checked = check_definitions(
+        benchmark.rows(), list(benchmark.gallery), search, apart, settings, merged=merged
+    )
+    # What the run kept by its own encoders obeys both; by others, and of what it removed, all is a finding.
+    kept = bool(made) and not is_unfiltered(benchmark)
+    same = [
+        compared(portable(one.identity)) == compared(made.get(name))
+        for one, name in ((search, "encoder"), (apart, "diversity_encoder"))
+    ]
+    return _result(checked, first.identity.model, settings, *(kept and one for one in same))
 
 
-def _merged(benchmark: Benchmark) -> dict[str, list[str]]:
-    """The merged captions that sessions were made with, where they lie beside the benchmark."""
-    if benchmark.spec.card.source.publisher != "folder":
-        return {}
-    from cir_datasets.registry.folders import folder_of
-
-    path = folder_of(benchmark.spec.card.name) / RANKS_FILE
-    if not path.is_file():
-        return {}
-    try:
-        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-        return {row["session_id"]: list(row["merged"]) for row in rows}
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ConstructionError(
-            f"{path}: it is damaged. Fix: run `cir make circled` again, or remove it."
-        ) from error
-
-
-def _result(checked: list[Checked], name: str, settings: CircledSettings) -> Result:
+def _result(
+    checked: list[Checked], name: str, settings: CircledSettings, must_rise: bool, must_differ: bool
+) -> Result:
+    """How many sessions obey; a fault where those must that do not."""
     falls = [one.session for one in checked if not one.consistent]
     repeats = [one.session for one in checked if not one.diverse]
     said = (
@@ -101,9 +89,12 @@ def _result(checked: list[Checked], name: str, settings: CircledSettings) -> Res
         if sessions:
             more = ", ..." if len(sessions) > _SHOWN else ""
             said += f"; {what}: {', '.join(sessions[:_SHOWN])}{more}"
+    broken = (must_rise and falls) or (must_differ and repeats)
+    if broken:
+        said += ". They were made with this encoder and obeyed it. Fix: make the benchmark again"
     return Result(
         "sessions",
-        "note" if falls or repeats else "ok",
+        "fault" if broken else "note" if falls or repeats else "ok",
         said,
         {
             one.session: {

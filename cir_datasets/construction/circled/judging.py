@@ -55,18 +55,37 @@ def drawn(sessions: Sequence[Row], count: int, seed: int) -> list[Row]:
     return [sessions[place] for place in sorted(places[:count])]
 
 
-def judged(judge: Judge, source: str, sessions: Sequence[Row]) -> list[Row]:
+def pictures_judged(session: Row, aim: str | None) -> tuple[str, ...]:
+    """What a judge sees: the reference of each turn, and last the target.
+
+    Args:
+        session: in the published form.
+        aim: of several targets the one that its words aimed at; None takes the first.
+
+    Example:
+        >>> session = {"turns": [{"reference_image_id": "a"}], "ground_truth_ids": ["b", "c"]}
+        >>> pictures_judged(session, "c"), pictures_judged(session, None)
+        (('a', 'c'), ('a', 'b'))
+    """
+    target = aim if aim in session["ground_truth_ids"] else session["ground_truth_ids"][0]
+    return (*(turn["reference_image_id"] for turn in session["turns"]), target)
+
+
+def judged(
+    judge: Judge, source: str, sessions: Sequence[Row], aims: Mapping[str, str] | None = None
+) -> list[Row]:
     """A row a session: the five scales, or why there are none.
 
     Args:
-        judge: who judges; it sees the reference of each turn, and last a target.
+        judge: who judges; it sees the reference of each turn, and last the target.
         source: the benchmark's id.
         sessions: in the published form.
+        aims: by session the target that its words aimed at, where it has several.
     """
     questions = [
         Question(
             {"utterances": "\n".join(_said(turn) for turn in row["turns"])},
-            (*(turn["reference_image_id"] for turn in row["turns"]), row["ground_truth_ids"][0]),
+            pictures_judged(row, (aims or {}).get(row["session_id"])),
         )
         for row in sessions
     ]

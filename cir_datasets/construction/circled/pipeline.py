@@ -41,15 +41,17 @@ class MadeSessions:
         workspace: the folder of its stages.
         sessions: in the published form, those that passed all filters.
         unfiltered: those that went at the rank margin or the text redundancy, where they can be rows.
+        unfiltered_told: of these the query, ranks, merged captions and the target that words aimed at last.
         verdicts: what became of each session that was begun, in order.
         played: the dialogues.
-        checked: by session its ranks and both definitions, replayed.
+        checked: the same of the sessions, with their ranks and both definitions, replayed.
         images: the searched images, and those that sessions name beside these.
     """
 
     workspace: Workspace
     sessions: list[Row]
     unfiltered: list[Row]
+    unfiltered_told: list[Row]
     verdicts: list[Row]
     played: list[PlayedSession]
     checked: list[Row]
@@ -126,11 +128,14 @@ def make_circled(
     Dialogues(workspace, sessions, searched, vectors, twins, models, settings).play()
     verdicts = workspace.rows("filters", lambda: filtered(sessions, models.diversity, twins, settings))
     subset = benchmark.id.replace("/", "_")
-    kept = workspace.rows("sessions", lambda: list(_published(subset, sessions, verdicts, {None})))
-    rest = list(_published(f"{subset}_unfiltered", sessions, verdicts, set(QUALITY)))
+    published = list(_published(subset, sessions, verdicts, {None}))
+    kept = workspace.rows("sessions", lambda: [row for row, _ in published])
+    others_left = list(_published(f"{subset}_unfiltered", sessions, verdicts, set(QUALITY)))
+    rest = [row for row, _ in others_left]
+    told = [_told(row, session) for row, session in others_left]
     checked = workspace.rows(
         "definitions",
-        lambda: _checked(kept, _left(sessions, verdicts, {None}), searched, vectors, models, settings),
+        lambda: _checked(kept, [session for _, session in published], searched, vectors, models, settings),
     )
     named = [
         image
@@ -138,31 +143,37 @@ def make_circled(
         for image in (*row["ground_truth_ids"], *(turn["reference_image_id"] for turn in row["turns"]))
     ]
     images = list(dict.fromkeys((*searched, *named)))
-    return MadeSessions(workspace, kept, rest, verdicts, sessions, checked, images)
+    return MadeSessions(workspace, kept, rest, told, verdicts, sessions, checked, images)
 
 
 def _published(
     subset: str, sessions: Sequence[PlayedSession], verdicts: Sequence[Row], filters: set[str | None]
-) -> Iterable[Row]:
-    """Sessions that some filters removed (None: none did), in the published form, numbered in order.
+) -> Iterable[tuple[Row, PlayedSession]]:
+    """Sessions that some filters removed (None: none did), in the published form and as they were played.
 
     One whose target is the same picture as a reference is no row of a benchmark; the filter of duplicates
     removes it, and among those that an earlier filter removed it is left out here.
     """
     number = 0
-    for session in _left(sessions, verdicts, filters):
+    for session, verdict in zip(sessions, verdicts, strict=True):
+        if verdict["filter"] not in filters:
+            continue
         turns = ((row["reference"], row["caption"]) for row in session.turns)
         row = session_row(f"{subset}_{number:04d}", subset, session.targets, turns)
         if session_fault(row) is None:
             number += 1
-            yield row
+            yield row, session
 
 
-def _left(
-    sessions: Sequence[PlayedSession], verdicts: Sequence[Row], filters: set[str | None]
-) -> list[PlayedSession]:
-    """The dialogues that one of some filters removed; None stands for those that are kept."""
-    return [session for session, row in zip(sessions, verdicts, strict=True) if row["filter"] in filters]
+def _told(row: Row, session: PlayedSession) -> Row:
+    """What a published session does not say of its making."""
+    return {
+        "session_id": row["session_id"],
+        "query": session.query["query"],
+        "ranks": session.ranks,
+        "merged": [turn["merged"] for turn in session.turns],
+        "aim": session.turns[-1]["aim"],
+    }
 
 
 def _checked(
@@ -174,24 +185,19 @@ def _checked(
     settings: CircledSettings,
 ) -> list[Row]:
     """What the definitions say of each session, beside what it was made with."""
-    merged = {
-        row["session_id"]: [turn["merged"] for turn in session.turns]
-        for row, session in zip(kept, dialogues, strict=True)
-    }
+    told = [_told(row, session) for row, session in zip(kept, dialogues, strict=True)]
+    merged = {row["session_id"]: row["merged"] for row in told}
     found = check_definitions(
         kept, searched, models.features, models.diversity, settings, merged=merged, vectors=vectors
     )
     return [
         {
-            "session_id": one.session,
-            "query": session.query["query"],
-            "ranks": session.ranks,
-            "merged": merged[one.session],
+            **row,
             "replayed_ranks": list(one.ranks),
             "fall": one.fall,
             "nearest": one.nearest,
             "consistent": one.consistent,
             "diverse": one.diverse,
         }
-        for one, session in zip(found, dialogues, strict=True)
+        for one, row in zip(found, told, strict=True)
     ]

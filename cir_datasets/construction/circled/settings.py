@@ -28,9 +28,9 @@ class CircledSettings(Options):
         duplicates: equal pictures of which the first alone is searched: those of the `gallery`, or those of
             all splits (`released`).
         attempts: at a caption that differs enough, from 1; the last one is used as it is.
-        selected: weight of the chosen image, equation 9.
-        rejected: weight of the mean of the others shown; it is taken off.
-        words: weight of the merged caption.
+        selected: weight of the chosen image, alpha of equation 9, from 0.
+        rejected: weight of the mean of the others shown, beta, from 0; it is taken off.
+        words: weight of the merged caption, gamma, from 0.
         epsilon: places that a target may fall from one turn to the next.
         tau: similarity of two captions of a session that is too high.
         captions: prompt that describes an image: `caption`, or `caption_clothes`.
@@ -74,9 +74,11 @@ class CircledSettings(Options):
     attempts: int = option(
         3, "Attempts at a caption that differs enough; the last is used.", min=1, in_file=True
     )
-    selected: float = by_call_alone(0.08)
-    rejected: float = by_call_alone(0.29)
-    words: float = by_call_alone(0.44)
+    selected: float = option(0.08, "Weight of the chosen image in the next query.", min=0, in_file=True)
+    rejected: float = option(
+        0.29, "Weight of the mean of the others shown, which is taken off.", min=0, in_file=True
+    )
+    words: float = option(0.44, "Weight of the merged caption in the next query.", min=0, in_file=True)
     epsilon: int = option(30, "Places that a target may fall from turn to turn.", min=0, in_file=True)
     tau: float = option(
         0.8, "Similarity of two captions that is too high, above 0 to 1.", min=0, max=1, in_file=True

@@ -94,7 +94,8 @@ def moved_on(
 ) -> Vectors:
     """The next query of each session.
 
-    v <- norm(v + 0.08 y+ - 0.29 mean(y-) + 0.44 h), equation 9; the mean keeps its length.
+    v <- norm(v + alpha y+ - beta mean(y-) + gamma h), equation 9; the mean keeps its length. The paper does
+    not state the weights; the released code has 0.08, 0.29 and 0.44.
 
     Args:
         before: the queries so far, rows of length 1, shape (sessions, dimensions).

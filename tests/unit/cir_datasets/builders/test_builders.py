@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -222,6 +223,21 @@ def test_circled_ids_lose_the_ending_of_an_image_file(subset: str, suffix: str, 
     ended = load_unchecked(f"circled/{subset}", tmp_path)
     assert ended.rows() == plain.rows()
     assert ended.data_hash == plain.data_hash
+
+
+def test_two_spellings_of_a_target_of_circled_are_one(tmp_path: Path) -> None:
+    root = made.write_circled(tmp_path, "circo_val")
+    path = root / "data/circo_val.json"
+    sessions = json.loads(path.read_text())
+    plain = sessions[0]["ground_truth_ids"]
+    sessions[0]["ground_truth_ids"] = [*plain, plain[0].removesuffix(".jpg").lstrip("0") + ".jpg"]
+    path.write_text(json.dumps(sessions))
+    targets = load_unchecked("circled/circo_val", tmp_path).rows()[0]["ground_truth_ids"]
+    assert targets == [f"{int(plain[0].removesuffix('.jpg')):012d}"]
+    sessions[0]["ground_truth_ids"] = [*plain, *plain]
+    path.write_text(json.dumps(sessions))
+    with pytest.raises(RecordError, match="name an image twice"):
+        load_unchecked("circled/circo_val", tmp_path)
 
 
 def test_circled_without_its_source_has_no_gallery(tmp_path: Path) -> None:

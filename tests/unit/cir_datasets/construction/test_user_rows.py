@@ -246,3 +246,28 @@ def test_a_picture_that_is_missing_or_broken_is_named(photos: Path) -> None:
 def test_the_name_of_a_benchmark_is_no_protocol() -> None:
     with pytest.raises(CirError, match=r"custom_benchmark\(name, rows, images=FOLDER\)"):
         cir_datasets.Benchmark.from_rows("mine", ROWS, IMAGES)  # type: ignore[arg-type]
+
+
+def test_two_spellings_of_an_image_are_one_positive() -> None:
+    rows = [
+        {**row, "positive_image_ids": [row["target_image_id"], f"{row['target_image_id']}.jpg"]}
+        for row in ROWS
+    ]
+    made = custom_benchmark("mine", rows, IMAGES)
+    assert [row["positive_image_ids"] for row in made.rows()] == [[row["target_image_id"]] for row in ROWS]
+    twice = [{**ROWS[0], "positive_image_ids": [ROWS[0]["target_image_id"]] * 2}, *ROWS[1:]]
+    with pytest.raises(CirError, match="holds 'photo01' twice"):
+        custom_benchmark("twice", twice, IMAGES)
+
+
+def test_verify_names_a_file_that_was_changed_after_it_was_written(tmp_path: Path) -> None:
+    custom_benchmark("mine", ROWS, IMAGES)
+    assert "2 files of the folder, each as the package wrote it" in cir("datasets", "verify", "mine/test")
+    path = tmp_path / "mine/queries.jsonl"
+    path.write_text(path.read_text().replace("with 7 apples", "with 8 pears"))
+    done = CliRunner().invoke(build(), ["datasets", "verify", "mine/test"])
+    assert done.exit_code == 1
+    assert f"{path}: changed since it was written. Fix: make it again" in done.stdout
+    card = tmp_path / "mine/card.yaml"
+    card.write_text(card.read_text().partition("hashes:")[0])
+    assert "card.yaml has no hashes: to compare with" in cir("datasets", "verify", "mine/test")

@@ -245,6 +245,11 @@ def test_the_tagger_knows_plain_captions(caption: str, expected: list[str]) -> N
     assert [counts.classes().get(tag, "other") for _, _, tag in tagged][: len(expected)] == expected
 
 
+def test_a_word_of_any_length_is_tagged_by_its_ending() -> None:
+    # The tagger alone takes half a minute for 3,000 characters, and hours for these.
+    assert counts.count_classes({"x" * 100_000: 1, "y" * 100_000 + " is red": 1}, "x").total() == 4
+
+
 def test_every_listed_tag_is_one_of_the_models() -> None:
     tagger = counts._tagger()
     known = {tagger.int2tag[-number] for number in tagger.int2tag if number < 0}

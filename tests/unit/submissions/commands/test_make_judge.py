@@ -15,11 +15,13 @@ from cir_here import invoked
 from language_server import Asked, Fault, LanguageServer
 from typer.testing import CliRunner
 
+import cir_datasets
 from cir_datasets.construction.circled.judging import SCALES
 from cir_datasets.construction.folder import write_benchmark
 from cir_datasets.construction.folder_check import check_folder
 from cir_datasets.shapes import difference, scene
 from leaderboard.cli import build
+from submissions.making.circled import aims_of
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -184,6 +186,24 @@ def test_verify_replays_made_sessions_with_their_own_settings(
     assert ranks
     assert {name: one["ranks"] for name, one in found["details"].items()} == ranks
     assert "sessions are epsilon-consistent (30)" in cir(*verify).stdout
+    told = {row["session_id"]: row["aim"] for row in lines(folder / "ranks.jsonl")}
+    assert aims_of(cir_datasets.load("mine/test")) == told
+    # A caption that is said again breaks tau under the run's encoder, which is no property but a fault.
+    sound = (folder / "queries.jsonl").read_text()
+    rows = [json.loads(line) for line in sound.splitlines()]
+    rows[0]["turns"][1]["relative_caption"] = rows[0]["turns"][0]["relative_caption"]
+    (folder / "queries.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    card = (folder / "card.yaml").read_text()
+    (folder / "card.yaml").write_text(card.partition("hashes:")[0])
+    assert "They were made with this encoder and obeyed it" in " ".join(
+        invoked(*verify, code=1).stdout.split()
+    )
+    (folder / "card.yaml").write_text(
+        card.partition("hashes:")[0].replace("name: mine\n", "name: mine_unfiltered\n")
+    )
+    cir("datasets", "verify", "mine_unfiltered/test", "--encoder", "shapes")
+    (folder / "card.yaml").write_text(card.partition("hashes:")[0])
+    (folder / "queries.jsonl").write_text(sound)
     (folder / "ranks.jsonl").write_text("{}\n")
     assert "ranks.jsonl: it is damaged. Fix: run `cir make circled` again" in refused(*verify)
 

@@ -69,6 +69,19 @@ def test_a_judge_sees_each_session_alone_with_its_target_last() -> None:
         assert list(question.pictures[:-1]) == [turn["reference_image_id"] for turn in session["turns"]]
 
 
+def test_a_judge_sees_the_target_that_the_words_aimed_at() -> None:
+    one = judge("a", [3])
+    several = [row for row in SESSIONS if len(row["ground_truth_ids"]) > 1] or [
+        {**row, "ground_truth_ids": [*row["ground_truth_ids"], "other"]} for row in SESSIONS
+    ]
+    aims = {row["session_id"]: row["ground_truth_ids"][-1] for row in several[1:]}
+    judged(one, "mine", several, {**aims, several[1]["session_id"]: "of no session"})
+    first, second, *others = one.words.questions  # type: ignore[attr-defined]
+    assert first.pictures[-1] == several[0]["ground_truth_ids"][0]
+    assert second.pictures[-1] == several[1]["ground_truth_ids"][0]
+    assert [asked.pictures[-1] for asked in others] == [row["ground_truth_ids"][-1] for row in several[2:]]
+
+
 def test_a_failed_session_keeps_its_reason_and_is_in_no_mean() -> None:
     rows = judged(judge("a", [2, 4], refused=0), "mine", SESSIONS[:3])
     assert rows[0]["failed"] == "refused by the model"

@@ -103,6 +103,26 @@ def test_the_released_choices_change_what_is_asked(tmp_path: Path) -> None:
     assert "turn-7" in stages_of(dataclasses.replace(FEW, max_turns=7))
 
 
+def test_without_weights_the_search_stands_still(tmp_path: Path) -> None:
+    still = made(tmp_path, dataclasses.replace(FEW, selected=0.0, rejected=0.0, words=0.0))
+    assert {len(set(session.ranks)) for session in still.played} == {1}
+    assert still.counts["kept"] == 0
+    with pytest.raises(ConstructionError, match="words"):
+        CircledSettings(words=-1.0)
+
+
+def test_what_is_published_names_the_target_that_the_last_words_aimed_at(whole: MadeSessions) -> None:
+    several = 0
+    for session, told in zip(
+        [*whole.sessions, *whole.unfiltered], [*whole.checked, *whole.unfiltered_told], strict=True
+    ):
+        (played,) = (one for one in whole.played if one.query["query"] == told["query"])
+        assert told["session_id"] == session["session_id"]
+        assert told["aim"] == played.turns[-1]["aim"] in session["ground_truth_ids"]
+        several += told["aim"] != session["ground_truth_ids"][0]
+    assert several > 0
+
+
 class Listening:
     """Words of another, and what was asked of it; some answers are missing, or always the same."""
 
