@@ -37,6 +37,7 @@ _READ = {
     "final_recall": _OF_SESSIONS,
     "final_mrr": _OF_SESSIONS,
     "hits_auc": _OF_SESSIONS,
+    "turn_recall": ("turn_ranks", "num_turns"),
 }
 """Metric with a cutoff -> what of coded rankings it is computed from, in the order of its parameters."""
 
@@ -221,11 +222,13 @@ class CodedSessions:
             (n, max_turns); what lies behind a session's last turn is not read.
         list_lengths: images in each ranking, same shape.
         num_turns: turns of each session, shape (n,).
+        turn_ranks: rank of each turn's own target, same shape as `ranks`; None where no metric asks for it.
     """
 
     ranks: IntArray
     list_lengths: IntArray
     num_turns: IntArray
+    turn_ranks: IntArray | None = None
     subset_ranks: ClassVar[None] = None
 
     @property

@@ -19,7 +19,7 @@ Reference = dict[str, Any]
 Check = Callable[[object, str, Reference], Any]
 """Takes a prediction, how messages name it, and its reference; gives the prediction that metrics read."""
 
-FIELDS = ("target", "reference", "subset", "positives", "negatives", "gallery", "num_turns")
+FIELDS = ("target", "reference", "subset", "positives", "negatives", "gallery", "num_turns", "turn_targets")
 """What a reference may hold, beside the id of its query."""
 _PLAIN = frozenset(FIELDS) - {"gallery", "num_turns"}
 
@@ -49,8 +49,8 @@ def references(rows: Iterable[Mapping[str, Any]]) -> list[Reference]:
             `datasets.Dataset`, or dicts.
 
     Returns:
-        One dict a row with those of target, reference, subset, positives, negatives, gallery and num_turns
-        that the row has. Null fields are left out, and so is an empty subset or gallery.
+        One dict a row with those of target, reference, subset, positives, negatives, gallery, num_turns and
+        turn_targets that the row has. Null fields are left out, and so is an empty subset or gallery.
 
     Raises:
         InputError: `rows` is not a list of rows; a row is not a dict, has none of these fields, or holds no
@@ -140,7 +140,7 @@ def ids_of(reference: Reference) -> set[str]:
         ['a', 'b']
     """
     named: set[str] = set()
-    for field in ("target", "positives", "negatives"):
+    for field in ("target", "positives", "negatives", "turn_targets"):
         ids = reference.get(field, ())
         named.update((ids,) if isinstance(ids, str) else ids)
     return named
@@ -318,7 +318,7 @@ def check_session(
         check_ranking(turn, f"{where}[{number}]", reference, allow_empty=allow_empty)
         for number, turn in enumerate(turns)
     ]
-    expected = reference.get("num_turns", len(turns))
+    expected = reference.get("num_turns", len(reference.get("turn_targets", turns)))
     if len(turns) != expected:
         raise InputError(
             f"{where} has {len(turns)} rankings, its session {expected} turns. Fix: give one ranking a turn."
@@ -343,6 +343,9 @@ def _from_row(row: object, where: str) -> Reference:
 def _pick(row: Mapping[str, Any]) -> Reference:
     fields = _SESSION_FIELDS if "ground_truth_ids" in row else _ROW_FIELDS
     picked = {field: row[name] for field, name in fields.items() if row.get(name) is not None}
+    targets = [turn.get("target_image_id") for turn in row.get("turns") or ()]
+    if targets and None not in targets:
+        picked["turn_targets"] = targets
     for field in ("subset", "gallery"):
         if field in picked and not len(picked[field]):
             del picked[field]
@@ -352,6 +355,9 @@ def _pick(row: Mapping[str, Any]) -> Reference:
 def _check_field(field: str, value: object, where: str) -> Any:
     if field in ("target", "reference"):
         return check_id(value, where)
+    if field == "turn_targets":  # an image may be the target of several turns
+        of_turns = check_list(value, where, "turn_targets are a list of ids, one a turn", "list them")
+        return [check_id(each, f"{where}[{n}]") for n, each in enumerate(of_turns)]
     called = {"positives": "list of positives", "negatives": "list of hard negatives"}
     what = called.get(field, field)
     return check_ids(value, where, what=what, allow_empty=field == "negatives", ordered=False)

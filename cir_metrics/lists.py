@@ -117,12 +117,13 @@ def evaluate_multi_turn(
     """Values of several metrics over sessions of rankings.
 
     Args:
-        metrics: printed names: `hits@K`, `final_recall@K`, `final_mrr@K`, `hits_auc@K`, `mean_rank` (at
-            the last turn).
+        metrics: printed names: `hits@K`, `final_recall@K`, `final_mrr@K`, `hits_auc@K`, `turn_recall@K`,
+            `mean_rank` (at the last turn).
         rankings: one list a session of one ranking a turn (image ids, best first); an empty ranking is a
             miss. Data frames as in `evaluate_single_turn`.
-        references: one dict (or dataset row) a session, aligned with `rankings`, with `positives`; where it
-            has `num_turns` too, the session must have that many rankings.
+        references: one dict (or dataset row) a session, aligned with `rankings`, with `positives`, for
+            turn_recall `turn_targets`, one a turn; where it has `num_turns` too, the session must have that
+            many rankings.
 
     Returns:
         Values and per-session values under the names of DESIGN section 6: `hits@10@turn1` up to the longest
@@ -144,13 +145,20 @@ def evaluate_multi_turn(
     sessions = inputs.columns["rankings"]
     num_turns = _lengths(sessions)
     turns = [turn for turns in sessions for turn in turns]
-    pairs = zip(inputs.references, sessions, strict=True)
-    positives = [reference["positives"] for reference, rankings in pairs for _ in rankings]
-    [positive] = mark_ids(turns, [positives], _depth(wanted, turns))
     taken = np.arange(int(num_turns.max())) < num_turns[:, None]
-    ranks, list_lengths = np.full(taken.shape, UNLISTED), np.zeros(taken.shape, dtype=np.int64)
-    ranks[taken], list_lengths[taken] = first_ranks(positive), _lengths(turns)
-    return evaluate_coded(wanted, CodedSessions(ranks, list_lengths, num_turns))
+    list_lengths = np.zeros(taken.shape, dtype=np.int64)
+    list_lengths[taken] = _lengths(turns)
+
+    def ranked(images: list[Sequence[str]]) -> IntArray:
+        ranks = np.full(taken.shape, UNLISTED)
+        ranks[taken] = first_ranks(*mark_ids(turns, [images], _depth(wanted, turns)))
+        return ranks
+
+    fields, pairs = _fields(wanted), list(zip(inputs.references, sessions, strict=True))
+    of_session = [row.get("positives", ()) for row, rankings in pairs for _ in rankings]
+    of_turn = [[target] for row, _ in pairs for target in row.get("turn_targets", ())]
+    turn_ranks = ranked(of_turn) if "turn_targets" in fields else None
+    return evaluate_coded(wanted, CodedSessions(ranked(of_session), list_lengths, num_turns, turn_ranks))
 
 
 def _fields(wanted: Wanted) -> list[str]:

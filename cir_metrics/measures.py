@@ -339,6 +339,32 @@ def hits_auc(ranks: IntArray, num_turns: IntArray, k: int) -> FloatArray:
     return area_under_hits(hits_at_k.per_query(ranks, num_turns, k))
 
 
+@_metric(check_sessions, exact_mean)
+def turn_recall(ranks: IntArray, num_turns: IntArray, k: int) -> FloatArray:
+    """Mean over sessions of the share of their turns that have that turn's target in the top k.
+
+    Turn Recall@K = (1/Q) * sum_q (1/L_q) * sum over l of [r_ql <= k], where r_ql is the rank of the target
+    of turn l: Recall@K (Liu et al., ICCV 2021, Section 5) at each turn.
+
+    Args:
+        ranks: rank of each turn's own target, else as for `hits_at_k`.
+        num_turns: as for `hits_at_k`.
+        k: cutoff, 1 or more.
+
+    Returns:
+        A fraction in [0, 1].
+
+    Raises:
+        InputError: as `hits_at_k`.
+
+    Example:
+        >>> turn_recall([[12, 3, 4], [50, 2, 99]], [3, 2], k=10)
+        0.5833333333333333
+    """
+    taken = np.arange(ranks.shape[1]) < num_turns[:, None]
+    return ((ranks <= k) & taken).sum(axis=1) / num_turns
+
+
 @_metric(check_listed_ranks, exact_mean)
 def mean_rank(ranks: IntArray) -> FloatArray:
     """Mean of the targets' ranks.

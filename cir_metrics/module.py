@@ -28,7 +28,10 @@ __all__ = ["InputError", "RankingMetric", "check_session"]
 
 _TEXT = datasets.Value("string")
 _IDS = datasets.List(_TEXT)
-_FIELD_TYPES = {"target": _TEXT, "reference": _TEXT, "subset": _IDS, "positives": _IDS, "negatives": _IDS}
+_FIELD_TYPES = {
+    **dict.fromkeys(("target", "reference"), _TEXT),
+    **dict.fromkeys(("subset", "positives", "negatives", "turn_targets"), _IDS),
+}
 _PREDICTIONS = {
     "gallery": "one ranking a query: image ids, best first",
     "subset": "one ranking a query of the subset's members without the reference image: ids, best first",

@@ -91,7 +91,8 @@ def test_plain_functions_of_sessions_read_nothing_behind_the_last_turn(table: li
         for row, ranks in zip(array, table, strict=True):
             row[: len(ranks)] = ranks
     for k in KS:
-        for measure in (measures.hits_at_k, measures.final_recall, measures.final_mrr, measures.hits_auc):
+        of_sessions = (measures.final_recall, measures.final_mrr, measures.hits_auc, measures.turn_recall)
+        for measure in (measures.hits_at_k, *of_sessions):
             one, two = (np.asarray(measure(array, num_turns, k)) for array in padded)
             assert one.tolist() == two.tolist()
 

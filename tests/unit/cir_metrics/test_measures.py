@@ -30,6 +30,7 @@ def test_every_measure_checks_its_cutoff(k: int) -> None:
         lambda: measures.final_recall([[1]], [1], k),
         lambda: measures.final_mrr([[1]], [1], k),
         lambda: measures.hits_auc([[1]], [1], k),
+        lambda: measures.turn_recall([[1]], [1], k),
     ]
     for call in calls:
         with refusal(f"k={k}; a cutoff is a whole number, 1 or more. Fix: pass k=10, say."):
@@ -119,7 +120,8 @@ def test_pnr_map_refuses_masks_that_do_not_fit_and_unknown_variants() -> None:
     ],
 )
 def test_malformed_sessions_are_refused(ranks: Any, num_turns: Any, text: str) -> None:
-    for measure in (measures.hits_at_k, measures.final_recall, measures.final_mrr, measures.hits_auc):
+    at_the_end = (measures.final_recall, measures.final_mrr)
+    for measure in (measures.hits_at_k, *at_the_end, measures.hits_auc, measures.turn_recall):
         with refusal(text):
             measure(ranks, num_turns, 5)
 

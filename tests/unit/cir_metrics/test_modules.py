@@ -26,6 +26,7 @@ GOOD: dict[str, tuple[Any, dict[str, Any]]] = {
     "final_recall": ([["a", "b"], ["b", "a"]], {"positives": ["b"]}),
     "final_mrr": ([["a", "b"], ["b", "a"]], {"positives": ["b"]}),
     "hits_auc": ([["a", "b"], ["b", "a"]], {"positives": ["b"]}),
+    "turn_recall": ([["a", "b"], ["b", "a"]], {"turn_targets": ["b", "a"]}),
     "mean_rank": (["a", "b"], {"positives": ["b"]}),
 }
 QUERY = {
@@ -40,6 +41,7 @@ QUERY = {
     "aspects": [],
 }
 SESSION = {"session_id": "s", "subset": "x", "ground_truth_ids": ["b"], "num_turns": 2, "turns": [{}, {}]}
+CHAIN = {**SESSION, "turns": [{"target_image_id": "a"}, {"target_image_id": "b"}]}
 
 
 @pytest.fixture
@@ -143,7 +145,7 @@ def test_one_query_has_one_reference(load: Any) -> None:
 def test_prepared_rows_are_taken_as_references(name: str, load: Any) -> None:
     prediction, _ = GOOD[name]
     multi = METRICS[name].protocols == ("multi_turn",)
-    row = SESSION if multi else QUERY
+    row = CHAIN if multi else QUERY
     module = load(name)
     values = module.compute(predictions=[prediction], references=[row])
     assert module.compute(predictions=[prediction], references=cir_metrics.references([row])) == values
@@ -163,6 +165,19 @@ def test_a_session_needs_one_ranking_a_turn(load: Any) -> None:
             load(name).compute(predictions=[[["b"]]], references=[SESSION])
     with refusal("predictions[0] is one ranking, its reference a session. Fix: give one ranking a turn."):
         load("mean_rank").compute(predictions=[["b"]], references=[SESSION])
+
+
+def test_turns_need_targets_of_their_own_one_a_ranking(load: Any) -> None:
+    module = load("turn_recall")
+    assert module.compute(predictions=[[["a"], ["a", "b"]]], references=[CHAIN], ks=(1,)) == {
+        "turn_recall@1": 0.5
+    }
+    with refusal("references[0] (session_id 's') lacks 'turn_targets'. Fix: pass a row of a benchmark that"):
+        module.compute(predictions=[[["a"], ["b"]]], references=[SESSION])
+    for targets in (["a"], ["a", "b", "a"]):
+        number = len(targets)
+        with refusal(f"predictions[0] has 2 rankings, its session {number} turns. Fix: give one ranking a"):
+            module.compute(predictions=[[["a"], ["b"]]], references=[{"turn_targets": targets}])
 
 
 def test_subset_rankings_hold_the_other_members(load: Any) -> None:

@@ -284,6 +284,7 @@ def test_stored_signatures_that_cannot_be_read(change: dict[str, Any], text: str
         ("final_recall@10", ("final_recall", 10)),
         ("final_mrr@50", ("final_mrr", 50)),
         ("hits_auc@10", ("hits_auc", 10)),
+        ("turn_recall@5", ("turn_recall", 5)),
         ("mean_rank", ("mean_rank", None)),
         ("median_rank", ("mean_rank", None)),
         ("censored", ("mean_rank", None)),
