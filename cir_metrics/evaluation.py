@@ -168,6 +168,7 @@ class Results:
         list_lengths: images in each ranking, of the same shape.
         num_turns: turns of each session; None for queries.
         subset_ranks: rank of the target in its subset, shape (n_queries,), where the subsets were ranked.
+        turn_ranks: rank of each turn's own target, shape (n_sessions, max_turns), where they were asked for.
     """
 
     values: dict[str, float]
@@ -177,6 +178,7 @@ class Results:
     list_lengths: IntArray | None = field(default=None, repr=False)
     num_turns: IntArray | None = field(default=None, repr=False)
     subset_ranks: IntArray | None = field(default=None, repr=False)
+    turn_ranks: IntArray | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,6 +203,7 @@ class CodedQueries:
     n_positives: IntArray | None = None
     subset_ranks: IntArray | None = None
     num_turns: ClassVar[None] = None
+    turn_ranks: ClassVar[None] = None
 
     @cached_property
     def target_ranks(self) -> IntArray | None:
@@ -278,6 +281,7 @@ def evaluate_coded(
         list_lengths=coded.list_lengths,
         num_turns=coded.num_turns,
         subset_ranks=coded.subset_ranks,
+        turn_ranks=coded.turn_ranks,
     )
 
 

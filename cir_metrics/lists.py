@@ -149,7 +149,7 @@ def evaluate_multi_turn(
     list_lengths = np.zeros(taken.shape, dtype=np.int64)
     list_lengths[taken] = _lengths(turns)
 
-    def ranked(images: list[Sequence[str]]) -> IntArray:
+    def ranked(images: Sequence[Sequence[str]]) -> IntArray:
         ranks = np.full(taken.shape, UNLISTED)
         ranks[taken] = first_ranks(*mark_ids(turns, [images], _depth(wanted, turns)))
         return ranks

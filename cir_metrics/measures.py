@@ -362,7 +362,8 @@ def turn_recall(ranks: IntArray, num_turns: IntArray, k: int) -> FloatArray:
         0.5833333333333333
     """
     taken = np.arange(ranks.shape[1]) < num_turns[:, None]
-    return ((ranks <= k) & taken).sum(axis=1) / num_turns
+    shares: FloatArray = ((ranks <= k) & taken).sum(axis=1) / num_turns
+    return shares
 
 
 @_metric(check_listed_ranks, exact_mean)

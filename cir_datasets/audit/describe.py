@@ -258,7 +258,9 @@ def _row_of_card(spec: BenchmarkSpec) -> _ExampleRow:
     notes = "The ids are the benchmark's own; the order of the images means nothing."
     if example.invented:
         notes = "The ids have the benchmark's form and were not checked: its data could not be had."
-    return _ExampleRow(example.query, images, images, 2 if spec.kind == "multi_turn" else 1, notes)
+    lengths = spec.base.config.turns or {2: 0}
+    turns = 1 if spec.kind == "single_turn" else 2 if 2 in lengths else min(lengths)
+    return _ExampleRow(example.query, images, images, turns, notes)
 
 
 def _row_here(spec: BenchmarkSpec) -> _ExampleRow | None:

@@ -105,6 +105,21 @@ def leaks(benchmark: Benchmark, train: Benchmark) -> Leak:
     )
 
 
+def shared_turns(sessions: Benchmark, queries: Benchmark) -> int:
+    """How many turns of sessions are queries of another benchmark: reference, caption and target.
+
+    Args:
+        sessions: whose turns have targets of their own.
+        queries: single ones, with public ground truth.
+    """
+    known = {
+        (row["reference_image_id"], row["relative_caption"], row["target_image_id"]) for row in queries.rows()
+    }
+    turns = (turn for row in sessions.rows() for turn in row["turns"])
+    asked = ((t["reference_image_id"], t["relative_caption"], t["target_image_id"]) for t in turns)
+    return sum(each in known for each in asked)
+
+
 def repeated(benchmark: Benchmark) -> list[list[str]]:
     """Groups of rows with the same references and captions; ids in the publisher's order."""
     groups: defaultdict[Any, list[str]] = defaultdict(list)
@@ -218,6 +233,7 @@ def verify(benchmark_id: str, *, data_dir: str | Path | None = None) -> Verifica
             results += _differences(benchmark)
             results += _repeated(benchmark)
             results += _leaks(benchmark, data_dir)
+            results += _queries(benchmark, data_dir)
     return Verification(spec.id, tuple(results))
 
 
@@ -400,6 +416,26 @@ def _leaks(benchmark: Benchmark, data_dir: str | Path | None) -> Iterator[Result
         yield Result(
             "unchecked", "note", f"leaks from {', '.join(missing)}: not available", {"missing": missing}
         )
+
+
+def _queries(benchmark: Benchmark, data_dir: str | Path | None) -> Iterator[Result]:
+    """Turns of dialogues that are single queries of the same dataset, which a model may have seen."""
+    if benchmark.turn_targets is None:
+        return
+    card, turns = benchmark.spec.card, sum(benchmark.column("num_turns"))
+    for name, config in card.configs.items():
+        other = registry.spec(f"{card.name}/{name}")
+        if other.kind == "multi_turn" or config.ground_truth == "withheld":
+            continue
+        queries = _at_hand(other, data_dir)
+        if queries is None:
+            yield Result("unchecked", "note", f"turns that are queries of {other.id}: not available")
+            continue
+        count = shared_turns(benchmark, queries)
+        said = f"{count:,} of {turns:,} turns are queries of {other.id}, with caption and target"
+        seen = "; a model trained on those has seen the dialogues" if count else ""
+        verdict: Literal["note", "ok"] = "note" if count else "ok"
+        yield Result("leak", verdict, said + seen, {"queries": other.id, "turns": turns, "shared": count})
 
 
 def _at_hand(spec: BenchmarkSpec, data_dir: str | Path | None) -> Benchmark | None:

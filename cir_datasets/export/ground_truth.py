@@ -55,8 +55,10 @@ def _judged(benchmark: Benchmark, *, subset: bool) -> Iterator[tuple[str, list[s
     """Each qid with its positives and its hard negatives."""
     if benchmark.multi_turn:
         counts = benchmark.column("num_turns")
+        targets = None if benchmark.turn_targets is None else iter(benchmark.turn_targets.to_pylist())
         for session, positives, turns in zip(benchmark.query_ids, benchmark.positives, counts, strict=True):
-            yield from ((f"{session}#{turn}", positives, []) for turn in range(1, turns + 1))
+            for turn in range(1, turns + 1):
+                yield f"{session}#{turn}", positives if targets is None else [next(targets)], []
     elif subset:
         targets = benchmark.column("target_image_id")
         for query, target in zip(benchmark.query_ids, targets, strict=True):

@@ -18,6 +18,7 @@ from cir_datasets.errors import CaptionRuleError, missing_extra
 from cir_datasets.prepared import Prepared, ensure
 from cir_datasets.registry.caption_rules import CaptionRule, caption_rule_names
 from cir_datasets.registry.caption_rules import caption_rule as rule_of
+from cir_datasets.rows.right import right_answers
 from cir_metrics.errors import CallError
 
 if TYPE_CHECKING:
@@ -150,8 +151,8 @@ def triplets(
 ) -> Triplets:
     """Training triplets of a benchmark: reference, caption and target, one for each positive.
 
-    A turn of a session gives one for each ground truth. A rule that makes several texts of a query's
-    captions gives as many triplets a positive. Hard negatives are not used.
+    A turn of a session gives one for its own target, else for each ground truth. A rule that makes several
+    texts of a query's captions gives as many triplets a positive. Hard negatives are not used.
 
     Args:
         benchmark_id: such as `fashioniq/dress_train`.
@@ -222,7 +223,7 @@ def _of_session(row: Row, rule: CaptionRule) -> Iterator[Triplet]:
     for turn in row["turns"]:
         query_id = f"{row['session_id']}#{turn['turn']}"
         for caption in rule.texts(_captions(turn)):
-            for target in row["ground_truth_ids"]:
+            for target in right_answers(row, (), turn["turn"] - 1):
                 yield Triplet(turn["reference_image_id"], caption, target, query_id=query_id)
 
 

@@ -32,6 +32,10 @@ GALLERY_NOTES = {"common": "", "per_query": " in per-query lists"}
 """By the card's `gallery` what stands behind a number of images."""
 
 
+_OF_SESSIONS = ("multiturn_", "dialogues_")
+"""How the names of a mixed card's configurations begin whose rows are sessions."""
+
+
 @dataclass(frozen=True)
 class BenchmarkSpec:
     """A benchmark's card together with one of its configurations, and the overlay on it, if any."""
@@ -67,7 +71,7 @@ class BenchmarkSpec:
     def kind(self) -> Literal["single_turn", "multi_turn"]:
         """Whether a row is a query or a session."""
         if self.card.kind == "mixed":
-            return "multi_turn" if self.config_name.startswith("multiturn_") else "single_turn"
+            return "multi_turn" if self.config_name.startswith(_OF_SESSIONS) else "single_turn"
         return self.card.kind
 
     @property

@@ -331,18 +331,38 @@ class Benchmark:
             300
         """
         import pyarrow as pa
-        import pyarrow.compute as pc
 
         name = "reference_image_id"
         if self.multi_turn:
-            turns = [chunk.flatten() for chunk in self.table.column("turns").chunks]
-            parts = [pc.struct_field(each, name) for each in turns]
+            parts = self._of_turns(name)
         elif name in self.table.column_names:
             parts = self.table.column(name).chunks
         else:
             parts = [pa.nulls(len(self))]
         # `pa.array` would import pandas.
         return pa.concat_arrays([pa.nulls(0, pa.string()), *(part.cast(pa.string()) for part in parts)])
+
+    @functools.cached_property
+    def turn_targets(self) -> pa.Array | None:
+        """The target of each turn, session by session; None where turns have none of their own.
+
+        Example:
+            >>> import cir_datasets
+            >>> cir_datasets.load("shapes/multiturn_val").turn_targets is None
+            True
+        """
+        import pyarrow as pa
+
+        turns = self.table.column("turns").type.value_type if self.multi_turn else pa.struct([])
+        if turns.get_field_index("target_image_id") < 0 or self.ground_truth_withheld:
+            return None
+        return pa.concat_arrays(self._of_turns("target_image_id"))
+
+    def _of_turns(self, name: str) -> list[pa.Array]:
+        import pyarrow.compute as pc
+
+        turns = (chunk.flatten() for chunk in self.table.column("turns").chunks)
+        return [pc.struct_field(each, name) for each in turns]
 
     @functools.cached_property
     def reference_use(self) -> ReferenceUse:

@@ -195,6 +195,11 @@ def session_fault(row: Row) -> str | None:
     for turn in row["turns"]:
         if turn["reference_image_id"] in row["ground_truth_ids"]:
             return f"the reference of turn {turn['turn']}, {turn['reference_image_id']!r}, is a ground truth"
+        if turn["reference_image_id"] == turn.get("target_image_id", ""):
+            return f"the reference of turn {turn['turn']}, {turn['reference_image_id']!r}, is its own target"
+    last = row["turns"][-1].get("target_image_id")
+    if last is not None and [last] != row["ground_truth_ids"]:
+        return f"its last turn's target is {last!r}, its ground truth {row['ground_truth_ids']}"
     return None
 
 
@@ -273,6 +278,8 @@ def _images_of(row: Row) -> Iterator[tuple[str, str]]:
         for turn in row["turns"]:
             if turn["reference_image_id"] is not None:
                 yield f"reference of turn {turn['turn']}", turn["reference_image_id"]
+            if turn.get("target_image_id") is not None:
+                yield f"target of turn {turn['turn']}", turn["target_image_id"]
         yield from (("ground truth", image_id) for image_id in row["ground_truth_ids"])
         return
     for role in ("reference", "target"):

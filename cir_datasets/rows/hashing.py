@@ -18,7 +18,8 @@ def data_hash(rows: Iterable[Mapping[str, Any]]) -> str:
 
     Canonical JSON (no blanks, UTF-8) of a list, sorted by id, of [query id, reference, captions, target,
     positives, negatives, subset, aspects]; for a session [session id, number of turns, [[reference, captions]
-    per turn], ground truth]. Aspects are in it since tables by aspect carry the same signature.
+    per turn], ground truth, and the turns' targets where they have them]. Aspects are in it since tables by
+    aspect carry the same signature.
 
     A reference is the id of one image, a list of ids in the row's order where a query or turn has several
     (the first may mean another thing to a method than the second), and null where it has none.
@@ -151,4 +152,6 @@ def _session(row: Mapping[str, Any]) -> Sequence[Any]:
         [_reference(turn["reference_image_id"]), list(turn.get("captions") or []) or turn["relative_caption"]]
         for turn in row["turns"]
     ]
-    return [row["session_id"], row.get("num_turns", len(turns)), turns, list(row["ground_truth_ids"])]
+    targets = [turn["target_image_id"] for turn in row["turns"] if turn.get("target_image_id") is not None]
+    session = [row["session_id"], row.get("num_turns", len(turns)), turns, list(row["ground_truth_ids"])]
+    return [*session, targets] if targets else session

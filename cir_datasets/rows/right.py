@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from cir_datasets.rows.records import Row
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 
 def counts_all_positives(metric: str) -> bool:
@@ -45,12 +42,13 @@ def right_by(ranked: Sequence[str], metrics: Sequence[str]) -> tuple[str, ...]:
     return tuple(ranked if all(map(counts_all_positives, ranked)) else metrics)
 
 
-def right_answers(row: Row, metrics: Sequence[str]) -> list[str]:
+def right_answers(row: Mapping[str, Any], metrics: Sequence[str], turn: int = -1) -> list[str]:
     """The images that make a hit: the target where recall is scored, else every positive.
 
     Args:
         row: a query or session.
         metrics: printed names of metrics, from `right_by`.
+        turn: place of a session's turn, counted from 0, which may have a target of its own; -1 for the last.
 
     Example:
         >>> row = {"target_image_id": "a", "positive_image_ids": ["a", "b"]}
@@ -58,7 +56,8 @@ def right_answers(row: Row, metrics: Sequence[str]) -> list[str]:
         (['a'], ['a', 'b'])
     """
     if "turns" in row:
-        return list(row["ground_truth_ids"])
+        target = row["turns"][turn].get("target_image_id")
+        return list(row["ground_truth_ids"]) if target is None else [target]
     target = row["target_image_id"]
     if target is not None and counts_target(metrics):
         return [target]

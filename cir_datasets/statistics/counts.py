@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -363,7 +364,7 @@ def measure_rows(
         classes=classes,
         positives=positives,
         negatives=negatives or None,
-        asked=frozenset(hash((row[id_field], *_asked(row))) for row in rows),
+        asked=frozenset(hash(asked) for row in rows for asked in _asked(row, id_field)),
     )
 
 
@@ -437,9 +438,16 @@ def captions_of(row: Row) -> Iterator[str]:
             yield part["relative_caption"]
 
 
-def _asked(row: Row) -> Iterator[str | None]:
-    """What a row asks: its references and captions, turn by turn."""
-    for part in row.get("turns") or [row]:
-        yield part["reference_image_id"]
-        yield part["relative_caption"]
-        yield from part.get("captions") or ()
+def _asked(row: Row, id_field: str) -> Iterator[tuple[Any, ...]]:
+    """What a row asks: its references and captions, turn by turn; of a dialogue made of queries, these."""
+    parts = row.get("turns") or [row]
+    asked = [
+        (part["reference_image_id"], part["relative_caption"], *(part.get("captions") or ()))
+        for part in parts
+    ]
+    if parts[0].get("source_query_id") is None:
+        yield (row[id_field], *chain.from_iterable(asked))
+    else:
+        yield from (
+            (part["source_query_id"], *words, words[1]) for part, words in zip(parts, asked, strict=True)
+        )

@@ -33,7 +33,17 @@ def default_turn(board: Board) -> str:
         board: the board.
     """
     metric, _ = parse_metric(member_metric(board.primary_terms[0]))
-    return LAST if metric == "final_recall" else ANY
+    return LAST if metric in ("final_recall", "turn_recall") else ANY
+
+
+def turn_label(board: Board) -> str:
+    """What the numbers by turn are called: `Hits@10`, or `Turn R@10` where turns have targets of their own.
+
+    Args:
+        board: the board.
+    """
+    metric, _ = parse_metric(member_metric(board.primary_terms[0]))
+    return f"{METRICS['turn_recall' if metric == 'turn_recall' else 'hits_at_k'].short}@{main_cutoff(board)}"
 
 
 def turn_word(board: Board) -> str:

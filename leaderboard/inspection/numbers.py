@@ -202,10 +202,12 @@ def _numbers(board: Board, report: ScoreReport, lists: KeptLists) -> EntryNumber
 def _curve(evidence: Evidence, k: int) -> tuple[TurnPoint, ...]:
     if evidence.num_turns is None or evidence.ranks is None:
         return ()
-    hits = hits_at_k.per_query(evidence.ranks, evidence.num_turns, k)
-    means = exact_means(hits).tolist()
-    low, high = percentile_interval(bootstrap_means(hits, key=evidence.benchmark.id))
-    ends = zip(low.tolist(), high.tolist(), strict=True)
-    return tuple(
-        TurnPoint(turn, mean, *end) for turn, (mean, end) in enumerate(zip(means, ends, strict=True), 1)
-    )
+    parts = [hits_at_k.per_query(evidence.ranks, evidence.num_turns, k)]
+    if evidence.turn_ranks is not None:  # what each turn finds, over the sessions that still run
+        columns = enumerate(evidence.turn_ranks.T)
+        parts = [(ranks[evidence.num_turns > turn, None] <= k).astype(np.float64) for turn, ranks in columns]
+    points: list[tuple[float, float, float]] = []
+    for hits in parts:
+        low, high = percentile_interval(bootstrap_means(hits, key=evidence.benchmark.id))
+        points += zip(exact_means(hits).tolist(), low.tolist(), high.tolist(), strict=True)
+    return tuple(TurnPoint(turn, *point) for turn, point in enumerate(points, start=1))

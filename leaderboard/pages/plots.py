@@ -66,12 +66,12 @@ Trend = tuple[str, Sequence[Dated]]
 """What values over time are, of which the best so far make a line."""
 
 
-def hits_svg(curves: Sequence[tuple[str, Sequence[TurnPoint]]], k: int, turn: str) -> str:
-    """Hits@K by turn of one method or several, with their 95 % intervals as bands.
+def hits_svg(curves: Sequence[tuple[str, Sequence[TurnPoint]]], metric: str, turn: str) -> str:
+    """A metric by turn of one method or several, with their 95 % intervals as bands.
 
     Args:
         curves: names of one to seven methods, and the numbers by turn.
-        k: the cutoff.
+        metric: what it is called, `Hits@10`.
         turn: what a step is called, `turn` or `round`.
 
     Returns:
@@ -80,7 +80,7 @@ def hits_svg(curves: Sequence[tuple[str, Sequence[TurnPoint]]], k: int, turn: st
     Example:
         >>> from leaderboard.inspection.numbers import TurnPoint
         >>> points = TurnPoint(1, 0.25, 0.2, 0.3), TurnPoint(2, 0.5, 0.4, 0.6)
-        >>> svg = hits_svg([("A < B", points)], 10, "turn")
+        >>> svg = hits_svg([("A < B", points)], "Hits@10", "turn")
         >>> "A &lt; B" in svg, "style=" in svg
         (True, False)
     """
@@ -88,7 +88,7 @@ def hits_svg(curves: Sequence[tuple[str, Sequence[TurnPoint]]], k: int, turn: st
     turns = sorted({each.turn for _, points in curves for each in points})
     most = max(max(each.value, each.high) for _, points in curves for each in points)
     frame = _Frame(_legend_height(names), (turns[0] - 0.25, turns[-1] + 0.25), most)
-    parts = [*_legend(names), *frame.grid(f"Hits@{k}, %")]
+    parts = [*_legend(names), *frame.grid(f"{metric}, %")]
     parts += [text for each in turns for text in frame.tick(each, f"{each}")]
     parts.append(frame.below(turn))
 
@@ -110,7 +110,7 @@ def hits_svg(curves: Sequence[tuple[str, Sequence[TurnPoint]]], k: int, turn: st
             inner.append(_marker(number, frame.x(each.turn), frame.y(each.value), words))
         parts.append(_series(number, inner))
     about = "Bands are 95 % intervals. The table below has the numbers."
-    return _svg(parts, frame.height, f"Hits@{k} by {turn}", about)
+    return _svg(parts, frame.height, f"{metric} by {turn}", about)
 
 
 def bars_svg(groups: Sequence[str], bars: Sequence[Bars], *, title: str, description: str) -> str:

@@ -79,9 +79,14 @@ def _arrays(
     images: list[str] = columns.images.to_pylist()
     places = {image: place for place, image in enumerate(images)}
     about: dict[str, Any] = {"benchmark": benchmark.id, "names": names}
-    right = [right_answers(row, right_by) for row in rows]
+    counts = np.diff(starts).tolist()
+    right = [
+        right_answers(row, right_by, turn)
+        for row, count in zip(rows, counts, strict=False)
+        for turn in range(count)
+    ]
     if rounds is None:
-        ranks = _best_ranks(codes, np.repeat(np.arange(len(names)), np.diff(starts)), right, places)
+        ranks = _best_ranks(codes, right, places)
     else:
         played = [each for name in names for each in rounds[name]]
         ranks = np.array([each.rank for each in played], dtype=np.int32)
@@ -104,7 +109,7 @@ def _arrays(
         subsets = _subset_codes([ranked[name] for name in names], width, images, places)
         left_out = [other.difference(ranked[name]) for other, name in zip(others, names, strict=True)]
         about |= _subset_facts(codes, subsets, _known_codes(left_out, width, places))
-        arrays["subset_rank"] = _best_ranks(subsets, np.arange(len(names)), right, places)
+        arrays["subset_rank"] = _best_ranks(subsets, right, places)
         shown.append(subsets)
     # Of the images that are named only those that are shown.
     used = np.unique(np.concatenate([each.ravel() for each in shown]))
@@ -127,16 +132,13 @@ def _lists_of(columns: Columns, names: Sequence[str]) -> tuple[NDArray[np.int64]
 
 
 def _best_ranks(
-    codes: NDArray[np.int32],
-    queries: NDArray[np.int64],
-    right: Sequence[Sequence[str]],
-    places: Mapping[str, int],
+    codes: NDArray[np.int32], right: Sequence[Sequence[str]], places: Mapping[str, int]
 ) -> NDArray[np.int32]:
     """Rank of the best right answer of each list, `UNLISTED` where it holds none, shape (lists,)."""
-    known = [[places[image] for image in each if image in places] for each in right]
     ranks = np.full(len(codes), UNLISTED, dtype=np.int32)
-    for number, query in enumerate(queries.tolist()):
-        found = np.flatnonzero(np.isin(codes[number], known[query]))
+    for number, images in enumerate(right):
+        known = [places[image] for image in images if image in places]
+        found = np.flatnonzero(np.isin(codes[number], known))
         if len(found):
             ranks[number] = found[0] + 1
     return ranks

@@ -64,10 +64,10 @@ class Chance:
         """The expected value of a metric for each query or session.
 
         recall@K: min(K, G) / G for one target. recall_subset@K: min(K, s) / s with s other images in the
-        subset. map_subset@K: (1/s) * sum_{j<=K} 1/j. final_recall@K: 1 - S(K). final_mrr@K:
-        sum_{r<=K} (S(r-1) - S(r)) / r. hits@K@turnl: 1 - S(K)^min(l, L) with L turns. hits_auc@K: the
-        trapezoid over those. mean_rank: the sum of S(r) over r = 0..depth. censored: S(depth). map@K and
-        pnr_map@K: see `average_precision`.
+        subset. map_subset@K: (1/s) * sum_{j<=K} 1/j. turn_recall@K: as recall@K. final_recall@K: 1 - S(K).
+        final_mrr@K: sum_{r<=K} (S(r-1) - S(r)) / r. hits@K@turnl: 1 - S(K)^min(l, L) with L turns.
+        hits_auc@K: the trapezoid over those. mean_rank: the sum of S(r) over r = 0..depth. censored:
+        S(depth). map@K and pnr_map@K: see `average_precision`.
 
         Args:
             printed: printed name, with `:variant` behind one that is not the default.
@@ -83,7 +83,7 @@ class Chance:
             return self._rank_values(metric)
         if k is None:
             return None
-        if name == "recall_at_k":
+        if name in ("recall_at_k", "turn_recall"):
             return np.full(len(self.positives), min(k, self.images) / self.images)
         if name in ("recall_subset", "map_subset"):
             places = np.arange(1, k + 1)

@@ -128,12 +128,15 @@ def _rankings(benchmark: Benchmark, runs: Sequence[RankFile], k: int) -> Mapping
     metrics = right_by(main_metric_terms(benchmark.spec.main_metric), benchmark.spec.metrics)
     found = {}
     for name, row in zip(benchmark.query_ids, benchmark.rows(), strict=True):
-        targets = set(right_answers(row, metrics))
         answers = [run.rankings[name] if benchmark.multi_turn else [run.rankings[name]] for run in runs]
         found[name] = [
-            [_ranked(answer[turn][:depth], targets, k, known) for answer in answers]
+            [
+                _ranked(answer[turn][:depth], {*right_answers(row, metrics, turn)}, k, known)
+                for answer in answers
+            ]
             for turn in range(len(answers[0]))
         ]
+        targets = {*right_answers(row, metrics)}
         found[name][0] += [
             _subset(run.subset_rankings[name], row, targets, known) for run in runs if run.subset_rankings
         ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,7 +20,7 @@ from cir_metrics.measures import (
     recall_at_k,
 )
 from cir_metrics.sums import FloatArray, IntArray, exact_mean, exact_means
-from submissions.report.grouping import Chance, Group, Grouping, grouped
+from submissions.report.grouping import Chance, Group, Grouping, Values, grouped
 
 if TYPE_CHECKING:
     from submissions.scoring.evidence import Evidence, Rounds
@@ -30,6 +31,10 @@ _OVER_TURNS = (
 _AT_TURN = (
     "recall and ranks: at that turn itself, over the sessions that still run; an unlisted target has list "
     "length + 1 and is counted as censored."
+)
+_OF_TARGETS = (
+    "turn_recall and ranks: of the turn's own target, over the sessions that still run; an unlisted target "
+    "has list length + 1 and is counted as censored."
 )
 _PLAYED = (
     "sessions: those that play the round. One that has ended keeps its last rank and list, so that every "
@@ -61,6 +66,9 @@ def session_groupings(
     if ranks is None or evidence.list_lengths is None or num_turns is None:
         return {}
     cutoffs = sorted({k for _, k in map(parse_metric, metrics) if k is not None}) or [10]
+    if evidence.turn_ranks is not None:
+        ranks = evidence.turn_ranks
+        return {"by_turn": _of_targets(by_turn(ranks, evidence.list_lengths, num_turns, cutoffs, random))}
     return {
         "by_turn": by_turn(ranks, evidence.list_lengths, num_turns, cutoffs, random),
         "by_length": by_length(ranks, num_turns, cutoffs, random),
@@ -107,6 +115,19 @@ def by_turn(
         values |= _ranks(ranks[running, turn - 1], list_lengths[running, turn - 1], longest)
         groups.append(Group(turn, str(turn), n, values, floors))
     return Grouping("By turn", "turn", "sessions", tuple(groups), notes=(_OVER_TURNS, _AT_TURN))
+
+
+def _of_targets(grouping: Grouping) -> Grouping:
+    """The numbers by turn where each has a target of its own: hits would mix the targets of several turns."""
+
+    def renamed(values: Values) -> Values:
+        kept = {name: value for name, value in values.items() if not name.startswith("hits@")}
+        return {name.replace("recall@", "turn_recall@"): value for name, value in kept.items()}
+
+    groups = (
+        replace(each, values=renamed(each.values), random=renamed(each.random)) for each in grouping.groups
+    )
+    return replace(grouping, groups=tuple(groups), notes=(_OF_TARGETS,))
 
 
 def by_round(values: Mapping[str, FloatArray], ranks: IntArray, rounds: Rounds) -> Grouping:

@@ -15,7 +15,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
@@ -283,6 +283,7 @@ def report_of(
         list_lengths=results.list_lengths,
         num_turns=results.num_turns,
         subset_ranks=results.subset_ranks,
+        turn_ranks=results.turn_ranks,
         sessions=sessions,
         rounds=rounds,
         reach=None
@@ -342,8 +343,10 @@ def code_rankings(
 ) -> Coding:
     """The third step: rankings in the benchmark's order, coded for some metrics and further ones."""
     columns, depth = as_columns(rank_file.rankings, by_turn=benchmark.multi_turn), board_depth(benchmark).used
+    modules = {*metrics, *(each.module for each in further)}
+    fields = {field for module in modules for field in METRICS[module].fields}
     if benchmark.multi_turn:
-        return _coded_sessions(columns, benchmark, depth)
+        return _coded_sessions(columns, benchmark, depth, fields)
     subset_ranks, found = None, _positions(columns, benchmark)
     if rank_file.subset_rankings is not None:
         subset_ranks, found_subsets = _subset_ranks(rank_file.subset_rankings, benchmark)
@@ -352,8 +355,6 @@ def code_rankings(
     answered = len(found) - missing
     if not len(columns) and subset_ranks is not None:
         return Coding(CodedQueries(n=len(found), subset_ranks=subset_ranks), missing, answered)
-    modules = {*metrics, *(each.module for each in further)}
-    fields = {field for module in modules for field in METRICS[module].fields}
     codes, kinds = columns.places(found, depth), [kind for kind in _MASKS if kind in fields]
     truth = dict(zip(kinds, _truth(benchmark, kinds, columns), strict=True))
     masks = mark(codes, list(truth.values()), len(columns.images))
@@ -367,7 +368,7 @@ def code_rankings(
     return Coding(coded, missing, answered, _references_held(columns, found, benchmark.references))
 
 
-def _coded_sessions(columns: Columns, benchmark: Benchmark, depth: int) -> Coding:
+def _coded_sessions(columns: Columns, benchmark: Benchmark, depth: int, fields: Collection[str]) -> Coding:
     num_turns = np.array(benchmark.column("num_turns"), dtype=np.int64)
     turns = np.arange(int(num_turns.max()))
     asked = turns < num_turns[:, None]
@@ -379,14 +380,20 @@ def _coded_sessions(columns: Columns, benchmark: Benchmark, depth: int) -> Codin
         rankings = np.where(asked & (turns < ranked[:, None]), starts[found][:, None] + turns, -1)
     [truth] = _truth(benchmark, ["sessions"], columns)
     ranks, list_lengths = np.full_like(rankings, UNLISTED), np.zeros_like(rankings)
+    targets, turn_ranks = np.full_like(rankings, -1), None
+    if "turn_targets" in fields and benchmark.turn_targets is not None:
+        turn_ranks = np.full_like(rankings, UNLISTED)
+        targets[asked] = columns.codes_of(benchmark.turn_targets)
     for turn in turns:
         codes = columns.places(rankings[:, turn], depth)
+        if turn_ranks is not None:
+            turn_ranks[:, turn] = first_ranks((codes == targets[:, turn, None]) & (codes >= 0))
         [positive] = mark(codes, [truth], len(columns.images))
         ranks[:, turn] = first_ranks(positive)
         list_lengths[:, turn] = (codes >= 0).sum(axis=1)
     # An empty ranking is refused but where it stands for a turn that a TREC run leaves out.
     gone = (asked & (list_lengths == 0)).sum(axis=1)
-    coded = CodedSessions(ranks, list_lengths, num_turns)
+    coded = CodedSessions(ranks, list_lengths, num_turns, turn_ranks)
     held = _references_held(columns, rankings[asked], benchmark.references)
     return Coding(coded, int(gone.sum()), int((gone == 0).sum()), held)
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
     from cir_metrics.sums import BoolArray, FloatArray, IntArray
 
-RANKED = ("ranks", "list_lengths", "num_turns", "subset_ranks")
+RANKED = ("ranks", "list_lengths", "num_turns", "subset_ranks", "turn_ranks")
 """Fields of `Evidence` that hold what the rankings say, beside the values of the metrics."""
 
 _REASONS = 5
@@ -88,6 +88,7 @@ class Evidence:
         list_lengths: images in each ranking (after the cut to the board's depth), of the same shape.
         num_turns: turns of each session, shape (n,); None for queries.
         subset_ranks: rank of the target in its subset, shape (n,), or None.
+        turn_ranks: rank of each turn's own target, shape (n, max_turns); None where turns have none.
         sessions: ids of a dialogue's sessions, which need not be all of the benchmark's queries; else None.
         rounds: what stands beside a dialogue's ranks: rounds, ends, user; else None.
         reach: images of the shortest ranking, where lists were repaired; None: as deep as the board asks.
@@ -99,6 +100,7 @@ class Evidence:
     list_lengths: IntArray | None
     num_turns: IntArray | None
     subset_ranks: IntArray | None
+    turn_ranks: IntArray | None = None
     sessions: tuple[str, ...] | None = None
     rounds: Rounds | None = None
     reach: int | None = None

@@ -139,6 +139,8 @@ def _faults(each: Further, benchmark: Benchmark, rank_file: RankFile, *, is_show
         yield f"the longest session of {benchmark.id} has {last} turns. Fix: ask for a turn from 1 to {last}."
     if is_shown:
         return
+    if "turn_targets" in METRICS[each.module].fields and benchmark.turn_targets is None:
+        yield f"the turns of {benchmark.id} have no targets of their own. Fix: ask for final_recall or hits."
     depth, lists, needed = board_depth(benchmark), rank_file.rankings or None, "rankings of the gallery"
     most, why = depth.used, f"the board of {benchmark.id} cuts every ranking to {depth.used} images"
     if in_subset := reads_subset(each.printed):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cir_datasets.rows.right import right_answers
 from cir_metrics.errors import CallError
 from submissions.training.triplets import Examples, load_triplets, with_nothing
 from submissions.training.validation import Validation
@@ -264,7 +265,7 @@ def _answers(rows: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Truth], dict[
         if "session_id" in row:
             for turn in row["turns"]:
                 query = f"{row['session_id']}#{turn['turn']}"
-                answers[query] = Truth(tuple(row["ground_truth_ids"]), ())
+                answers[query] = Truth(tuple(right_answers(row, (), turn["turn"] - 1)), ())
                 references[query] = row["session_id"]  # a session's turns stay together
         else:
             target = row.get("target_image_id")

@@ -98,7 +98,7 @@ def test_an_example_fits_a_terminal_and_can_be_copied(path: tuple[str, ...], com
         ("cir mul", ["multiround"]),
         ("cir datasets overlay a", ["add"]),
         ("cir score --per", ["--per-query"]),
-        ("cir run --benchmark cirr/", ["cirr/test1", "cirr/train", "cirr/val"]),
+        ("cir run --benchmark cirr/", [f"cirr/{x}" for x in CIRR]),
         (
             "cir datasets show fashioniq/val_union",
             [f"fashioniq/val_union{e}" for e in ("", "_without_reference")],

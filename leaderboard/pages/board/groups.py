@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from cir_datasets.common.terminal import Cell, Table
 from cir_datasets.pages import table_values
+from cir_metrics.catalogue import METRICS
 from leaderboard.boards import Board, main_of_member
-from leaderboard.inspection.hits import main_cutoff, turn_word
+from leaderboard.inspection.hits import main_cutoff, turn_label, turn_word
 from leaderboard.inspection.numbers import EntryNumbers, MemberNumbers
 from leaderboard.pages.figures import chance, with_interval
 from leaderboard.pages.labels import metric_label, ranked_by_heading
@@ -71,24 +72,29 @@ def turns(board: Board, found: Sequence[tuple[str, MemberNumbers]]) -> dict[str,
         board: of sessions or dialogues.
         found: names of methods, and their numbers on one benchmark.
     """
-    k = main_cutoff(board)
+    k, label = main_cutoff(board), turn_label(board)
     each_round = turn_word(board)
     about = (
-        f"Hits@{k} by {each_round}: share of all sessions that have found a target among the first {k} "
+        f"{label} by {each_round}: share of all sessions that have found a target among the first {k} "
         f"at that {each_round} or before, with 95 % intervals over sessions."
     )
+    if label.startswith(METRICS["turn_recall"].short):
+        about = (
+            f"{label} by turn: share of the sessions that still run whose target of that turn is among the "
+            f"first {k}, with 95 % intervals over sessions."
+        )
     shown: dict[str, Any] = {"about": about, "plot": "", "tables": []}
     curves = [(name, each) for name, each in found if each.curve]
     if not curves:
         return shown
-    shown["plot"] = hits_svg([(name, numbers.curve) for name, numbers in curves], k, each_round)
+    shown["plot"] = hits_svg([(name, numbers.curve) for name, numbers in curves], label, each_round)
     names = tuple(name for name, _ in curves)
     rows = []
     for place, first in enumerate(curves[0][1].curve):
         points = [numbers.curve[place] for _, numbers in curves]
         ends = [with_interval(each.value, (each.low, each.high), "percent") for each in points]
         rows.append((Cell(str(first.turn)), *(Cell(words) for words in ends)))
-    head = f"Hits@{k} with its 95 % interval, per cent"
+    head = f"{label} with its 95 % interval, per cent"
     shown["tables"] = [table_values(Table(head, (each_round, *names), tuple(rows)))]
     note = "Over the sessions that still run; a target that is not listed has the length of the list + 1."
     ranks = _by_group([each.turns for _, each in curves], names, "mean_rank", "turn")
@@ -131,7 +137,7 @@ def parts_of(board: Board, found: Sequence[tuple[str, EntryNumbers]]) -> list[di
         beside = [(name, member) for (name, _), member in zip(found, members, strict=True)]
         where = f", {members[0].benchmark}" if board.takes_bundles else ""
         if all(member.curve for member in members):
-            title = f"Hits@{members[0].k} by {turn_word(board)}{where}"
+            title = f"{turn_label(board)} by {turn_word(board)}{where}"
             parts.append({"title": title, **turns(board, beside)})
         if all(member.aspects for member in members):
             shown = aspects(board, beside)

@@ -194,6 +194,8 @@ def _goal(board: Board) -> str:
         return f"the wanted one {first}, in as few turns as possible"
     if name in ("final_recall", "final_mrr"):
         return f"after the last turn the wanted one {first}"
+    if name == "turn_recall":
+        return f"at each turn the one that its words ask for {first}"
     if name == "hits_at_k":
         return f"the wanted one {first} at some turn"
     if name in ("map_at_k", "pnr_map"):

@@ -78,6 +78,14 @@ def test_dress_shares_no_image_with_any_train_split() -> None:
     assert leak == {"apart": [f"fashioniq/{name}_train" for name in ("dress", "shirt", "toptee")]}
 
 
+@pytest.mark.parametrize(("benchmark_id", "turns"), [("dialogues_val", 1845), ("dialogues_across_val", 3580)])
+def test_every_turn_of_cirrs_dialogues_is_a_query(benchmark_id: str, turns: int) -> None:
+    cir_datasets.load("cirr/val")
+    found = verify(f"cirr/{benchmark_id}")
+    assert found.ok
+    assert {"queries": "cirr/val", "turns": turns, "shared": turns} in details(found, "leak")
+
+
 @pytest.mark.slow
 def test_the_language_of_the_captions_is_that_of_the_papers() -> None:
     """CIRCLED says 5.3 to 11.2 words, CIRR's Table 1 11.3 and 5.3: counts differ by what one word is."""

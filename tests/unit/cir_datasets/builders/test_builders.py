@@ -30,6 +30,8 @@ def test_every_published_benchmark_loads_from_files_of_the_published_form(
     made.write_for(tmp_path, benchmark_id)
     benchmark = load_unchecked(benchmark_id, tmp_path)
     sizes = {"circo": 2, "circled": 2, "zerosight/all": 6}
+    sizes |= {f"cirr/dialogues_{split}": 2 for split in ("train", "val")}
+    sizes |= {f"cirr/dialogues_across_{split}": 1 for split in ("train", "val")}
     assert len(benchmark) == sizes.get(benchmark_id, sizes.get(benchmark_id.split("/")[0], 3))
     assert benchmark.checks_skipped == ("counts",)
     assert not benchmark.pinned
@@ -38,7 +40,10 @@ def test_every_published_benchmark_loads_from_files_of_the_published_form(
     assert all(not positives if withheld else positives for positives in benchmark.positives)
 
 
-@pytest.mark.parametrize("benchmark_id", PUBLISHED)
+COUNTED = [name for name in PUBLISHED if registry.spec(name).config.queries is not None]
+
+
+@pytest.mark.parametrize("benchmark_id", COUNTED)
 def test_a_wrong_count_is_an_error_that_names_file_and_card(benchmark_id: str, tmp_path: Path) -> None:
     made.write_for(tmp_path, benchmark_id)
     expected = registry.spec(benchmark_id).config.queries
@@ -88,6 +93,41 @@ def test_cirr_names_lose_their_suffix_and_paths_their_dot(tmp_path: Path) -> Non
     manifest = cir_datasets.image_manifest("cirr/train", data_dir=tmp_path, verification_mode="no_checks")
     assert manifest[1]["relative_path"] == "train/34/train-1-0-img1.png"
     assert manifest[1]["sha256"] is None
+
+
+def test_a_closed_loop_of_cirr_becomes_a_session_whose_turns_have_targets(tmp_path: Path) -> None:
+    made.write_cirr_loops(tmp_path, "val")
+    benchmark = load_unchecked("cirr/dialogues_val", tmp_path)
+    images = [f"val-{number}-1-img0" for number in range(16)]
+    assert benchmark.query_ids == ["subset_9", "subset_4"]  # in the file's order; subset 11 has a gap
+    row = benchmark.rows()[1]
+    assert (row["ground_truth_ids"], row["num_turns"]) == ([images[5]], 5)
+    assert row["turns"][1] == {
+        "turn": 2,
+        "reference_image_id": images[1],
+        "relative_caption": "made up 1",
+        "target_image_id": images[2],
+        "source_query_id": "1",
+    }
+    assert [turn["reference_image_id"] for turn in row["turns"]] == images[:5]
+    assert benchmark.gallery == images
+
+
+def test_two_loops_of_cirr_are_joined_at_the_image_that_they_share(tmp_path: Path) -> None:
+    root = made.write_cirr_loops(tmp_path, "val")
+    (row,) = load_unchecked("cirr/dialogues_across_val", tmp_path).rows()
+    asked = [turn["source_query_id"] for turn in row["turns"]]
+    assert row["session_id"] == "subsets_9_4"
+    assert asked == ["9", "10", "11", "6", "7", "2", "3", "4", "5", "0"]
+    assert (row["turns"][4]["target_image_id"], row["ground_truth_ids"]) == ("val-2-1-img0", ["val-1-1-img0"])
+
+    def give_the_loop_a_gap(rows: list[dict[str, Any]]) -> None:
+        rows.remove(next(row for row in rows if row["pairid"] == 7))
+
+    made.edit(root / "captions/cap.rc2.val.json", give_the_loop_a_gap)
+    assert load_unchecked("cirr/dialogues_val", tmp_path).query_ids == ["subset_4"]
+    with pytest.raises(RecordError, match="holds no record"):
+        load_unchecked("cirr/dialogues_across_val", tmp_path)
 
 
 def test_a_fashioniq_query_keeps_its_captions_as_published(tmp_path: Path) -> None:

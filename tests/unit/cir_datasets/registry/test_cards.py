@@ -68,7 +68,7 @@ BROKEN = [
         "note: x",
         "names no `files`",
     ),
-    ("kind: single_turn", "kind: mixed", r"multi_turn_metrics and multi_turn_main_metric are for a card of"),
+    ("kind: mixed", "kind: single_turn", r"multi_turn_metrics and multi_turn_main_metric are for a card of"),
     ("split: validation", "split: validation\n    split: test", r"line \d+: the key 'split' is there twice"),
     (
         "name: cirr\n",

@@ -58,6 +58,8 @@ def test_the_boards_are_the_expected_ones() -> None:
         *(f"circled/fashioniq_{category}_val" for category in ("dress", "shirt", "toptee")),
         "circled/cirr_val",
         "circled/circo_val",
+        "cirr/dialogues_val",
+        "cirr/dialogues_across_val",
         "multiturn_fashioniq/dress_val",
         "multiturn_fashioniq/shirt_val",
         "multiturn_fashioniq/toptee_val",

@@ -17,7 +17,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 def curves(names: list[str]) -> str:
     points = [TurnPoint(turn, turn / 10, turn / 10 - 0.05, turn / 10 + 0.05) for turn in (1, 2, 3)]
-    return hits_svg([(name, points) for name in names], 10, HOSTILE)
+    return hits_svg([(name, points) for name in names], "Hits@10", HOSTILE)
 
 
 def bars(names: list[str]) -> str:
@@ -129,7 +129,7 @@ def test_few_names_stand_whole() -> None:
 
 
 def test_the_numbers_stand_where_they_belong() -> None:
-    svg = hits_svg([("One", (TurnPoint(1, 0.0, 0.0, 0.1), TurnPoint(2, 0.5, 0.4, 0.5)))], 10, "turn")
+    svg = hits_svg([("One", (TurnPoint(1, 0.0, 0.0, 0.1), TurnPoint(2, 0.5, 0.4, 0.5)))], "Hits@10", "turn")
     (line,) = parsed(svg).iter(f"{SVG}polyline")
     (_, low), (_, high) = (map(float, pair.split(",")) for pair in (line.get("points") or "").split())
     labels = {each.text: float(each.get("y") or 0) - 4.5 for each in parsed(svg).iter(f"{SVG}text")}
