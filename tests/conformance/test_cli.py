@@ -91,6 +91,9 @@ def test_an_example_fits_a_terminal_and_can_be_copied(path: tuple[str, ...], com
     assert [line for line in lines if len(line) > 78] == []
 
 
+OF_DIALOGUES = ("across_train", "across_val", "train", "val")
+
+
 @pytest.mark.parametrize(
     ("words", "found"),
     [
@@ -98,7 +101,10 @@ def test_an_example_fits_a_terminal_and_can_be_copied(path: tuple[str, ...], com
         ("cir mul", ["multiround"]),
         ("cir datasets overlay a", ["add"]),
         ("cir score --per", ["--per-query"]),
-        ("cir run --benchmark cirr/", [f"cirr/{x}" for x in CIRR]),
+        (
+            "cir run --benchmark cirr/",
+            [*(f"cirr/dialogues_{x}" for x in OF_DIALOGUES), "cirr/test1", "cirr/train", "cirr/val"],
+        ),
         (
             "cir datasets show fashioniq/val_union",
             [f"fashioniq/val_union{e}" for e in ("", "_without_reference")],

@@ -213,8 +213,9 @@ def test_show_says_what_ids_are_with_an_example(environment: dict[str, str]) -> 
     text = cir(environment, "show", "cirr").stdout
     card = registry.card("cirr")
     assert f"ids        {card.ids}" in text
-    for example in card.examples.values():
-        assert f"example    query {example.query}, image {example.images[0]}" in text
+    for name, example in card.examples.items():
+        noun = "session" if name.startswith("dialogues_") else "query"
+        assert f"example    {noun} {example.query}, image {example.images[0]}" in text
     shown = json.loads(cir(environment, "show", "cirr/test1", "--json").stdout)
     assert shown["ids"] == card.ids
     assert shown["benchmarks"][0]["example"] == card.model_dump(mode="json")["examples"]["test1"]
@@ -253,7 +254,7 @@ def test_one_failure_does_not_stop_the_others(environment: dict[str, str], tmp_p
     done = cir(environment, "prepare", "cirr", "--no-checks", "--no-hub-cache")
     assert done.stdout.startswith("cirr/val: 3 queries")
     assert "cirr/train: the publisher's file captions/cap.rc2.train.json is not available" in done.stderr
-    assert "cir: 2 of 3 benchmarks could not be prepared, see above." in done.stderr
+    assert "cir: 6 of 7 benchmarks could not be prepared, see above." in done.stderr
     assert done.returncode == 2
 
 

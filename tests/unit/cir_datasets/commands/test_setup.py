@@ -102,7 +102,7 @@ def test_the_libraries_know_the_names_without_our_imports(home: Path, tmp_path: 
     assert done.exit_code == 0, done.output
     assert done.stdout.startswith("cirr/val: 3 queries, 8 images in the gallery, unpinned")
     assert f"metrics: {', '.join(sorted(METRICS))}" in done.stdout
-    assert "Ready: 1 benchmark and 10 metrics." in done.stderr
+    assert "Ready: 1 benchmark and 11 metrics." in done.stderr
     assert 'load_dataset("cirr", "val") and evaluate.load("pnr_map")' in done.stderr
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
@@ -126,7 +126,7 @@ def test_a_second_call_writes_nothing(home: Path, tmp_path: Path, monkeypatch: p
     assert states(tmp_path) == before
     assert "there already" not in first.output
     assert again.stdout.count("was there already") == 2
-    assert "Ready: 2 benchmarks (2 there already) and 10 metrics." in again.stderr
+    assert "Ready: 2 benchmarks (2 there already) and 11 metrics." in again.stderr
 
 
 def test_a_benchmark_that_fails_stops_neither_the_others_nor_the_metrics(home: Path) -> None:
@@ -144,7 +144,9 @@ def test_a_benchmark_that_fails_stops_neither_the_others_nor_the_metrics(home: P
 def test_without_a_name_all_are_meant_whose_files_are_here(home: Path) -> None:
     made.write_circo(home, "val", gallery=False)
     made.write_cirr(home, "val")
-    assert {name for name in benchmarks_here() if not name.startswith("shapes/")} == {"circo/val", "cirr/val"}
+    of_cirr = ("val", "dialogues_val", "dialogues_across_val")
+    here = {name for name in benchmarks_here() if not name.startswith("shapes/")}
+    assert here == {"circo/val", *(f"cirr/{config}" for config in of_cirr)}
     assert "shapes/val" in benchmarks_here()
 
 
@@ -157,9 +159,9 @@ def test_an_unknown_name_is_said_before_anything_is_done(tmp_path: Path) -> None
 
 def test_a_server_that_cannot_be_reached_is_asked_for_one_file(refusing: RefusingServer) -> None:
     done = setup("cirr", "circo", "circled/cirr_val")
-    assert "6 of 6 benchmarks could not be prepared" in str(done.exception)
-    assert refusing.asked == 3, "three attempts for the first file, none for the five others"
-    assert done.stderr.count("the server is not asked again") == 5
+    assert "10 of 10 benchmarks could not be prepared" in str(done.exception)
+    assert refusing.asked == 3, "three attempts for the first file, none for the nine others"
+    assert done.stderr.count("the server is not asked again") == 9
 
 
 @pytest.mark.parametrize(("offline", "asked"), [(True, 0), (False, 1)], ids=["offline is set", "not set"])

@@ -243,10 +243,11 @@ def test_the_card_tells_licences_protocol_fields_traps_and_citation(
     assert "\n\n\n" not in page
 
 
-def test_several_files_hold_a_large_configuration(home: Path, tmp_path: Path) -> None:
+def test_several_files_hold_a_large_configuration(tmp_path: Path) -> None:
     import datasets
     import mlcroissant
 
+    home = tmp_path / "home"
     made.write_for(home, "cirr/val")
     prepared = ensure("cirr/val", data_dir=home, verification_mode="no_checks")
     images = prepared.images_file
@@ -313,7 +314,7 @@ def test_what_is_published_is_not_lost_with_data_that_is_no_longer_at_hand(
     publish("cirr", tmp_path / "to", **wanted)
     before = files_of(tmp_path / "to")
     (lacking / "cirr/captions/cap.rc2.train.json").unlink()
-    with pytest.raises(PublishError, match=r"removed.*not available: train, train_images\."):
+    with pytest.raises(PublishError, match=r"removed.*not available: dialogues_across_train.*train_images"):
         publish("cirr", tmp_path / "to", **wanted)
     assert files_of(tmp_path / "to") == before
     publish("cirr", tmp_path / "to", remove_others=True, **wanted)
@@ -390,13 +391,16 @@ def test_data_that_is_not_at_hand_is_named_or_left_out(home: Path, tmp_path: Pat
     (lacking / "cirr/captions/cap.rc2.train.json").unlink()
     wanted: dict[str, Any] = {"data_dir": lacking, "verification_mode": "no_checks"}
     with pytest.raises(
-        SourceError, match=r"1 of 3 benchmarks is not available: cirr/train\..*(?s:.)*--skip-missing"
+        SourceError, match=r"3 of 7 benchmarks is not available: cirr/train, .*(?s:.)*--skip-missing"
     ):
         publish("cirr", tmp_path / "to", **wanted)
     assert not (tmp_path / "to").exists()
     (done,) = publish("cirr", tmp_path / "to", skip_missing=True, **wanted)
-    assert list(done.skipped) == ["cirr/train"]
-    assert [config.name for config in done.configs] == ["val", "val_images", "test1", "test1_images"]
+    assert list(done.skipped) == [f"cirr/{each}train" for each in ("", "dialogues_", "dialogues_across_")]
+    here = ("val", "test1", "dialogues_val", "dialogues_across_val")
+    assert [config.name for config in done.configs] == [
+        f"{each}{of}" for each in here for of in ("", "_images")
+    ]
     with pytest.raises(SourceError, match="cirr/train"):
         publish("cirr/train", tmp_path / "other", skip_missing=True, **wanted)
 
