@@ -6,6 +6,7 @@ import io
 from pathlib import Path
 from typing import Any
 
+import datasets_publishers
 import numpy as np
 import orjson
 import pytest
@@ -14,7 +15,7 @@ from full_boards import a_submission
 from inspected_entries import FILES, Entries
 
 from leaderboard import boards
-from leaderboard.inspection.hits import LAST
+from leaderboard.inspection.hits import LAST, default_turn, turn_label
 from leaderboard.inspection.lists import KeptLists
 from leaderboard.inspection.numbers import main_cutoff
 from leaderboard.inspection.reports import entry_report
@@ -120,6 +121,43 @@ def test_a_suites_members_have_their_own_numbers(tmp_path: Path, monkeypatch: py
     assert said["means"] == wanted["means"]
     assert [each["metrics"] for each in said["runs"]] == [each["metrics"] for each in wanted["runs"]]
     assert intervals(found) == intervals(expected)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_dialogues_turns_are_shown_by_their_own_targets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    datasets_publishers.write_cirr_loops(tmp_path / "data", "val")
+    monkeypatch.setenv("CIR_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("CIR_VERIFICATION_MODE", "no_checks")
+    board, asked = boards.board("cirr/dialogues_val"), Benchmarks("cirr/dialogues_val")
+    benchmark = asked.load(board.id)
+    rankings = {
+        row["session_id"]: [
+            [turn["target_image_id"], *sorted({*(benchmark.gallery or ())} - {*turn.values()})]
+            for turn in row["turns"]
+        ]
+        for row in benchmark.rows()
+    }
+    rankings["subset_4"][1].reverse()
+    document = {"format": "cir-rank-file", "format_version": 1, "benchmark": board.id, "benchmark_version": 1}
+    file = tmp_path / "run.json"
+    file.write_bytes(orjson.dumps({**document, "method": {"name": "Nearly"}, "rankings": rankings}))
+    judged = judge_file(file, asked, file_name="run", form={})
+    assert isinstance(judged, Validated)
+    expected = score_file(judged, asked)
+    assert expected.metrics["turn_recall@1"] == 0.9
+    write_values(expected, tmp_path / "values.npz", packed_lists(judged, expected, board.right_by))
+    lists = KeptLists.read((tmp_path / "values.npz").read_bytes())
+    assert lists.members[0].ranks.tolist().count(1) == 9
+    report: dict[str, Any] = orjson.loads(orjson.dumps(expected.to_dict()))
+    scored = Event(1, "scored", suite_world.MOMENT, {"report": report})
+    one = a_submission("a", board=board.id, method=judged.method, events=(scored,))
+    kept = entry_report(board, one, (tmp_path / "values.npz").read_bytes(), lists)
+    assert kept is not None
+    assert full_report(kept).groupings == full_report(expected).groupings
+    assert (turn_label(board), default_turn(board)) == ("Turn R@10", LAST)
 
 
 def test_values_that_are_not_of_the_rows_here_give_no_report(demo: Server, entries: Entries) -> None:
