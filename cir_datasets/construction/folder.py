@@ -139,7 +139,7 @@ def write_benchmark(
     with staging_folder(root.parent, _PREFIX, error=DatasetError, fix=fix) as staging:
         for config, rows in configs.items():
             place = staging / card.configs[config].queries
-            place.write_bytes(b"".join(orjson.dumps(written_row(row)) + b"\n" for row in _even(rows)))
+            place.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in _even(rows)))
             listed = staging / card.configs[config].images
             listed.write_text("".join(_image_lines(by_config[config], image_paths or {})), encoding="utf-8")
         hashes = {path.name: sha256_of(path) for path in sorted(staging.iterdir())}
@@ -198,7 +198,7 @@ def _earlier_files(root: Path) -> set[str]:
 
 
 def _even(rows: Iterable[Row]) -> Iterator[Row]:
-    """The rows, each with the further fields that any of them has: a file has them from its first row on."""
+    """The rows as they are written; the first one has the further fields that any has, null where it must."""
     from cir_datasets.common.row_files import EXTRA_OF_QUERIES
 
     listed = list(rows)
@@ -206,7 +206,7 @@ def _even(rows: Iterable[Row]) -> Iterator[Row]:
     extra = dict.fromkeys(held)
     for row in listed:
         kept = {name: value for name, value in row.items() if name not in EXTRA_OF_QUERIES or name in extra}
-        yield extra | kept if extra else kept
+        yield (extra if row is listed[0] else {}) | written_row(extra | kept if extra else kept)
 
 
 def benchmarks_in(run: str | Path) -> list[Path]:

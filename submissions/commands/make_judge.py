@@ -129,14 +129,10 @@ def judge_command(options: JudgeOptions) -> None:
 
 
 def _sources(name: str) -> list[Benchmark]:
-    """The benchmarks of an id, a name or a suite, or the one of a folder."""
     from cir_datasets.errors import ConstructionError
-    from cir_datasets.registry import ids_of
-    from submissions.making.circled import folder_benchmark
-    from submissions.running.make import loaded_benchmark
+    from submissions.making.circled import benchmarks_of
 
-    folder = Path(name)
-    sources = [folder_benchmark(folder)] if folder.is_dir() else [*map(loaded_benchmark, ids_of(name))]
+    sources = benchmarks_of(name)
     for source in sources:
         if not source.multi_turn or source.ground_truth_withheld:
             raise ConstructionError(

@@ -245,6 +245,20 @@ def folder_benchmark(folder: Path) -> Benchmark:
     return load(f"{card.name}/{next(iter(configs_of(card, root)))}")
 
 
+def benchmarks_of(name: str) -> list[Benchmark]:
+    """The benchmarks of an id, a name or a suite, or the one of a folder.
+
+    Raises:
+        UnknownNameError: it is none of these.
+        SourceError: data is not available.
+    """
+    from cir_datasets import load
+    from cir_datasets.registry import ids_of
+
+    folder = Path(name)
+    return [folder_benchmark(folder)] if folder.is_dir() else [*map(load, ids_of(name))]
+
+
 def source_pictures(benchmark: Benchmark, images: str | Path | None, ids: Sequence[str]) -> Pictures:
     """Pictures of some ids; those of a folder that was made of shapes are drawn, where no folder is named."""
     if images is None and _made_of_shapes(benchmark):

@@ -121,3 +121,31 @@ def test_the_page_fits_and_axe_finds_nothing(browser: Any, html: Path, width: in
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert axe.violations(page) == []
     context.close()
+
+
+@pytest.mark.browser
+def test_one_picture_is_chosen_and_a_text_takes_back_that_it_does_not_apply(page: Any, html: Path) -> None:
+    items = [{"id": "1", "caption": "red", "reference": "0.png", "target": "1.png"}]
+    items[0]["candidates"] = ["1.png", "2.png", "3.png"]  # type: ignore[assignment]
+    for name in ("performance", "auxiliary"):
+        html.write_text(page_html(load_form(name), items, title=name, memory=name), "utf-8")
+        page.goto(html.as_uri())
+        page.fill("#annotator", "Ann")
+        if name == "performance":
+            for image in ("2.png", "3.png"):
+                page.get_by_label(f"what {image} is").select_option("chosen")
+        else:
+            for question in ("preserved", "changed", "camera", "background"):
+                page.locator(f"input[data-question={question}_none]").first.check()
+            page.locator("textarea[data-question=camera]").fill("from further away")
+        assert page.text_content("#done").startswith("1 of 1")
+        with page.expect_download() as caught:
+            page.click("#save-csv")
+        caught.value.save_as(html.with_suffix(".csv"))
+        made = import_answers(load_form(name), items, [html.with_suffix(".csv")])
+        assert not any("failed" in row for row in made.answers)
+        if name == "performance":
+            assert made.merged[0]["chosen"] == ["3.png"]
+        else:
+            assert (made.merged[0]["camera"], made.merged[0]["camera_none"]) == ("from further away", None)
+            assert made.merged[0]["background_none"] == "cr0"

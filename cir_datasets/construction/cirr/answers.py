@@ -76,6 +76,34 @@ def captions_of(pairs: Sequence[Row], answers: Sequence[Row]) -> list[Row]:
     return rows
 
 
+def soft_targets(pairs: Sequence[Row], captions: Sequence[Row]) -> dict[str, list[Row]]:
+    """By pair its `target_soft`: the target, and what was marked beside its reference; none without marks.
+
+    As in CIRR's files: a mark of a pair is a score of its second picture (table 9 of the paper) for all
+    queries of the subset from that reference.
+
+    Args:
+        pairs: all pairs.
+        captions: rows of `captions_of`.
+    """
+    scores = next(one.scores for one in load_form("cirr").questions if one.name == "mark")
+    marked = {row["pair"]: scores[row["mark"]] for row in captions if "mark" in row}
+    by_reference: defaultdict[tuple[int, str], list[Row]] = defaultdict(list)
+    if not marked:
+        return {}
+    for pair in pairs:
+        if pair["pair"] in marked:
+            beside = by_reference[pair["subset"], pair["reference"]]
+            beside.append({"image_id": pair["target"], "score": marked[pair["pair"]]})
+    return {
+        pair["pair"]: [
+            {"image_id": pair["target"], "score": 1.0},
+            *by_reference[pair["subset"], pair["reference"]],
+        ]
+        for pair in pairs
+    }
+
+
 def open_pairs(pairs: Sequence[Row], captions: Sequence[Row]) -> list[Row]:
     """Pairs that still need a caption: those without one, and without a reason to skip them."""
     needed = {row["pair"] for row in captions if FAILED in row and "mark" not in row}

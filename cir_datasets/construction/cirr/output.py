@@ -57,7 +57,8 @@ def write_output(
     pairs = {row["pair"]: row for row in rows["pairs"]}
     captions = {row["pair"]: row["caption"] for row in rows.get("captions", ()) if FAILED not in row}
     members = {row["subset"]: row["members"] for row in rows["overlaps"] if FAILED not in row}
-    configs, galleries = _queries(pairs, captions, members)
+    soft = handed_in.soft_targets(rows["pairs"], rows.get("captions", ()))
+    configs, galleries = _queries(pairs, captions, members, soft)
     paths = paths_of([pairs[pair] for pair in captions])
     dialogues = {
         split: sessions_of([path for path in paths if path["split"] == split], captions)
@@ -126,7 +127,10 @@ def write_output(
 
 
 def _queries(
-    pairs: Mapping[str, Row], captions: Mapping[str, str], members: Mapping[int, Sequence[str]]
+    pairs: Mapping[str, Row],
+    captions: Mapping[str, str],
+    members: Mapping[int, Sequence[str]],
+    soft: Mapping[str, Sequence[Row]],
 ) -> tuple[dict[str, list[Row]], dict[str, list[str]]]:
     configs: dict[str, list[Row]] = {}
     images: dict[str, set[str]] = {}
@@ -139,6 +143,7 @@ def _queries(
                 relative_caption=caption,
                 target_image_id=pair["target"],
                 subset_image_ids=list(members[pair["subset"]]),
+                **({"target_soft": soft[pair_id]} if soft else {}),
             )
         )
         images.setdefault(pair["split"], set()).update(members[pair["subset"]])

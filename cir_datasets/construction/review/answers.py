@@ -192,6 +192,8 @@ def _faults_of_value(
             yield "an image is named twice"
         if len(names_in(text)) < question.min:
             yield f"{question.columns[0]} names fewer than {question.min}"
+        if question.max and len(names_in(text)) > question.max:
+            yield f"{question.columns[0]} names more than {question.max}"
     elif question.kind == "choice":
         if text not in question.choices:
             like = did_you_mean(text, question.choices)

@@ -74,11 +74,12 @@ class ReviewQuestion(_Part):
         ends: choices with which no other answer of the item counts.
         sets: by other questions the answer that a change here gives them where they have none.
         min: lowest number; of `sort`, so many pictures in the first column.
-        max: highest number, number of stars, or characters of a text.
+        max: highest number, number of stars, characters of a text, or pictures in the first column.
         min_words: different words of a text.
         most_alike: items for which one person may write the same text; 0 is any number.
         distinct: a field; the same text may not be written for two items that share it.
         lines: of a text's box.
+        scores: by choice the number that it stands for.
         scale: of the agreement; by default nominal for choices, ordinal for stars, interval for numbers.
     """
 
@@ -103,6 +104,7 @@ class ReviewQuestion(_Part):
     most_alike: int = 0
     distinct: str = ""
     lines: int = 1
+    scores: dict[str, float] = {}
     scale: Scale | None = None
 
     @model_validator(mode="after")
@@ -111,8 +113,8 @@ class ReviewQuestion(_Part):
             raise ValueError(f"{self.name}: choices belong to the kinds choice and sort, and to these alone")
         if (self.kind == "sort") != bool(self.pictures):
             raise ValueError(f"{self.name}: a question of the kind sort names its pictures, and no other")
-        if not set(self.ends) <= set(self.choices):
-            raise ValueError(f"{self.name}: ends names a choice that there is not")
+        if not {*self.ends, *self.scores} <= set(self.choices):
+            raise ValueError(f"{self.name}: ends or scores name a choice that there is not")
         return self
 
     @property
@@ -154,6 +156,12 @@ class ReviewForm(_Part):
         questions: what is asked.
         done: questions whose answers make an item done; those that are needed where it is empty.
         context: fields that tables show beside the answers.
+        cases: of a benchmark's queries what is an item: each query, or each target of it.
+        sample: so many of these are drawn of each source; 0 is all.
+        people: how many answer each item.
+        columns_of: by a field of queries, of several texts, the questions whose answers it becomes.
+        clean: by question the answers of queries that an overlay keeps.
+        published: by question what a paper has, by dataset or model.
     """
 
     name: str = Field(pattern=_NAME)
@@ -170,6 +178,12 @@ class ReviewForm(_Part):
     questions: tuple[ReviewQuestion, ...] = Field(min_length=1)
     done: tuple[str, ...] = ()
     context: tuple[str, ...] = ()
+    cases: Literal["queries", "targets"] = "queries"
+    sample: int = Field(default=0, ge=0)
+    people: int = Field(default=1, ge=1)
+    columns_of: dict[Literal["auxiliary_captions", "captions"], tuple[str, ...]] = {}
+    clean: dict[str, tuple[str, ...]] = {}
+    published: dict[str, dict[str, float]] = {}
 
     @model_validator(mode="after")
     def _names_fit(self) -> ReviewForm:
@@ -178,7 +192,8 @@ class ReviewForm(_Part):
         if twice:
             raise ValueError(f"{', '.join(twice)} names two columns")
         known = {question.name for question in self.questions}
-        for name in (*self.done, *(name for one in self.questions for name in (*one.unless, *one.sets))):
+        named = (*self.done, *self.clean, *(name for many in self.columns_of.values() for name in many))
+        for name in (*named, *(name for one in self.questions for name in (*one.unless, *one.sets))):
             if name not in known:
                 raise ValueError(f"{name} is no question")
         return self
@@ -265,7 +280,8 @@ def load_form(form: str | Path) -> ReviewForm:
     """A form of this package by name, or that of a YAML file.
 
     Args:
-        form: `cirr`, `fisd`, `zerosight`, or the path of a file.
+        form: `cirr`, `fisd`, `zerosight`, `auxiliary`, `performance`, `noise`, `quality`, or the path of a
+            file.
 
     Raises:
         ConstructionError: it cannot be read, or does not say a form; the message names the field.

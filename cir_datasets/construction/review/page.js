@@ -268,6 +268,12 @@ part("items").addEventListener("focusin", (event) => {
 part("items").addEventListener("input", (event) => {
   const article = event.target.closest("article"), question = form.questions.find((one) => one.name === event.target.dataset.question);
   at = Number(article.dataset.at);
+  // Of columns for one picture the last choice counts.
+  if (question.kind === "sort" && question.max === 1 && event.target.value === columnsOf(question)[0]) {
+    for (const node of article.querySelectorAll(`select[data-question="${question.name}"]`)) {
+      if (node !== event.target && node.value === event.target.value) node.value = "";
+    }
+  }
   for (const [other, values] of Object.entries(question.unless)) {
     const answer = read(article, items[at])[other];
     if (answer && (!values.length || values.includes(answer))) choose(article, other, "");

@@ -152,7 +152,13 @@ def _pictures(value: Any) -> list[Row]:
 
 
 def write_review(
-    folder: Path, form: ReviewForm, items: Sequence[Row], title: str, *, taken_in: str | Path | None = None
+    folder: Path,
+    form: ReviewForm,
+    items: Sequence[Row],
+    title: str,
+    *,
+    run: str = "",
+    taken_in: str | Path | None = None,
 ) -> bool:
     """Write page and table into the folder of a run, with what was answered before.
 
@@ -163,6 +169,7 @@ def write_review(
         form: what is asked.
         items: all of them, with the answers that they bring; `said` has those that were taken in before.
         title: heading of the page.
+        run: of the items, as for `page_html`.
         taken_in: a file that the run took in; it is never touched.
 
     Returns:
@@ -186,7 +193,7 @@ def write_review(
         if ours:
             write_whole(path, table)
         digest = hashlib.sha256(table if ours else there).hexdigest() if as_written else ""
-        write_whole(folder / PAGE, page_html(form, items, title=title, table=digest).encode())
+        write_whole(folder / PAGE, page_html(form, items, title=title, run=run, table=digest).encode())
     return not ours and _says_more(form, path, known)
 
 

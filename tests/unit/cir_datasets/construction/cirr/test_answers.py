@@ -17,6 +17,7 @@ from cir_datasets.construction.cirr.answers import (
     captions_of,
     further_tasks,
     open_pairs,
+    soft_targets,
 )
 from cir_datasets.construction.cirr.pairs import pairs_of
 from cir_datasets.construction.cirr.pipeline import run_of
@@ -157,6 +158,21 @@ def test_a_pair_has_its_first_good_caption_and_open_pairs_are_asked_again() -> N
     assert rows[2]["failed"] == "annotators say: They have nothing to do with each other."
     assert rows[3]["failed"] == "no answer yet"
     assert [pair["pair"] for pair in open_pairs(PAIRS[:4], rows)] == ["0-1", "0-3"]
+
+
+@pytest.mark.parametrize(("mark", "score"), [("same", 1.0), ("no_difference", 0.5), ("unrelated", -1.0)])
+def test_a_marked_pair_is_a_soft_target_of_the_queries_from_its_reference(mark: str, score: float) -> None:
+    tasks = tasks_of(PAIRS, annotators=1, shared=9, seed=0)
+    others = [place for place, pair in enumerate(PAIRS) if pair["reference"] == PAIRS[0]["reference"]]
+    rows = captions_of(PAIRS, checked_answers(FORM, [answer(others[-1], mark=mark)], tasks, run="r"))
+    soft = soft_targets(PAIRS, rows)
+    beside = {"image_id": PAIRS[others[-1]]["target"], "score": score}
+    for pair in PAIRS:
+        is_of_reference = pair["reference"] == PAIRS[0]["reference"]
+        assert soft[pair["pair"]][0] == {"image_id": pair["target"], "score": 1.0}
+        assert soft[pair["pair"]][1:] == ([beside] if is_of_reference else [])
+    assert len(others) > 2
+    assert soft_targets(PAIRS, captions_of(PAIRS, [])) == {}
 
 
 def test_tasks_given_out_again_are_known_by_their_round() -> None:
