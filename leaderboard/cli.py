@@ -52,6 +52,7 @@ COMMANDS = {
     "explain": "submissions.commands.explain:explain_command",
     "compare": "submissions.commands.compare:compare_command",
     "table": "submissions.commands.table:table_command",
+    "plot": "submissions.commands.plot:plot_command",
     "browse": "submissions.commands.browse:browse_command",
     "convert": "submissions.commands.convert:convert_command",
     "repair": "submissions.commands.repair:repair_command",
@@ -94,7 +95,7 @@ TASKS = {
     ),
     "Judge": TaskCommands(
         ("validate", "score", "compare", "table"),
-        ("explain", "browse", "convert", "repair"),
+        ("plot", "explain", "browse", "convert", "repair"),
     ),
     "Share": TaskCommands(("submit", "leaderboard"), ("challenge", "receipt")),
     "Help": TaskCommands((), ("help",)),

@@ -46,6 +46,27 @@ def method_values(incomplete: str) -> list[str]:
     return [name for name in method_names() if name.startswith(incomplete)]
 
 
+def method_names_of(given: Sequence[str]) -> dict[str, str]:
+    """By file the method's name that stands behind it in `FILE=NAME`.
+
+    Raises:
+        CallError: a text is not of that form.
+
+    Example:
+        >>> method_names_of(["ours.json=Ours"])
+        {'ours.json': 'Ours'}
+    """
+    from cir_metrics.errors import CallError
+
+    names = {}
+    for each in given:
+        file, equals, name = each.rpartition("=")
+        if not equals or not file:
+            raise CallError(f"--name {each!r} is not FILE=NAME. Fix: write --name ours.json=Ours.")
+        names[file] = name
+    return names
+
+
 class Resamples(Options):
     """Of commands that draw queries anew."""
 

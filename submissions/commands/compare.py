@@ -29,7 +29,9 @@ class CompareOptions(TestsDifferences, DrawsPlots):
         "--metric",
         values=metric_values,
     )
-    plot: Path | None = option(None, "Also draw a picture, .png or .svg: the differences with intervals.")
+    plot: Path | None = option(
+        None, "Also draw a picture, .png, .svg or .pdf: the differences with intervals."
+    )
     flips: Path | None = option(None, "Also write one JSON object a flipped query to this .jsonl file.")
 
 

@@ -42,8 +42,8 @@ class MakeCircledOptions(
 
     benchmark: list[str] = option(
         ...,
-        "Id of a benchmark of single queries with public targets, or of a suite; may be repeated. Of several "
-        "each has a folder in --out.",
+        "Id of the benchmark, of single queries with public targets, or of a suite; may be repeated. Of "
+        "several each has a folder in --out.",
         "-b",
         values=benchmark_values,
     )

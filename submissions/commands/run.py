@@ -12,7 +12,7 @@ from submissions.commands import EstimatesReranking, as_text, find_modules_here,
 from submissions.commands.outputs import check_file, check_folder, warn_of_short_rankings
 from submissions.methods.sc4cir import SC4CIR, Cost
 from submissions.running.method_options import ENCODER_HELP
-from submissions.running.options import RunOptions
+from submissions.running.options import ALL, RunOptions
 
 if TYPE_CHECKING:
     from submissions.language.protocol import Language
@@ -40,7 +40,8 @@ class RunCommandOptions(
     encoder: str | None = option(None, f"{ENCODER_HELP}; with --all-baselines also none.", "-e")
     out: Path | None = option(
         None,
-        "Where to write: a file, .json or .json.gz; with --all-baselines a folder for NAME.BENCHMARK.json.",
+        "Where to write: a file, .json or .json.gz; with --all-baselines or --aggregation all a folder for "
+        "NAME.BENCHMARK.json.",
         "-o",
     )
     as_json: bool = option(
@@ -63,6 +64,7 @@ def run_command(options: RunCommandOptions) -> None:
         cir run --benchmark cirr/val --method image_text_sum --encoder openai/clip-vit-large-patch14 \\
             --images ~/images --out run.json
         cir run --benchmark shapes/val --method image_text_sum --rerank sc4cir --language oracle
+        cir run --benchmark circled/val --method text_only --aggregation all --out runs
     """
     from cir_datasets.registry.challenges import is_challenge
     from cir_metrics.errors import CallError
@@ -77,7 +79,8 @@ def run_command(options: RunCommandOptions) -> None:
             f"name one method or ask for all. Fix: add --method NAME ({known}) or --all-baselines."
         )
     options.check_dry_run(out)
-    if options.all_baselines:
+    several = options.all_baselines or options.aggregation == ALL
+    if several:
         check_folder(out or Path())
     elif out is None:
         check_folder(Path())
@@ -93,7 +96,7 @@ def run_command(options: RunCommandOptions) -> None:
     written = []
     with one_truncation_warning():
         for name, used, rank_file in runs:
-            path = (out or Path()) / f"{name}.{label}.json" if options.all_baselines or out is None else out
+            path = (out or Path()) / f"{name}.{label}.json" if several or out is None else out
             made = str(write(rank_file, path))
             _report_skipped(rank_file)
             written.append({"file": made, "benchmark": benchmark, "method": used})
@@ -109,6 +112,7 @@ def run_command(options: RunCommandOptions) -> None:
 def _one(
     benchmark: str, method: str, options: RunOptions
 ) -> Iterator[tuple[str, str, RankFile | RankBundle]]:
+    from submissions.running.aggregation import AGGREGATIONS
     from submissions.running.make import prepare
 
     find_modules_here(method)
@@ -117,7 +121,10 @@ def _one(
     try:
         make = prepare(benchmark, method, options, costs=costs)
         echo(f"{method}: ranking {benchmark} ...", err=True)
-        yield method.rpartition(":")[2], method, make()
+        name, labels = method.rpartition(":")[2], AGGREGATIONS if options.aggregation == ALL else ("",)
+        # A method without vectors has the first of them alone.
+        for label, made in zip(labels, make(), strict=False):
+            yield "-".join(filter(None, (name, label))), method, made
     finally:
         for cost in costs:
             echo(f"{SC4CIR.title}: {cost.text()}", err=True)

@@ -33,7 +33,7 @@ class ScoreOptions(Resamples, DrawsPlots):
     )
     plot: Path | None = option(
         None,
-        "Also draw a picture, .png or .svg: Hits@K by turn, metrics by aspect, or the metrics.",
+        "Also draw a picture, .png, .svg or .pdf: Hits@K by turn, metrics by aspect, or the metrics.",
     )
     intervals: bool = option(
         False, "Also give 95 % bootstrap intervals over queries or sessions, never turns."

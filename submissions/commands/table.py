@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cir_datasets.commands import LoadsBenchmarks, argument, command, format_values, option
 from cir_datasets.common.terminal import echo
-from submissions.commands import Benchmark, TestsDifferences
+from submissions.commands import Benchmark, TestsDifferences, method_names_of
 
 
 def table_values(incomplete: str) -> list[str]:
@@ -76,7 +76,7 @@ def table_command(options: TableOptions) -> None:
         raise CallError(
             f"{files[0]} is a transcript of dialogues. Fix: put transcripts side by side with cir compare."
         )
-    names = _names(options.names or [])
+    names = method_names_of(options.names or [])
     made = options.call(paper_table, files=files, names=names, published=options.published or [])
     for method in made.methods:
         for note in method.notes():
@@ -84,15 +84,3 @@ def table_command(options: TableOptions) -> None:
     for sentence in made.further:
         echo(sentence, err=True)
     echo(made.text(options.format))
-
-
-def _names(given: list[str]) -> dict[str, str]:
-    from cir_metrics.errors import CallError
-
-    names = {}
-    for each in given:
-        file, equals, name = each.rpartition("=")
-        if not equals or not file:
-            raise CallError(f"--name {each!r} is not FILE=NAME. Fix: write --name ours.json=Ours.")
-        names[file] = name
-    return names

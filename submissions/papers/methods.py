@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,7 @@ from submissions.comparison.keys import check_comparable
 from submissions.errors import ComparisonError
 from submissions.papers.layout import Layout, TableLayout, layout_of
 from submissions.scoring import score
-from submissions.scoring.score_report import ScoreReport
+from submissions.scoring.score_report import ScoreReport, renamed
 from submissions.scoring.suites import suite_report
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ def scored_methods(
     reports = [_scored(each, layout, benchmark, with_published, max_bytes) for each in files]
     for report in reports:
         _check_asked(report, layout)
-    reports = _named(reports, names)
+    reports = renamed(reports, names)
     asked = list(dict.fromkeys(report.benchmark for report in reports))
     whole = _target(reports, asked, layout)
     methods = _joined(reports, whole) if whole in layout.suites else reports
@@ -101,23 +100,6 @@ def _check_asked(report: ScoreReport, layout: Layout) -> None:
         f"{report.file}: it answers {report.benchmark}; a table for {layout.name} is made of "
         f"{', '.join(layout.answers)}. Fix: {fix}."
     )
-
-
-def _named(reports: Sequence[ScoreReport], names: Mapping[str, str]) -> list[ScoreReport]:
-    by_file = {os.fspath(file): name for file, name in names.items()}
-    files = [report.file for report in reports]
-    for file, name in by_file.items():
-        if file not in files:
-            raise CallError(
-                f"a name is given for {file}, which is not among the files.{did_you_mean(file, files)} "
-                "Fix: write the file as it stands in the call."
-            )
-        if not name.strip():
-            raise CallError(f"the name given for {file} is empty. Fix: write a name.")
-    return [
-        dataclasses.replace(report, method=by_file.get(report.file, report.method).strip())
-        for report in reports
-    ]
 
 
 def _target(reports: Sequence[ScoreReport], asked: Sequence[str], layout: Layout) -> str:

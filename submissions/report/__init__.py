@@ -112,7 +112,7 @@ class Report:
         return render_or_json(format, self.tables, self.to_dict)
 
     def plot(self, path: str | Path) -> Path:
-        """Draw the report into a .png or .svg file; see `submissions.report.plots.write_plot`."""
+        """Draw the report into a .png, .svg or .pdf file; see `submissions.report.plots.write_plot`."""
         from submissions.report.plots import write_plot
 
         members = [(each.score.benchmark, each.score.metrics, _random(each)) for each in self.members]

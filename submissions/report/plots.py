@@ -28,7 +28,7 @@ MARKERS, _HATCHES = "osD^", ("", "////", "....", "xxxx")
 
 _TURN_INCHES = (5.2, 3.4)
 PADS = (0.1, 0.08)
-_SUFFIXES = (".png", ".svg")
+_SUFFIXES = (".png", ".svg", ".pdf")
 
 
 Line = tuple[str, "Values", "Values"]
@@ -55,13 +55,13 @@ def write_plot(
         random: what a random order is expected to get, by metric.
         members: of a suite a row a member.
         intervals: of the score, or None.
-        path: the file, `.png` or `.svg`; text in an SVG stays text.
+        path: the file, `.png`, `.svg` or `.pdf`; text in an SVG stays text.
 
     Returns:
         The file's absolute path.
 
     Raises:
-        CallError: the name ends in neither.
+        CallError: the name ends in none of these.
         MissingExtraError: matplotlib is not installed.
         SubmissionError: the file cannot be written.
     """
@@ -92,10 +92,10 @@ def write_rounds(
 
     Args:
         dialogues: of one benchmark: what the legend calls each, its score, numbers by round, and intervals.
-        path: the file, `.png` or `.svg`.
+        path: the file, `.png`, `.svg` or `.pdf`.
 
     Raises:
-        CallError: the name ends in neither, or the reports lack Hits@k.
+        CallError: the name ends in none of these, or the reports lack Hits@k.
         MissingExtraError: matplotlib is not installed.
         SubmissionError: the file cannot be written.
     """
@@ -124,14 +124,16 @@ def plot_path(path: str | Path, called: str = "the plot") -> Path:
         called: what messages call it.
 
     Raises:
-        CallError: it is a folder or empty, or the name ends neither in `.png` nor in `.svg`.
+        CallError: it is a folder or empty, or the name ends in none of `.png`, `.svg` and `.pdf`.
     """
     given, path = str(path), Path(path).expanduser().absolute()
     if path.is_dir():
         what = "no file is named" if given in ("", ".") else f"{given} is a folder"
         raise CallError(f"{called}: {what}. Fix: name a file, such as {Path(given) / 'plot.png'}.")
     if path.suffix.lower() not in _SUFFIXES:
-        raise CallError(f"{path.name}: a plot is written as .png or .svg. Fix: name it {path.stem}.png.")
+        raise CallError(
+            f"{path.name}: a plot is written as .png, .svg or .pdf. Fix: name it {path.stem}.png."
+        )
     return path
 
 
@@ -143,9 +145,10 @@ def save_plot(figure: Figure, path: Path) -> Path:
     """
     from matplotlib import rc_context
 
-    metadata = {"Date": None} if path.suffix.lower() == ".svg" else {}
+    dates = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
+    metadata = dates.get(path.suffix.lower(), {})
     try:
-        with rc_context({"svg.fonttype": "none", "svg.hashsalt": "cir"}):
+        with rc_context({"svg.fonttype": "none", "svg.hashsalt": "cir", "pdf.fonttype": 42}):
             figure.savefig(path, dpi=DPI, facecolor="white", metadata=metadata)
     except OSError as error:
         raise SubmissionError(

@@ -50,7 +50,7 @@ class SideBySide:
         return {"transcripts": [{"label": label, **report.to_dict()} for label, report in labelled]}
 
     def plot(self, path: str | Path) -> Path:
-        """Draw Hits@k by round into a .png or .svg file; see `submissions.report.plots.write_rounds`."""
+        """Draw Hits@k by round: .png, .svg or .pdf; see `submissions.report.plots.write_rounds`."""
         from submissions.report.plots import write_rounds
 
         reports = zip(self.labels, self._reports, strict=True)

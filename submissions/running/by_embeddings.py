@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -25,6 +26,8 @@ from submissions.running.describing import describe, with_skipped
 from submissions.running.search import Searcher
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from cir_datasets.rows.benchmark import Benchmark
     from submissions.encoders.protocol import Encoder
     from submissions.language.protocol import Language
@@ -53,6 +56,17 @@ class ByEmbeddings(ByRank):
         self._turns = [turn for row in gallery.benchmark.rows() for turn in turns_of(row)]
         self._context = context_of(name, method, gallery, self._turns, options)
         self.encoder = self._context.encoder
+
+    def aggregating(self, options: RunOptions) -> Self:
+        """The same with another aggregation; what was embedded and composed is shared.
+
+        Args:
+            options: of the run.
+        """
+        other = copy.copy(self)
+        other._how = options.aggregated()
+        vars(other).pop("_queries", None)
+        return other
 
     @property
     def missing(self) -> frozenset[str]:
@@ -107,10 +121,14 @@ class ByEmbeddings(ByRank):
         return Searcher(self._context.ranked, self._gallery.ids, self._search, missing=missing)
 
     @functools.cached_property
+    def _composed(self) -> Vectors:
+        """What the method composes of each turn alone, of length 1."""
+        return unit(composed(self._name, self._method, self._turns, self._context))
+
+    @functools.cached_property
     def _queries(self) -> Vectors:
         """A query vector a turn, of length 1: of a session for the turns so far."""
-        context, turns = self._context, self._turns
-        vectors = unit(composed(self._name, self._method, turns, context))
+        context, turns, vectors = self._context, self._turns, self._composed
         if not context.benchmark.multi_turn:
             return vectors
         lengths = [len(each) for each in context.benchmark.column("turns")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,8 @@ from submissions.methods.user_methods import describe_method, scored
 from submissions.running.answers import Answers, ByRank, declaring_reference
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from submissions.methods.protocols import Scorer
     from submissions.methods.reverse_processes import Ways
     from submissions.rank_file.model import RankFile
@@ -41,6 +44,16 @@ class ByScores(ByRank):
         self._how = None
         if gallery.benchmark.multi_turn:
             self._how = options.aggregated(getattr(method, "aggregation", "latest"))
+
+    def aggregating(self, options: RunOptions) -> Self:
+        """The same with another aggregation.
+
+        Args:
+            options: of the run.
+        """
+        other = copy.copy(self)
+        other._how = options.aggregated()
+        return other
 
     def rank(self, k: int, *, whole: bool) -> RankFile:
         """The rank file of its rankings.

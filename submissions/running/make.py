@@ -93,7 +93,15 @@ def make_rank_file(
         >>> make_rank_file("shapes/val", "image_text_sum_pixels", RunOptions(k=10)) == made
         True
     """
-    return cast("RankFile", prepare(benchmark, method, options_from(options, by_name))())
+    return cast("RankFile", _one(benchmark, method, options_from(options, by_name)))
+
+
+def _one(
+    benchmark: str | Benchmark, method: str | Composer | Scorer | Ranker, options: RunOptions
+) -> RankFile | RankBundle:
+    options.aggregated()  # refuses all
+    (made,) = prepare(benchmark, method, options)()
+    return made
 
 
 def prepare(
@@ -102,7 +110,7 @@ def prepare(
     options: RunOptions,
     *,
     costs: list[Cost] | None = None,
-) -> Callable[[], RankFile | RankBundle]:
+) -> Callable[[], list[RankFile | RankBundle]]:
     """What `make_rank_file` and `make_bundle` do, with the call checked and nothing ranked yet.
 
     Args:
@@ -112,7 +120,8 @@ def prepare(
         costs: filled with what re-ranking took, once that is done.
 
     Returns:
-        What ranks the benchmark, or each member of the suite: the encoder is loaded once for all of them.
+        What ranks the benchmark, or each member of the suite: the encoder is loaded once for all of them. It
+        makes a rank file or bundle, with `aggregation="all"` one of each in `RunOptions.each_aggregation`.
 
     Raises:
         CirError: as for `make_rank_file`.
@@ -127,7 +136,7 @@ def prepare(
     for member in benchmarks:
         options.check(member, name, who)
 
-    def make() -> RankFile | RankBundle:
+    def make() -> list[RankFile | RankBundle]:
         used = options
         if loads:
             from submissions.encoders.loading import load_encoder
@@ -138,7 +147,10 @@ def prepare(
                 used = used.changed(rerank_encoder=load_encoder(str(options.rerank_encoder), **loading))
         took: list[Cost] = [] if costs is None else costs
         runs = [_ranked(name, who, member, used, took) for member in benchmarks]
-        return answer_of(benchmark if isinstance(benchmark, str) else runs[0].benchmark, runs)
+        return [
+            answer_of(benchmark if isinstance(benchmark, str) else answers[0].benchmark, answers)
+            for answers in map(list, zip(*runs, strict=True))
+        ]
 
     return make
 
@@ -149,12 +161,17 @@ def _ranked(
     benchmark: Benchmark,
     options: RunOptions,
     costs: list[Cost],
-) -> RankFile:
+) -> list[RankFile]:
     gallery, how = gallery_of(benchmark), options.reranker
     options = options.with_language()
     k = board_depth(benchmark).used if options.k is None else options.k
     if how is None:
-        return process_of(name, who, gallery, options).rank(k, whole=False)
+        first, *others = options.each_aggregation(vectors=kind_of_class(who) == "composer")
+        process = process_of(name, who, gallery, first)
+        found = [process.rank(k, whole=False)]
+        # Only what aggregates turns has others.
+        aggregating = cast("ByEmbeddings | ByScores", process)
+        return found + [aggregating.aggregating(other).rank(k, whole=False) for other in others]
     from submissions.running.reranking import reranked, unseen_pictures
 
     unseen = unseen_pictures(benchmark, how, options, encoded=kind_of_class(who) == "composer")
@@ -166,7 +183,7 @@ def _ranked(
             del ranking[k:]
     for ranking in (made.subset_rankings or {}).values():
         del ranking[SUBSET_DEPTH:]
-    return made
+    return [made]
 
 
 @one_truncation_warning()
@@ -191,7 +208,7 @@ def make_bundle(
     """
     from cir_datasets.registry.suites import suite as suite_of
 
-    return cast("RankBundle", prepare(suite_of(suite).id, method, options_from(options, by_name))())
+    return cast("RankBundle", _one(suite_of(suite).id, method, options_from(options, by_name)))
 
 
 def loaded_benchmark(benchmark: str | Benchmark) -> Benchmark:

@@ -61,8 +61,8 @@ _OBJECTS = {
 }
 """Options that take an object too: module and name of its class, and what a message says of another one."""
 
-_USUAL_AGGREGATION = "weighted"
-"""How turns become one vector by default: what CIRCLED's appendix B finds best."""
+_USUAL_AGGREGATION, ALL = "weighted", "all"
+"""How turns become one vector by default, which CIRCLED's appendix B finds best; what asks for all ways."""
 
 
 class RunOptions(MethodOptions, PromptOptions):
@@ -82,7 +82,8 @@ class RunOptions(MethodOptions, PromptOptions):
 
     aggregation: str | None = option(
         None,
-        "How a session's turns become one query: latest, average, weighted (default), feedback.",
+        "How a session's turns become one query: latest, average, weighted (default), feedback; all makes a "
+        "file of each, and composes once.",
         "-a",
         words="the name of an aggregation",
     )
@@ -137,7 +138,9 @@ class RunOptions(MethodOptions, PromptOptions):
         check_values(self, MethodError)
         for name in _OBJECTS:
             _check_object(name, getattr(self, name))
-        if self.aggregation is not None or self.alpha is not None:
+        if self.aggregation == ALL:
+            self.changed(aggregation="weighted")  # refuses a wrong alpha
+        elif self.aggregation is not None or self.alpha is not None:
             self.aggregated()
         if self.caption_rule is not None:
             from cir_datasets.registry.caption_rules import caption_rule
@@ -235,11 +238,38 @@ class RunOptions(MethodOptions, PromptOptions):
         Example:
             >>> RunOptions(alpha=0.5).aggregated("latest")
             Aggregation(name='weighted', alpha=0.5)
+
+        Raises:
+            MethodError: all are asked for, where one is needed.
         """
         from submissions.running.aggregation import aggregation
 
+        if self.aggregation == ALL:
+            raise MethodError(
+                "aggregation=all makes several rank files. Fix: name one, or use cir run --aggregation all."
+            )
         name = self.aggregation or (usual if self.alpha is None else _USUAL_AGGREGATION)
         return aggregation(name, alpha=self.alpha)
+
+    def each_aggregation(self, *, vectors: bool) -> tuple[RunOptions, ...]:
+        """These options, once for each aggregation that is asked for.
+
+        Args:
+            vectors: whether the method composes vectors, which `feedback` needs.
+
+        Example:
+            >>> each = RunOptions(aggregation="all", alpha=0.5).each_aggregation(vectors=False)
+            >>> [(one.aggregation, one.alpha) for one in each]
+            [('latest', None), ('average', None), ('weighted', 0.5)]
+        """
+        from submissions.running.aggregation import AGGREGATIONS
+
+        if self.aggregation != ALL:
+            return (self,)
+        names = [name for name in AGGREGATIONS if vectors or name != "feedback"]
+        return tuple(
+            self.changed(aggregation=name, alpha=self.alpha if name == "weighted" else None) for name in names
+        )
 
     def check(self, benchmark: Benchmark, name: str, method: Composer | Scorer | Ranker | None) -> None:
         """Refuse options that a benchmark or a method would ignore, and a method that lacks one.
@@ -263,6 +293,8 @@ class RunOptions(MethodOptions, PromptOptions):
                 f"{benchmark.id} has no turns to aggregate. Fix: leave --aggregation and --alpha out."
             )
         how = self.reranker
+        if how is not None and self.aggregation == ALL:
+            raise MethodError("--rerank is for one --aggregation. Fix: name one in the place of all.")
         kind = kind_of_class(method)
         if kind != "composer":
             used = {"k", *(turns if kind == "scorer" else ()), *_with(how)}

@@ -316,6 +316,7 @@ def report_of(
         per_query=_rows(evidence.query_ids, results.per_query) if per_query else None,
         extra=extra,
         oracle=is_oracle(method.to_dict()),
+        aggregation=method.aggregation,
         evidence=evidence,
     )
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import warnings
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from cir_datasets.registry.schema import is_micro, main_metric_terms
 from cir_metrics.catalogue import INCOMPLETE, NO_MEANS, SKIPPED_IMAGES, Signature
-from cir_metrics.errors import CallError
+from cir_metrics.errors import CallError, did_you_mean
 from cir_metrics.sums import exact_mean
 from submissions.rank_file.findings import Finding
 
@@ -46,6 +47,7 @@ class ScoreReport:
         extra: by name the values of the further metrics that were asked for, such as
             `pnr_map@10:released_code`; their signatures are among `signatures`.
         oracle: whether the method says that it knows what no user's query holds.
+        aggregation: what the file says of it: how a session's turns became one query.
         evidence: the values per query behind the numbers; None for a suite, whose members have theirs.
 
     Example:
@@ -72,6 +74,7 @@ class ScoreReport:
     runs: tuple[ScoreReport, ...] = ()
     extra: Mapping[str, float] = field(default_factory=dict)
     oracle: bool = False
+    aggregation: str = ""
     evidence: Evidence | None = field(default=None, repr=False, compare=False)
 
     def __repr__(self) -> str:
@@ -280,6 +283,29 @@ class ScoreReport:
                 f'{self.benchmark} --to native", plain lists with "cir rank --lists --subset-lists".'
             )
         return notes
+
+
+def renamed(reports: Sequence[ScoreReport], names: Mapping[str, str]) -> list[ScoreReport]:
+    """The reports under the methods' names that a caller has given.
+
+    Args:
+        reports: scores.
+        names: by file the method's name.
+
+    Raises:
+        CallError: a file is not among them, or a name is empty.
+    """
+    by_file = {os.fspath(file): name for file, name in names.items()}
+    files = [report.file for report in reports]
+    for file, name in by_file.items():
+        if file not in files:
+            raise CallError(
+                f"a name is given for {file}, which is not among the files.{did_you_mean(file, files)} "
+                "Fix: write the file as it stands in the call."
+            )
+        if not name.strip():
+            raise CallError(f"the name given for {file} is empty. Fix: write a name.")
+    return [replace(report, method=by_file.get(report.file, report.method).strip()) for report in reports]
 
 
 def rounds_of(score: ScoreReport) -> Rounds:

@@ -63,4 +63,5 @@ def suite_report(
         runs=tuple(runs),
         extra=extra,
         oracle=any(run.oracle for run in runs),
+        aggregation=runs[0].aggregation,
     )

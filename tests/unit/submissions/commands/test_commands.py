@@ -183,7 +183,10 @@ def test_score_prints_further_metrics_intervals_and_a_plot(folder: Path) -> None
         (["--format", "cvs"], "cir: no format 'cvs'. Did you mean 'csv'? Fix: use one of table, json, csv"),
         (["--json", "--format", "csv"], "cir: --json and --format csv ask for two formats. Fix: leave one"),
         (["--metric", "hits@10"], "cir: metric hits@10: a metric of sessions, and shapes/val has queries."),
-        (["--plot", "out.pdf"], "cir: out.pdf: a plot is written as .png or .svg. Fix: name it out.png.\n"),
+        (
+            ["--plot", "out.eps"],
+            "cir: out.eps: a plot is written as .png, .svg or .pdf. Fix: name it out.png.\n",
+        ),
     ],
 )
 def test_score_called_wrongly_exits_with_2(folder: Path, arguments: list[str], words: str) -> None:

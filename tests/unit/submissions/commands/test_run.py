@@ -61,6 +61,15 @@ def test_a_run_can_be_compressed_and_names_the_next_command(tmp_path: Path) -> N
     assert (tmp_path / "again.json.gz").read_bytes() == out.read_bytes()
 
 
+def test_all_aggregations_are_a_file_each(tmp_path: Path) -> None:
+    asked = ("run", "--benchmark", "shapes/multiturn_val", "--method", "random", "--k", "10")
+    done = cir(*asked, "--aggregation", "all", "--out", str(tmp_path / "all"), code=0)
+    names = [f"random-{how}.shapes-multiturn_val.json" for how in ("latest", "average", "weighted")]
+    assert [Path(line).name for line in done.stdout.splitlines()] == names
+    cir(*asked, "--aggregation", "average", "--out", str(tmp_path / "one.json"), code=0)
+    assert (tmp_path / "one.json").read_bytes() == (tmp_path / "all" / names[1]).read_bytes()
+
+
 RANDOM, BASELINES = ["--method", "random"], ["--all-baselines"]
 WEIGHTLESS, ENCODED = [*BASELINES, "--encoder", "none"], [*BASELINES, "--encoder", "a/model"]
 

@@ -70,8 +70,8 @@ def test_a_picture_has_no_empty_height_and_the_same_bytes_again(found: Compariso
 def test_another_ending_and_too_many_rows_are_refused(
     found: Comparison, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(CallError, match=r"written as \.png or \.svg"):
-        found.plot(tmp_path / "differences.pdf")
+    with pytest.raises(CallError, match=r"written as \.png, \.svg or \.pdf"):
+        found.plot(tmp_path / "differences.eps")
     monkeypatch.setattr(plotting, "MOST_ROWS", 10)
     with pytest.raises(CallError, match=r"would have 15 rows, and 10 can be read"):
         found.plot(tmp_path / "differences.svg")

@@ -144,8 +144,8 @@ def test_the_same_report_gives_the_same_svg(tmp_path: Path) -> None:
 
 
 def test_another_ending_is_refused(tmp_path: Path) -> None:
-    with refusal("out.pdf: a plot is written as .png or .svg. Fix: name it out.png.", CallError):
-        full_report(report_worlds.scored("circo_like")).plot(tmp_path / "out.pdf")
+    with refusal("out.eps: a plot is written as .png, .svg or .pdf. Fix: name it out.png.", CallError):
+        full_report(report_worlds.scored("circo_like")).plot(tmp_path / "out.eps")
 
 
 @pytest.mark.parametrize(

@@ -16,18 +16,21 @@ from metrics_twins import best_first
 from PIL import Image
 from retrieval_worlds import DIMENSIONS, PlainEncoder, fashioniq_pictures, sessions, small_shapes
 
+import cir_datasets
 import submissions
 from cir_datasets.errors import CaptionRuleError, MissingImagesError
+from cir_datasets.registry.suites import suite
 from cir_datasets.rows.benchmark import Benchmark
 from cir_metrics.errors import UnknownNameError
-from submissions import make_rank_file
+from submissions import RunOptions, make_bundle, make_rank_file
 from submissions.embeddings.store import EmbeddingStore
 from submissions.errors import EncoderError, MethodError
 from submissions.methods.composing import Context, Vectors
 from submissions.methods.registry import scorer_names
 from submissions.methods.turns import Turn
-from submissions.rank_file.model import Method, RankFile
+from submissions.rank_file.model import Method, RankBundle, RankFile
 from submissions.running.aggregation import AGGREGATIONS
+from submissions.running.make import prepare
 
 GALLERY = [f"val-{number:06d}" for number in range(30)]
 
@@ -362,6 +365,52 @@ def test_a_call_that_makes_no_sense_is_refused_with_its_fix(
         make_rank_file(worlds.fashioniq("dress"), method, **options)
     assert said in str(caught.value)
     assert "Fix: " in str(caught.value)
+
+
+def test_all_aggregations_are_the_files_of_each_and_what_is_composed_is_composed_once() -> None:
+    benchmark, encoder = small_shapes("multiturn_val"), PlainEncoder()
+    options = RunOptions(aggregation="all", alpha=0.5, encoder=encoder, workers=0)
+    made = prepare(benchmark, "image_text_sum", options)()
+    once = len(encoder.texts)
+    assert once > 0
+    alone = [
+        make_rank_file(benchmark, "image_text_sum", encoder=encoder, workers=0, aggregation=how, alpha=alpha)
+        for how, alpha in zip(AGGREGATIONS, (None, None, 0.5, None), strict=True)
+    ]
+    assert made == alone
+    assert len({str(each.rankings) for each in alone}) == len(AGGREGATIONS)
+    assert len(encoder.texts) == 5 * once
+
+
+def test_all_aggregations_of_a_suite_are_bundles(monkeypatch: pytest.MonkeyPatch) -> None:
+    members = suite("circled/val").benchmarks
+    rows = [worlds.session("s0", 2, "im7"), worlds.session("s1", 3, "im8")]
+    images = [f"im{number}" for number in range(12)]
+    made_up = {each: Benchmark.from_rows(cir_datasets.spec(each), rows, images) for each in members}
+    monkeypatch.setattr(cir_datasets, "load", made_up.__getitem__)
+    bundles = prepare("circled/val", "random", RunOptions(aggregation="all"))()
+    assert [type(each) for each in bundles] == [RankBundle] * 3
+    said = [{run.method.aggregation for run in each.runs} for each in bundles if isinstance(each, RankBundle)]
+    assert said == [{"latest"}, {"average"}, {"weighted (alpha 0.8)"}]
+    assert bundles[0] == make_bundle("circled/val", "random", aggregation="latest")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({}, "aggregation=all makes several rank files. Fix: name one, or use cir run --aggregation all."),
+        ({"alpha": 2.0}, "more than 0 and at most 1"),
+    ],
+)
+def test_one_rank_file_has_one_aggregation(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(MethodError, match=re.escape(said)):
+        make_rank_file("shapes/multiturn_val", "image_text_sum", aggregation="all", **options)
+
+
+def test_what_ranks_again_takes_one_aggregation() -> None:
+    options = RunOptions(aggregation="all", rerank="sc4cir", language="oracle")
+    with pytest.raises(MethodError, match=r"--rerank is for one --aggregation\. Fix: name one"):
+        prepare("shapes/multiturn_val", "image_text_sum", options)
 
 
 def test_a_session_without_weights_refuses_feedback() -> None:
