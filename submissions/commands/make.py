@@ -39,6 +39,7 @@ def make_commands() -> typer.Typer:
     from submissions.commands.make_cirr import cirr_command, cirr_import_command
     from submissions.commands.make_fisd import fisd_command
     from submissions.commands.make_judge import comparison_command, judge_command
+    from submissions.commands.make_overlay import overlay_command
     from submissions.commands.make_review import review_command, review_import_command
     from submissions.commands.make_zerosight import zerosight_command
 
@@ -54,6 +55,7 @@ def make_commands() -> typer.Typer:
     group.command("judge", cls=CommandOfOptions)(judge_command)
     group.command("cirr", cls=CommandOfOptions)(cirr_command)
     group.command("cirr-import", cls=CommandOfOptions)(cirr_import_command)
+    group.command("overlay", cls=CommandOfOptions)(overlay_command)
     group.command("review", cls=CommandOfOptions)(review_command)
     group.command("review-import", cls=CommandOfOptions)(review_import_command)
     group.command("status")(status)
