@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -26,8 +25,6 @@ from submissions.running.describing import describe, with_skipped
 from submissions.running.search import Searcher
 
 if TYPE_CHECKING:
-    from typing import Self
-
     from cir_datasets.rows.benchmark import Benchmark
     from submissions.encoders.protocol import Encoder
     from submissions.language.protocol import Language
@@ -57,17 +54,6 @@ class ByEmbeddings(ByRank):
         self._context = context_of(name, method, gallery, self._turns, options)
         self.encoder = self._context.encoder
 
-    def aggregating(self, options: RunOptions) -> Self:
-        """The same with another aggregation; what was embedded and composed is shared.
-
-        Args:
-            options: of the run.
-        """
-        other = copy.copy(self)
-        other._how = options.aggregated()
-        vars(other).pop("_queries", None)
-        return other
-
     @property
     def missing(self) -> frozenset[str]:
         """The images without a picture, which were skipped."""
@@ -90,6 +76,23 @@ class ByEmbeddings(ByRank):
             answers.take(order, benchmark.rows(), k, whole=whole)
         described = describe(self._method, context, turns, self._how, order.note)
         return answers.rank_file(declaring_reference(_with_skipped(described, context), benchmark))
+
+    def rank_by_each(self, each: Sequence[RunOptions], k: int) -> list[RankFile]:
+        """A rank file for each of some aggregations; every turn is composed once.
+
+        Args:
+            each: options of a run, which name the aggregations.
+            k: images a ranking.
+
+        Raises:
+            MethodError: as for `rank`.
+        """
+        found = []
+        for one in each:
+            self._how = one.aggregated()
+            vars(self).pop("_queries", None)
+            found.append(self.rank(k, whole=False))
+        return found
 
     def similarities(self, asked: Sequence[tuple[Turn, Sequence[str]]]) -> list[list[float]]:
         """S1: the cosine of the query's vector and the vector of each image, up to the first skipped one."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,11 +16,10 @@ from submissions.methods.user_methods import describe_method, scored
 from submissions.running.answers import Answers, ByRank, declaring_reference
 
 if TYPE_CHECKING:
-    from typing import Self
-
     from submissions.methods.protocols import Scorer
     from submissions.methods.reverse_processes import Ways
     from submissions.rank_file.model import RankFile
+    from submissions.running.aggregation import Aggregation
     from submissions.running.options import RunOptions
 
 CELLS = 8_000_000
@@ -45,16 +43,6 @@ class ByScores(ByRank):
         if gallery.benchmark.multi_turn:
             self._how = options.aggregated(getattr(method, "aggregation", "latest"))
 
-    def aggregating(self, options: RunOptions) -> Self:
-        """The same with another aggregation.
-
-        Args:
-            options: of the run.
-        """
-        other = copy.copy(self)
-        other._how = options.aggregated()
-        return other
-
     def rank(self, k: int, *, whole: bool) -> RankFile:
         """The rank file of its rankings.
 
@@ -66,14 +54,34 @@ class ByScores(ByRank):
             MethodError: the pictures are not available, the aggregation needs vectors, or what the method
                 gives is not one finite score a turn and image.
         """
+        (made,) = self._ranked([self._how], k, whole=whole)
+        return made
+
+    def rank_by_each(self, each: Sequence[RunOptions], k: int) -> list[RankFile]:
+        """A rank file for each of some aggregations; every turn is scored once.
+
+        Args:
+            each: options of a run, which name the aggregations.
+            k: images a ranking.
+
+        Raises:
+            MethodError: as for `rank`.
+        """
+        return self._ranked([one.aggregated() for one in each], k, whole=False)
+
+    def _ranked(self, hows: Sequence[Aggregation | None], k: int, *, whole: bool) -> list[RankFile]:
         benchmark = self._gallery.benchmark
         described = describe_method(self._name, self._method)
-        answers = Answers(benchmark)
-        for rows, turns, scores in self._blocks():
-            answers.take(ScoreOrder(turns, scores, self._gallery), rows, k, whole=whole)
-        if self._how is not None:
-            described = described.model_copy(update={"aggregation": self._how.text})
-        return answers.rank_file(declaring_reference(described, benchmark))
+        found = [Answers(benchmark) for _ in hows]
+        for rows, turns, scores, lengths in self._blocks():
+            for how, answers in zip(hows, found, strict=True):
+                own = _aggregated(how, scores if len(hows) == 1 else scores.copy(), lengths)
+                answers.take(ScoreOrder(turns, own, self._gallery), rows, k, whole=whole)
+        said = ({} if how is None else {"aggregation": how.text} for how in hows)
+        return [
+            answers.rank_file(declaring_reference(described.model_copy(update=update), benchmark))
+            for answers, update in zip(found, said, strict=True)
+        ]
 
     def similarities(self, asked: Sequence[tuple[Turn, Sequence[str]]]) -> list[list[float]]:
         """S1: the method's own scores."""
@@ -81,8 +89,8 @@ class ByScores(ByRank):
         for place, (turn, _) in enumerate(asked):
             wanted.setdefault(turn.key, []).append(place)
         found: list[list[float]] = [[]] * len(asked)
-        for _, turns, scores in self._blocks():
-            for turn, own in zip(turns, scores, strict=True):
+        for _, turns, scores, lengths in self._blocks():
+            for turn, own in zip(turns, _aggregated(self._how, scores, lengths), strict=True):
                 for place in wanted.get(turn.key, ()):
                     found[place] = own[_columns(self._gallery, asked[place][1])].tolist()
         return found
@@ -105,8 +113,8 @@ class ByScores(ByRank):
                 found[some] = scores[np.arange(len(columns)), columns]
         return list(map(float, found))
 
-    def _blocks(self) -> Iterator[tuple[list[dict[str, Any]], list[Turn], NDArray[np.float64]]]:
-        """Rows, their turns, and scores of shape (turns, images): of a session for the turns so far."""
+    def _blocks(self) -> Iterator[tuple[list[dict[str, Any]], list[Turn], NDArray[np.float64], list[int]]]:
+        """Rows, their turns, each turn's own scores of shape (turns, images), and the rows' turns."""
         benchmark = self._gallery.benchmark
         rows, step = benchmark.rows(), max(1, CELLS // (len(self._gallery.ids) * 6))
         with step_progress(f"{self._name}: ranking {benchmark.id}", len(rows)) as advance:
@@ -115,12 +123,19 @@ class ByScores(ByRank):
                 by_row = [turns_of(row) for row in block]
                 turns = [turn for own in by_row for turn in own]
                 scores = scored(self._name, self._method, turns, self._gallery)
-                if self._how is not None:
-                    from submissions.running.aggregation import aggregate_scores
-
-                    aggregate_scores(self._how, scores, [len(own) for own in by_row])
-                yield block, turns, scores
+                yield block, turns, scores, [len(own) for own in by_row]
                 advance(len(block))
+
+
+def _aggregated(
+    how: Aggregation | None, scores: NDArray[np.float64], lengths: Sequence[int]
+) -> NDArray[np.float64]:
+    """Of a session the scores for the turns so far, in the place of each turn's own; of a query its own."""
+    if how is not None:
+        from submissions.running.aggregation import aggregate_scores
+
+        aggregate_scores(how, scores, lengths)
+    return scores
 
 
 @dataclass(frozen=True)

@@ -168,10 +168,10 @@ def _ranked(
     if how is None:
         first, *others = options.each_aggregation(vectors=kind_of_class(who) == "composer")
         process = process_of(name, who, gallery, first)
-        found = [process.rank(k, whole=False)]
+        if not others:
+            return [process.rank(k, whole=False)]
         # Only what aggregates turns has others.
-        aggregating = cast("ByEmbeddings | ByScores", process)
-        return found + [aggregating.aggregating(other).rank(k, whole=False) for other in others]
+        return cast("ByEmbeddings | ByScores", process).rank_by_each([first, *others], k)
     from submissions.running.reranking import reranked, unseen_pictures
 
     unseen = unseen_pictures(benchmark, how, options, encoded=kind_of_class(who) == "composer")

@@ -83,7 +83,7 @@ class RunOptions(MethodOptions, PromptOptions):
     aggregation: str | None = option(
         None,
         "How a session's turns become one query: latest, average, weighted (default), feedback; all makes a "
-        "file of each, and composes once.",
+        "file of each, and composes or scores once.",
         "-a",
         words="the name of an aggregation",
     )

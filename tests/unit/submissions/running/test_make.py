@@ -26,6 +26,7 @@ from submissions import RunOptions, make_bundle, make_rank_file
 from submissions.embeddings.store import EmbeddingStore
 from submissions.errors import EncoderError, MethodError
 from submissions.methods.composing import Context, Vectors
+from submissions.methods.random import Random
 from submissions.methods.registry import scorer_names
 from submissions.methods.turns import Turn
 from submissions.rank_file.model import Method, RankBundle, RankFile
@@ -380,6 +381,21 @@ def test_all_aggregations_are_the_files_of_each_and_what_is_composed_is_composed
     assert made == alone
     assert len({str(each.rankings) for each in alone}) == len(AGGREGATIONS)
     assert len(encoder.texts) == 5 * once
+
+
+def test_a_method_that_scores_is_asked_once_for_all_aggregations() -> None:
+    asked: list[str] = []
+
+    class Counting(Random):
+        def scores(self, turns: Sequence[Turn], gallery: Any) -> Any:
+            asked.extend(turn.key for turn in turns)
+            return super().scores(turns, gallery)
+
+    benchmark = small_shapes("multiturn_val")
+    made = prepare(benchmark, Counting(), RunOptions(aggregation="all"))()
+    assert len(asked) == len(set(asked)) == sum(benchmark.column("num_turns"))
+    alone = [make_rank_file(benchmark, Random(), aggregation=how) for how in AGGREGATIONS[:3]]
+    assert made == alone
 
 
 def test_all_aggregations_of_a_suite_are_bundles(monkeypatch: pytest.MonkeyPatch) -> None:
