@@ -270,7 +270,7 @@ def suite_ids() -> tuple[str, ...]:
 
     Example:
         >>> suite_ids()[:3]
-        ('circled', 'circled/val', 'fashioniq/val')
+        ('circled', 'circled/train', 'circled/val')
     """
     return tuple(_suites())
 

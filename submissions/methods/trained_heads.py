@@ -41,7 +41,8 @@ class HeadMethod(Described):
 
     def said_of(self, head: Head) -> dict[str, Any]:
         """What a rank file says of this head's training."""
-        return {"zero_shot": False, "trained_on": [str(head.training.get("benchmark", "unknown"))]}
+        members = head.training.get("members") or [head.training.get("benchmark", "unknown")]
+        return {"zero_shot": False, "trained_on": [str(member) for member in members]}
 
     def head(self, encoder: Encoder) -> Head:
         """The head, read for an encoder.

@@ -20,7 +20,7 @@ from submissions.training.old_calls import takes_old_calls
 from submissions.training.training_options import CirplantTraining, CompositionTraining, TirgTraining
 from submissions.training.triplet_examples import load_triplet_data
 from submissions.training.triplets import depends_on
-from submissions.training.validation import BestEpoch
+from submissions.training.validation import BestEpoch, main_recall, mean_recalls
 
 if TYPE_CHECKING:
     from torch import nn
@@ -72,7 +72,7 @@ def train_composition(
         ).hexdigest(),
         "sizes": sizes,
         "validation": plan.validation,
-        "validation_data_hash": None if data.measured is None else data.measured.examples.data_hash,
+        "validation_data_hash": data.measured_hash if data.measured else None,
         "hold_out": plan.hold_out,
         "patience": plan.patience,
     }
@@ -96,13 +96,18 @@ def train_composition(
             network.scale.requires_grad_(False)
         network.to(device)
         watch = None
-        if (measured := data.measured) is not None:
-            asked = read_captions(tokenizer, measured.captions)
+        if data.measured:
+            asked = [read_captions(tokenizer, measured.captions) for measured in data.measured]
 
             def measure(module: nn.Module) -> dict[str, float]:
-                return measured.recalls(module, measured_vectors, asked, tokenizer.pad_token_id)
+                members = zip(data.measured, measured_vectors, asked, strict=True)
+                return mean_recalls(
+                    [each.recalls(module, *known, tokenizer.pad_token_id) for each, *known in members]
+                )
 
-            watch = BestEpoch(measure, measured.answers.main, plan.patience, say)
+            watch = BestEpoch(
+                measure, main_recall([each.answers for each in data.measured]), plan.patience, say
+            )
 
         def save(training: dict[str, Any]) -> None:
             if watch is not None:
@@ -125,7 +130,7 @@ def train_composition(
             )
 
         objective = Objective(network, data, vectors, tokens, plan, tokenizer.pad_token_id, device)
-        return Lesson(network, objective, len(data.rows), save, undecayed(network), watch)
+        return Lesson(network, objective, data.counts, save, undecayed(network), watch)
 
     return train_head(root, plan, settings, f"{name}: training on {benchmark}", begin, save_seconds)
 

@@ -16,7 +16,7 @@ from submissions.methods.heads.checkpoints import save_head
 from submissions.training.loop import SAVE_SECONDS, Lesson, Trained, seeded, train_head
 from submissions.training.old_calls import takes_old_calls
 from submissions.training.training_options import ConcatTraining
-from submissions.training.triplets import depends_on, load_triplets, with_nothing
+from submissions.training.triplets import depends_on, load_triplets
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -59,7 +59,7 @@ def train_concat(
         from submissions.embeddings.embed import embed_gallery
         from submissions.methods.heads.concat import ConcatHead, batch_softmax_loss, soft_triplet_loss
 
-        pictures = with_nothing(embed_gallery(encoder, examples.pictures, store=store).vectors)
+        pictures = examples.vectors(lambda part: embed_gallery(encoder, part, store=store).vectors)
         captions = _text_vectors(encoder, examples.captions)
         with seeded(training.seed):
             head = ConcatHead(**sizes)
@@ -77,7 +77,7 @@ def train_concat(
         save = functools.partial(
             save_head, training.folder, "concat", head, sizes=sizes, encoder=encoder.identity
         )
-        return Lesson(head, loss_of, len(examples.targets), save)
+        return Lesson(head, loss_of, np.bincount(examples.members).tolist(), save)
 
     label = f"concat: training on {training.benchmark}"
     return train_head(training.folder, training, settings, label, begin, save_seconds)

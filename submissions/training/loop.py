@@ -13,7 +13,7 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -108,7 +108,7 @@ def train(
     module: nn.Module,
     loss_of: Callable[[NDArray[np.int64]], Tensor],
     *,
-    count: int,
+    count: int | Sequence[int],
     plan: Plan,
     folder: Path,
     settings: Mapping[str, Any],
@@ -122,7 +122,7 @@ def train(
     Args:
         module: what is trained; its weights are changed in place.
         loss_of: the loss of a batch, of the rows it is given.
-        count: number of rows.
+        count: number of rows; of a suite each member's, one behind the other: a step sees one member.
         plan: how.
         folder: where the state is kept; made where it is missing.
         settings: what else the result depends on; a state with others is refused.
@@ -138,11 +138,13 @@ def train(
     """
     import torch
 
-    if count < 2:
+    counts = [count] if isinstance(count, int) else [*count]
+    if min(counts) < 2:
         raise CallError(
-            f"{label}: {counted(count, 'row')} to train on; two are the least. Fix: use a larger split."
+            f"{label}: {counted(min(counts), 'row')} to train on; two are the least. Fix: use a larger split."
         )
-    whole = {**settings, **plan.numbers, "rows": count}
+    whole = {**settings, **plan.numbers, "rows": counts[0] if len(counts) == 1 else counts}
+    epoch_steps = plan.steps_of_epoch(*counts)
     optimizer = torch.optim.AdamW(
         _groups(module, undecayed), lr=plan.learning_rate, weight_decay=plan.weight_decay
     )
@@ -162,7 +164,7 @@ def train(
         resumed_at, saved = len(losses), time.monotonic()
         advance(resumed_at)
         for step in range(resumed_at, plan.steps):
-            if watch is not None and step % plan.steps_of_epoch(count) == 0:
+            if watch is not None and step % epoch_steps == 0:
                 _let_look(watch, module, step)
                 if watch.stopped:
                     break
@@ -171,7 +173,7 @@ def train(
                 for group in optimizer.param_groups:
                     group["lr"] = plan.rate(step)
                 with _mixed(device, plan.precision):
-                    loss = loss_of(plan.rows(step, count))
+                    loss = loss_of(plan.rows(step, *counts))
                 value = float(loss.detach())
                 if not math.isfinite(value):
                     raise CheckpointError(
@@ -187,7 +189,7 @@ def train(
                 scaler.update()
                 losses.append(value)
             advance(1)
-            ends_epoch = len(losses) % plan.steps_of_epoch(count) == 0 and len(losses) < plan.steps
+            ends_epoch = len(losses) % epoch_steps == 0 and len(losses) < plan.steps
             if ends_epoch or interrupts.waiting or time.monotonic() - saved >= save_seconds:
                 training.keep_state(parts, watch, losses)
                 saved = time.monotonic()
@@ -209,7 +211,7 @@ class Lesson:
     Args:
         module: what is trained.
         loss_of: the loss of a batch.
-        count: number of rows.
+        counts: number of rows of each member of a suite; of a benchmark, its rows.
         save: writes the head, with what is said of its training as `training`.
         undecayed: names of the parameters that have no weight decay.
         watch: what looks at the module after each epoch.
@@ -217,7 +219,7 @@ class Lesson:
 
     module: nn.Module
     loss_of: Callable[[NDArray[np.int64]], Tensor]
-    count: int
+    counts: Sequence[int]
     save: Callable[..., object]
     undecayed: Collection[str] = ()
     watch: BestEpoch | None = None
@@ -254,7 +256,7 @@ def train_head(
     done = train(
         lesson.module,
         lesson.loss_of,
-        count=lesson.count,
+        count=lesson.counts,
         plan=plan,
         folder=folder,
         settings=settings,

@@ -26,7 +26,7 @@ from submissions.methods.heads.checkpoints import CONFIG
 from submissions.training.loop import SAVE_SECONDS, Lesson, Trained, seeded, train_head
 from submissions.training.old_calls import takes_old_calls
 from submissions.training.training_options import MagicLensTraining
-from submissions.training.triplets import Examples, depends_on, load_triplets, with_nothing
+from submissions.training.triplets import Examples, depends_on, load_triplets
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -86,7 +86,7 @@ def train_magiclens(
         from submissions.encoders.magiclens_fusion import Fusion
         from submissions.methods.heads.features import features_of, text_features
 
-        pictures = with_nothing(features_of(encoder, examples.pictures, encoded_at_once))
+        pictures = examples.vectors(lambda part: features_of(encoder, part, encoded_at_once))
         texts = text_features(encoder, [*examples.captions, ""], encoded_at_once)
         with seeded(training.seed):
             fusion = Fusion(identity.dimensions, layers, heads, feed_forward)
@@ -97,7 +97,7 @@ def train_magiclens(
             return _loss(fusion, trained.log_scale, examples, rows, pictures, texts)
 
         save = functools.partial(_save, training, encoder, fusion)
-        return Lesson(trained, loss_of, len(examples.targets), save)
+        return Lesson(trained, loss_of, np.bincount(examples.members).tolist(), save)
 
     label = f"magiclens: training on {training.benchmark}"
     return train_head(training.folder, training, settings, label, begin, save_seconds)
@@ -148,7 +148,7 @@ def _save(options: MagicLensTraining, encoder: Any, fusion: Fusion, *, training:
         fusion_heads=training["heads"],
         fusion_feed_forward=training["feed_forward"],
         empty_text_ids=list(encoder.tokenizer("")["input_ids"]),
-        trained_on=[training["benchmark"]],
+        trained_on=training.get("members", [training["benchmark"]]),
         training=training,
     )
     model = MagicLensModel(config)

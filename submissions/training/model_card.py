@@ -51,10 +51,11 @@ def check_push(repository: str, benchmarks: Iterable[str | None], *, even_privat
         CallError: `repository` is not an id, or a benchmark is private and `even_private` is false.
         UnknownNameError: no benchmark has that name.
     """
-    from cir_datasets.registry import spec
+    from cir_datasets.registry import members_of, spec
 
     check_repository(repository)
-    names = [spec(each).card.name for each in benchmarks if each is not None and spec(each).card.private]
+    cards = (spec(member).card for each in benchmarks if each is not None for member in members_of(each))
+    names = [card.name for card in cards if card.private]
     if names and not even_private:
         raise CallError(
             f"--push {repository}: the card of {names[0]} says private: true, and a checkpoint holds words "

@@ -95,7 +95,7 @@ def train_pic2word(
         save = functools.partial(
             save_head, training.folder, "pic2word", network, sizes=sizes, encoder=encoder.identity
         )
-        return Lesson(network, loss_of, len(vectors), save)
+        return Lesson(network, loss_of, [len(vectors)], save)
 
     label = f"pic2word: training on {shown.name}"
     return train_head(training.folder, training, settings, label, begin, save_seconds)

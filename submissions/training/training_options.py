@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from cir_datasets.common.options import Options, by_call_alone, check_values, option
 from cir_datasets.common.yaml import package_yaml
+from cir_datasets.registry import members_of
 from cir_metrics.errors import CallError
 from submissions.running.method_options import DeviceOptions
 
@@ -86,23 +87,42 @@ class Plan(Options, kw_only=False):
         rise = min(1.0, (step + 1) / max(1.0, self.steps * _WARM_UP))
         return self.learning_rate * rise * 0.5 * (1.0 + math.cos(math.pi * step / self.steps))
 
-    def steps_of_epoch(self, count: int) -> int:
-        """Steps that see each of `count` rows once, but for those left over.
+    def steps_of_epoch(self, *counts: int) -> int:
+        """Steps that see each row of each member once, but for those that each leaves over.
 
         Example:
-            >>> Plan(100, 8, 1.0).steps_of_epoch(20)
-            2
+            >>> Plan(100, 8, 1.0).steps_of_epoch(20), Plan(100, 8, 1.0).steps_of_epoch(20, 9)
+            (2, 3)
         """
-        return count // min(self.batch_size, count)
+        return sum(count // min(self.batch_size, count) for count in counts)
 
-    def rows(self, step: int, count: int) -> NDArray[np.int64]:
-        """Which of `count` rows a step sees; every epoch has its own order, and drops what is left over."""
+    def rows(self, step: int, *counts: int) -> NDArray[np.int64]:
+        """Which rows a step sees: all are of one member, since those of a suite differ greatly.
+
+        Every epoch has its own order of rows and of members, and drops what is left over.
+
+        Args:
+            step: from 0.
+            counts: rows of each member of a suite, which stand behind each other; of a benchmark, its rows.
+
+        Example:
+            >>> plan = Plan(100, 2, 1.0)
+            >>> [sorted(plan.rows(step, 2, 4).tolist()) for step in range(3)]
+            [[2, 4], [3, 5], [0, 1]]
+        """
         import numpy as np
 
+        epoch, place = divmod(step, self.steps_of_epoch(*counts))
+        member = 0
+        if len(counts) > 1:
+            turns = np.repeat(np.arange(len(counts)), [self.steps_of_epoch(count) for count in counts])
+            turns = np.random.default_rng([self.seed, epoch, len(counts)]).permutation(turns)
+            member = int(turns[place])
+            place = int((turns[:place] == member).sum())
+        count = counts[member]
         size = min(self.batch_size, count)
-        epoch, place = divmod(step, self.steps_of_epoch(count))
         order = np.random.default_rng([self.seed, epoch]).permutation(count)
-        return order[place * size : (place + 1) * size].astype(np.int64)
+        return sum(counts[:member]) + order[place * size : (place + 1) * size].astype(np.int64)
 
 
 class Trains(DeviceOptions):
@@ -146,7 +166,10 @@ class TrainsOnQueries(Trains):
     """What a training on the queries of a benchmark takes."""
 
     benchmark: str = option(
-        ..., "Id of the benchmark, whose queries are trained on, such as cirr/train.", "-b"
+        ...,
+        "Id of the benchmark, whose queries are trained on, such as cirr/train; of a suite, such as "
+        "fashioniq/train, each batch is of one member.",
+        "-b",
     )
     images: str | Path | None = option(
         None, "Folder of the images; default: below CIR_IMAGES. Shapes are drawn."
@@ -276,7 +299,9 @@ class CompositionTraining(Plan, TrainsOnQueries):
         None, "Mixed precision: float16 or bfloat16; default: float32.", in_file=True
     )
     validation: str | None = option(
-        None, "Id of a benchmark that is measured on after each epoch; the best epoch's weights are kept."
+        None,
+        "Id of a benchmark, or of a suite (its mean), that is measured on after each epoch; "
+        "the best epoch's weights are kept.",
     )
     hold_out: float = option(
         0.0,
@@ -304,10 +329,12 @@ class CompositionTraining(Plan, TrainsOnQueries):
                 f"patience={self.patience} and nothing to measure on. Fix: give validation (--validation "
                 "BENCHMARK) or hold_out (0.1 is a usual one)."
             )
-        if self.validation == self.benchmark:
+        both = {*members_of(self.benchmark)} & {*members_of(self.validation or "")}
+        if both:
+            what = "" if self.validation == self.benchmark else f" ({min(both)})"
             raise CallError(
-                f"validation={self.validation} is trained on as well, so that its recall says nothing. Fix: "
-                "give another benchmark, or hold_out (0.1 is a usual one)."
+                f"validation={self.validation} is trained on as well{what}, so that its recall says nothing. "
+                "Fix: give another benchmark, or hold_out (0.1 is a usual one)."
             )
         sizes = self.sizes
         if sizes["hidden_size"] % sizes.get("heads", 1):
@@ -360,15 +387,24 @@ class CompositionTraining(Plan, TrainsOnQueries):
         done = step // (self.epoch_steps or 1) if self.decay == "epoch" else step
         return self.learning_rate * (1.0 - done / self.steps)
 
-    def steps_of_epoch(self, count: int) -> int:
+    def steps_of_epoch(self, *counts: int) -> int:
         """Steps an epoch, whatever the number of rows."""
         return self.epoch_steps or 1
 
-    def rows(self, step: int, count: int) -> NDArray[np.int64]:
-        """Which of `count` rows a step sees, drawn with replacement."""
+    def rows(self, step: int, *counts: int) -> NDArray[np.int64]:
+        """Which rows a step sees: of one member, drawn with replacement; a member by its share of the rows.
+
+        Args:
+            step: from 0.
+            counts: as of `Plan.rows`.
+        """
         import numpy as np
 
-        return np.random.default_rng([self.seed, step]).integers(count, size=self.batch_size)
+        draws = np.random.default_rng([self.seed, step])
+        member = 0
+        if len(counts) > 1:
+            member = int(np.searchsorted(np.cumsum(counts), draws.integers(sum(counts)), side="right"))
+        return sum(counts[:member]) + draws.integers(counts[member], size=self.batch_size)
 
     def log(self) -> str:
         """Which learning rate the training has, for a person."""

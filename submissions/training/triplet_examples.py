@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from cir_datasets.rows.right import right_answers
 from cir_metrics.errors import CallError
-from submissions.training.triplets import Examples, load_triplets, with_nothing
+from submissions.training.triplets import Examples, joined, joint_hash, load_triplets, offsets
 from submissions.training.validation import Validation
 
 if TYPE_CHECKING:
@@ -80,18 +80,30 @@ class TripletData:
     """What is trained on and what is measured on.
 
     Args:
-        examples: all triplets of the benchmark.
+        examples: all triplets of the benchmark, or of a suite's members.
         rows: those that are trained on, as rows of `examples`.
-        answers: by query id.
-        gallery_size: images of the benchmark's gallery.
-        measured: None where nothing is.
+        subsets: pairs of a query and an image of its subset, as numbers of `examples`, shape (m, 2).
+        gallery_size: images of the galleries of all members.
+        measured: of each benchmark that is measured on; empty where none is.
+        members: what was joined; empty where there is one benchmark.
     """
 
     examples: Examples
     rows: Rows
-    answers: Mapping[str, Truth]
+    subsets: Rows
     gallery_size: int
-    measured: Measured | None = None
+    measured: tuple[Measured, ...] = ()
+    members: tuple[TripletData, ...] = ()
+
+    @property
+    def counts(self) -> list[int]:
+        """Triplets of each member that are trained on."""
+        return [int(count) for count in np.bincount(self.examples.members[self.rows])]
+
+    @property
+    def measured_hash(self) -> str:
+        """sha256 (hex) of the rows that are measured on."""
+        return joint_hash([measured.examples.data_hash for measured in self.measured])
 
     @functools.cached_property
     def said(self) -> list[str]:
@@ -102,16 +114,9 @@ class TripletData:
     def _own(self) -> NDArray[np.int64]:
         """Pairs of a query and an image that is never its negative, as sorted numbers."""
         examples = self.examples
-        place = {image: row for row, image in enumerate(examples.pictures.ids)}
-        width = len(place) + 1
-        of_subsets = [
-            number * width + place[image]
-            for number, query in enumerate(examples.query_ids)
-            for image in self.answers[query].subset
-            if image in place
-        ]
+        width = len(examples.picture_ids) + 1
         positives = examples.queries * width + examples.targets
-        return np.unique(np.concatenate([positives, np.array(of_subsets, dtype=np.int64)]))
+        return np.unique(np.concatenate([positives, self.subsets[:, 0] * width + self.subsets[:, 1]]))
 
     def allowed(self, rows: Rows, *, composed: bool) -> NDArray[np.bool_]:
         """Which of a batch may be negatives of a query: never positives, never members of its own subset.
@@ -125,7 +130,7 @@ class TripletData:
         Returns:
             Shape (n, n), or (n, 2 n) where the second half stands for composed queries.
         """
-        width = len(self.examples.pictures.ids) + 1
+        width = len(self.examples.picture_ids) + 1
         queries = self.examples.queries[rows][:, None] * width
 
         def foreign(images: Rows) -> NDArray[np.bool_]:
@@ -140,10 +145,12 @@ class TripletData:
 
     @functools.cached_property
     def has_negatives(self) -> bool:
-        """Whether any query that is trained on has a negative among the targets that are trained on."""
+        """Whether any query (of each member) has a negative among the targets that are trained on."""
+        if self.members:
+            return all(member.has_negatives for member in self.members)
         examples = self.examples
         targets = np.unique(examples.targets[self.rows])
-        width = len(examples.pictures.ids) + 1
+        width = len(examples.picture_ids) + 1
         own = self._own[np.isin(self._own % width, targets)] // width
         counts = np.bincount(own, minlength=len(examples.query_ids))
         return bool((counts[examples.queries[self.rows]] < len(targets)).any())
@@ -151,7 +158,10 @@ class TripletData:
     @functools.cached_property
     def _by_reference(self) -> tuple[Rows, Rows]:
         """Places in `rows` in the order of their references; for each place where its reference's begin."""
-        references = self.examples.references[self.rows]
+        examples = self.examples
+        # What has no reference is together with what has none of its own member.
+        nothing = examples.references == len(examples.picture_ids)
+        references = np.where(nothing, examples.references + examples.members, examples.references)[self.rows]
         order = np.argsort(references, kind="stable")
         return order, np.searchsorted(references[order], references)
 
@@ -169,17 +179,17 @@ class TripletData:
         counts = np.bincount(begins, minlength=len(begins))[begins[places]]
         return self.rows[order[begins[places][:, None] + numbers % counts[:, None]]]
 
-    def vectors(self, encoder: Encoder, store: EmbeddingStore | None) -> tuple[Vectors, Vectors]:
+    def vectors(self, encoder: Encoder, store: EmbeddingStore | None) -> tuple[Vectors, list[Vectors]]:
         """Vectors of the images trained on and of those measured on, each with zeros behind the last."""
         from submissions.embeddings.embed import embed_gallery
 
         def of(examples: Examples) -> Vectors:
-            return with_nothing(embed_gallery(encoder, examples.pictures, store=store).vectors)
+            return examples.vectors(lambda part: embed_gallery(encoder, part, store=store).vectors)
 
         trained = of(self.examples)
-        if self.measured is None or self.measured.examples is self.examples:
-            return trained, trained
-        return trained, of(self.measured.examples)
+        return trained, [
+            trained if each.examples is self.examples else of(each.examples) for each in self.measured
+        ]
 
 
 def load_triplet_data(
@@ -190,11 +200,11 @@ def load_triplet_data(
     caption_rule: str | None = None,
     images: str | Path | None = None,
 ) -> TripletData:
-    """The triplets of a benchmark, and what is measured on after each epoch.
+    """The triplets of a benchmark, or of a suite's members, and what is measured on after each epoch.
 
     Args:
-        benchmark_id: such as `cirr/train`.
-        validation: id of a benchmark that is measured on; None: none.
+        benchmark_id: such as `cirr/train`, or a suite such as `fashioniq/train`.
+        validation: id of a benchmark or suite that is measured on; None: none.
         hold_out: share of the references whose queries are measured on, and not trained on.
         caption_rule: how several captions become text, by name; None suits benchmarks with one caption.
         images: folder of the benchmarks' images; None looks below `CIR_IMAGES`, and draws shapes.
@@ -205,6 +215,21 @@ def load_triplet_data(
         CaptionRuleError: a query has several captions and no rule was given.
         SourceError: the data or the folder of images is not available.
     """
+    from cir_datasets.registry import members_of
+
+    of_member = functools.partial(_of_benchmark, hold_out=hold_out, caption_rule=caption_rule, images=images)
+    data = _joined([of_member(member) for member in members_of(benchmark_id)])
+    if validation is None:
+        return data
+    members = members_of(validation)
+    measured = tuple(_validation(member, caption_rule=caption_rule, images=images) for member in members)
+    return replace(data, measured=measured)
+
+
+def _of_benchmark(
+    benchmark_id: str, *, hold_out: float, caption_rule: str | None, images: str | Path | None
+) -> TripletData:
+    """What is trained on of one benchmark, and what is held out of it."""
     import cir_datasets
 
     benchmark = cir_datasets.load(benchmark_id)
@@ -222,26 +247,59 @@ def load_triplet_data(
     rows = np.flatnonzero(~is_held)
     if held and not len(rows):
         raise CallError(f"{benchmark_id}: hold_out={hold_out} leaves no triplet. Fix: hold less out.")
-    measured = None
-    if held:
-        excluded = benchmark.excludes_reference
-        measured = _measured(examples, np.flatnonzero(is_held), answers, excluded)
-    elif validation is not None:
-        other = cir_datasets.load(validation)
-        known, _ = _answers(other.rows())
-        shown = load_triplets(validation, caption_rule=caption_rule, images=images, also=other.gallery or ())
-        measured = _measured(shown, np.arange(len(shown.targets)), known, other.excludes_reference)
-    return TripletData(examples, rows, answers, len(benchmark.gallery or examples.pictures.ids), measured)
+    place = {image: row for row, image in enumerate(examples.picture_ids)}
+    of_subsets = [
+        (number, place[image])
+        for number, query in enumerate(examples.query_ids)
+        for image in answers[query].subset
+        if image in place
+    ]
+    subsets = np.array(of_subsets, dtype=np.int64).reshape(-1, 2)
+    size = len(benchmark.gallery or examples.picture_ids)
+    if not held:
+        return TripletData(examples, rows, subsets, size)
+    measured = _measured(examples, np.flatnonzero(is_held), answers, benchmark.excludes_reference)
+    return TripletData(examples, rows, subsets, size, (measured,))
+
+
+def _validation(benchmark_id: str, *, caption_rule: str | None, images: str | Path | None) -> Measured:
+    """What of one benchmark is measured on: all of it."""
+    import cir_datasets
+
+    other = cir_datasets.load(benchmark_id)
+    answers, _ = _answers(other.rows())
+    also = other.gallery or ()
+    examples = load_triplets(benchmark_id, caption_rule=caption_rule, images=images, also=also)
+    return _measured(examples, np.arange(len(examples.targets)), answers, other.excludes_reference)
+
+
+def _joined(parts: Sequence[TripletData]) -> TripletData:
+    """The data of several members behind each other; of one, this."""
+    if len(parts) == 1:
+        return parts[0]
+    all_examples = [part.examples for part in parts]
+    triplets, queries, pictures = (
+        offsets([len(getattr(examples, name)) for examples in all_examples])
+        for name in ("targets", "query_ids", "picture_ids")
+    )
+    return TripletData(
+        joined(all_examples),
+        np.concatenate([part.rows + first for part, first in zip(parts, triplets, strict=True)]),
+        np.concatenate([part.subsets + first for part, *first in zip(parts, queries, pictures, strict=True)]),
+        sum(part.gallery_size for part in parts),
+        tuple(measured for part in parts for measured in part.measured),
+        tuple(parts),
+    )
 
 
 def _measured(examples: Examples, rows: Rows, answers: Mapping[str, Truth], excluded: bool) -> Measured:
     """What is measured on: the first row of each query among these."""
     _, firsts = np.unique(examples.queries[rows], return_index=True)
     asked = rows[firsts]
-    place = {image: row for row, image in enumerate(examples.pictures.ids)}
+    place = {image: row for row, image in enumerate(examples.picture_ids)}
     references = examples.references[asked]
     known = [answers[examples.query_ids[number]] for number in examples.queries[asked]]
-    reference_ids = [examples.pictures.ids[row] if row < len(place) else None for row in references]
+    reference_ids = [examples.picture_ids[row] if row < len(place) else None for row in references]
     validation = Validation(
         np.where(references < len(place), references, -1),
         [_places(each.targets, place) for each in known],

@@ -5,13 +5,14 @@ CIRPLANT's release keeps the weights of the best subset recall at 1; that a trai
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cir_datasets.registry.suites import mean_over_members
 from cir_metrics.gallery import Gallery
 from cir_metrics.ranking import target_ranks
 from cir_metrics.sums import exact_mean
@@ -51,7 +52,7 @@ class Validation:
         removed = self.references if self.excluded else np.full(len(queries), -1, dtype=np.int64)
         ranks = Gallery(images).best_target_ranks(queries, self.targets, excluded=removed)
         found = {f"recall@{k}": exact_mean(ranks <= k) for k in (1, 10)}
-        if all(len(members) for members in self.subsets):
+        if self.has_subsets:
             firsts = [self._subset_rank(query, row, images) == 1 for row, query in enumerate(queries)]
             found["recall_subset@1"] = exact_mean(firsts)
         return found
@@ -63,9 +64,25 @@ class Validation:
         return int(target_ranks(scores[None], place)[0]) if len(place) else len(members) + 1
 
     @property
-    def main(self) -> str:
-        """The recall that decides."""
-        return "recall_subset@1" if all(len(members) for members in self.subsets) else "recall@10"
+    def has_subsets(self) -> bool:
+        """Whether every query has a subset."""
+        return all(len(members) for members in self.subsets)
+
+
+def main_recall(members: Sequence[Validation]) -> str:
+    """The recall that decides: the subset's, where all queries of all benchmarks have one."""
+    return "recall_subset@1" if all(member.has_subsets for member in members) else "recall@10"
+
+
+def mean_recalls(members: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """A suite's recalls: of those that all members have, the mean over the members; of one, its recalls.
+
+    Example:
+        >>> mean_recalls([{"recall@1": 0.25, "recall_subset@1": 0.5}, {"recall@1": 0.75}])
+        {'recall@1': 0.5}
+    """
+    common = [name for name in members[0] if all(name in member for member in members)]
+    return {name: mean_over_members(name, [member[name] for member in members], ()) for name in common}
 
 
 @dataclass

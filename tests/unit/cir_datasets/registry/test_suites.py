@@ -64,6 +64,7 @@ def test_suites_list_the_members_that_their_papers_average() -> None:
     assert list(suite("circled").benchmarks) == nine
     assert len(nine) == 9
     assert list(suite("circled/val").benchmarks) == [found for found in nine if found.endswith("_val")]
+    assert list(suite("circled/train").benchmarks) == [found for found in nine if found.endswith("_train")]
     fashioniq = suite("fashioniq/val")
     assert fashioniq.averages == ("macro", "micro")
     assert fashioniq.main_metric == "mean(recall@10, recall@50)"
