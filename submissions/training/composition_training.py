@@ -102,7 +102,10 @@ def train_composition(
             def measure(module: nn.Module) -> dict[str, float]:
                 members = zip(data.measured, measured_vectors, asked, strict=True)
                 return mean_recalls(
-                    [each.recalls(module, *known, tokenizer.pad_token_id) for each, *known in members]
+                    [
+                        measured.recalls(module, vectors, tokens, tokenizer.pad_token_id)
+                        for measured, vectors, tokens in members
+                    ]
                 )
 
             watch = BestEpoch(
