@@ -19,7 +19,7 @@ from cir_datasets.common.terminal import counted
 from cir_datasets.errors import CountError, DamagedError, DatasetError, RecordError, UnpinnedDataWarning
 from cir_datasets.prepared import is_here, last_prepared, load
 from cir_datasets.registry.folders import CARD_FILE, folder_of, read_folder_card
-from cir_datasets.rows.benchmark import GALLERY
+from cir_datasets.rows.benchmark import GALLERY, SOURCE_QUERY
 from cir_datasets.rows.checks import Tally, check_counts, checked_rows
 from cir_datasets.rows.hashing import data_hash, galleries_hash, gallery_hash
 
@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
     from cir_datasets.rows.records import Row
     from cir_datasets.sources import SourceFile
+
+
+_LEAST_JOINED = 0.5
+"""Share of sessions that must begin with a query of their source; publishers may have edited captions."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +149,16 @@ def _targets(row: Row) -> list[str]:
 
 
 Kind = Literal[
-    "sources", "rows", "counts", "hashes", "difference", "leak", "repeated", "unchecked", "sessions"
+    "sources",
+    "rows",
+    "counts",
+    "hashes",
+    "difference",
+    "joined",
+    "leak",
+    "repeated",
+    "unchecked",
+    "sessions",
 ]
 
 
@@ -231,6 +244,7 @@ def verify(benchmark_id: str, *, data_dir: str | Path | None = None) -> Verifica
         else:
             results += [_rows(benchmark), _counts(benchmark), _hashes(benchmark)]
             results += _differences(benchmark)
+            results += _joined(benchmark)
             results += _repeated(benchmark)
             results += _leaks(benchmark, data_dir)
             results += _queries(benchmark, data_dir)
@@ -373,6 +387,32 @@ def _differences(benchmark: Benchmark) -> Iterator[Result]:
     for known in spec.card.known_differences:
         text = f"{known.text()} (as known, of {spec.card.name} as a whole)"
         yield Result("difference", "note", text, {**known.model_dump(), "of": spec.card.name})
+
+
+def _joined(benchmark: Benchmark) -> Iterator[Result]:
+    """How many sessions began with a query of the benchmark that they were made of."""
+    lender = benchmark.spec.config.gallery_from
+    if lender is None or SOURCE_QUERY not in benchmark.table.column_names:
+        return
+    if not {*registry.spec(lender).config.files} <= benchmark.source_hashes.keys():
+        said = f"no session was looked up in {lender}, whose queries are not available"
+        yield Result("unchecked", "note", said, {"missing": [lender]})
+        return
+    found = benchmark.column(SOURCE_QUERY)
+    lost = [name for name, query in zip(benchmark.query_ids, found, strict=True) if query is None]
+    joined = len(found) - len(lost)
+    said = (
+        f"{100 * joined / len(found):.1f} % of the sessions ({joined:,} of {len(found):,}) begin with a "
+        f"query of {lender}: reference, caption and target of turn 1"
+    )
+    if lost:
+        said += f"; of no query: {', '.join(lost[:3])}{', ...' if len(lost) > 3 else ''}"
+    if joined < _LEAST_JOINED * len(found):
+        said += ". Fix: get the publisher's file again; this one holds other sessions"
+        yield Result("joined", "fault", said, {"source": lender, "joined": joined, "of_no_query": lost})
+    else:
+        details = {"source": lender, "joined": joined, "of_no_query": lost}
+        yield Result("joined", "note" if lost else "ok", said, details)
 
 
 def _repeated(benchmark: Benchmark) -> Iterator[Result]:

@@ -1,7 +1,8 @@
 """CIRCLED: multi-turn sessions made from FashionIQ, CIRR and CIRCO; the publisher's field names are kept.
 
 The publisher ships no gallery lists: a configuration ranks the gallery of the official split it was made
-from, where that list is available.
+from, where that list is available. Nor does it say which query a session began with: `source_query_id` is
+looked up in the rows of that split, where they are here, by turn 1's reference and caption and by the target.
 """
 
 from __future__ import annotations
@@ -13,21 +14,32 @@ import pyarrow as pa
 from cir_datasets.builders import BenchmarkBuilder, builder_class
 from cir_datasets.builders.circo import coco_id
 from cir_datasets.builders.reading import Record, read_records
+from cir_datasets.rows.benchmark import SOURCE_QUERY
 from cir_datasets.rows.records import Row, session_schema
+from cir_datasets.rows.source_queries import SourceQueries
 
 
 class Circled(BenchmarkBuilder):
     """Rows of all nine subsets."""
 
     def schema(self) -> pa.Schema:
-        """CIRCLED's own session."""
-        return session_schema()
+        """CIRCLED's own session, and the query that it began with."""
+        return session_schema().append(pa.field(SOURCE_QUERY, pa.string()))
 
     def rows(self) -> Iterator[Row]:
         """One session a record, in file order."""
         (name,) = self.spec.config.files
+        queries = self._source_queries()
         for record in read_records(self.files[name]):
-            yield self._row(record.named(f"session_id {record.id('session_id')}"))
+            row = self._row(record.named(f"session_id {record.id('session_id')}"))
+            yield {**row, SOURCE_QUERY: None if queries is None else queries.of(row)}
+
+    def _source_queries(self) -> SourceQueries | None:
+        """The queries of the source benchmark, or None where its rows are not available."""
+        source = self.gallery_source
+        if source is None or not all(name in self.files for name in source.config.files):
+            return None
+        return SourceQueries(builder_class(source.card.name)(source, self.files).rows())
 
     def images(self) -> Iterator[Row] | None:
         """The gallery of the source benchmark, or None where its list is not available."""

@@ -117,6 +117,9 @@ def make_prepared(
         size = None if gallery is None else len(gallery)
         check_counts(spec, tally, size, origin, _gallery_origin(builder, files))
     hashed = lists_hash or (None if gallery is None else gallery_hash(gallery))
+    lender = builder.gallery_source
+    # Another benchmark's rows say where a session comes from; nothing that is scored depends on them.
+    beside = set() if lender is None else {*lender.config.files} - {*lender.config.gallery_files}
     made_of = Benchmark(spec, StoredRows(made / "rows.parquet"), gallery, data_hash, hashed)
     return {
         "benchmark": spec.id,
@@ -127,7 +130,7 @@ def make_prepared(
         "data_hash": data_hash,
         "gallery_hash": hashed,
         "reference": made_of.reference_use,
-        "pinned": all(file.pinned for file in files.values()),
+        "pinned": all(file.pinned for name, file in files.items() if name not in beside),
         "checks_skipped": list(skipped),
         "sources": {name: _described(file) for name, file in files.items()},
     }

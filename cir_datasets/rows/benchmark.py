@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 GALLERY, SUBSET = "gallery_image_ids", "subset_image_ids"
 """The fields of a row that hold a list of the query's own."""
+SOURCE_QUERY = "source_query_id"
+"""The field of a session that says which single query it began with; null where that is not known."""
 
 
 @dataclass(frozen=True)

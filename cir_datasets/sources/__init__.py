@@ -106,7 +106,7 @@ def resolve(
     """The publisher's files of a benchmark, by relative name.
 
     An optional gallery's files are left out where they are not available; so are those of the benchmark whose
-    gallery this one ranks (`gallery_from`).
+    gallery this one ranks (`gallery_from`), and of its rows, which are never downloaded for that.
 
     Args:
         spec: the benchmark.
@@ -343,34 +343,36 @@ def _pending(spec: BenchmarkSpec, name: str) -> str:
 
 
 def _borrowed(gallery_from: str, data_dir: str | Path | None, *, may_download: bool) -> dict[str, SourceFile]:
-    """The gallery files of another benchmark: from beside `data_dir`, `CIR_DATA_HOME` or earlier downloads.
+    """Gallery and rows of another benchmark: from beside `data_dir`, `CIR_DATA_HOME` or earlier downloads.
 
     The network is used only where the rows themselves were downloaded; a gallery that cannot be had is left
-    out, never an error.
+    out, never an error. Rows are taken where they are here alone.
     """
     from cir_datasets import registry
 
     source = registry.spec(gallery_from)
     card, names = source.card, source.config.gallery_files
+    listed = dict.fromkeys((*names, *source.config.files))
     roots: list[Path | None] = []
     if data_dir is not None:
         given = Path(data_dir).expanduser().absolute()
         # Beside the given folder only one of the publisher's name counts: any other may be somebody's copy.
         beside = given.parent / card.source.folder
-        roots = [_folder_with(given, card.source.folder, names), beside if beside.is_dir() else None]
+        near = [_folder_with(given, card.source.folder, each) for each in (names, source.config.files)]
+        roots = [*near, beside if beside.is_dir() else None]
     found: dict[str, SourceFile] = {}
-    for name in names:
+    for name in listed:
         local = next((file for root in roots if root and (file := _local(card, name, root))), None)
         file = local or _local(card, name, None) or _earlier_download(card, name)
-        if file is None and may_download and not source.config.gallery_optional:
+        if file is None and name in names and may_download and not source.config.gallery_optional:
             try:
                 file = _downloaded(source, name, refresh=False)
             except SourceError:
-                return {}
-        if file is None:
-            return {}
-        found[name] = file
-    return found
+                file = None
+        if file is not None:
+            found[name] = file
+    whole = all(name in found for name in names)
+    return found if whole else {name: file for name, file in found.items() if name not in names}
 
 
 def _earlier_download(card: Card, name: str) -> SourceFile | None:

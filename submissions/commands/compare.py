@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from cir_datasets.commands import argument, command, metric_values, option
 from cir_datasets.common.terminal import echo
+from cir_metrics.errors import CallError
 from submissions.commands import Benchmark, DrawsPlots, TestsDifferences, write_rows
 
 if TYPE_CHECKING:
@@ -29,6 +30,9 @@ class CompareOptions(TestsDifferences, DrawsPlots):
         "--metric",
         values=metric_values,
     )
+    joined: bool = option(
+        False, "Compare single queries with sessions that were made of them, a file of each."
+    )
     plot: Path | None = option(
         None, "Also draw a picture, .png, .svg or .pdf: the differences with intervals."
     )
@@ -46,6 +50,7 @@ def compare_command(options: CompareOptions) -> None:
     Example:
         cir compare ours.json theirs.json baseline.json --format latex --plot differences.svg
         cir compare human.jsonl simulated.jsonl
+        cir compare single.json sessions.json --joined
     """
     from submissions.comparison.comparing import compare
     from submissions.formats import are_transcripts
@@ -54,7 +59,11 @@ def compare_command(options: CompareOptions) -> None:
     if len(files) > 1 and len(set(map(os.path.realpath, files))) == 1:
         echo(f"{files[0]} is compared with itself, and does not differ. Fix: name another file.", err=True)
     chosen: Callable[..., Comparison] = compare
-    if are_transcripts(files):
+    if options.joined:
+        if options.benchmark is not None:
+            raise CallError("--joined compares files of two benchmarks. Fix: leave --benchmark out.")
+        from submissions.comparison.joined import compare_joined as chosen
+    elif are_transcripts(files):
         from submissions.transcripts.comparing import compare_transcripts as chosen
     found = options.call(chosen, metrics=options.metrics or None)
     if options.plot is not None:

@@ -98,6 +98,30 @@ def compare(
         for file in files
     ]
     compared, notes = _compared(reports, wanted)
+    notes += reference_warnings(reports)
+    return comparison_of(reports, compared, notes, draws=draws, seed=seed, alpha=alpha)
+
+
+def comparison_of(
+    reports: Sequence[ScoreReport],
+    compared: Sequence[str],
+    notes: Sequence[str],
+    *,
+    draws: int,
+    seed: int,
+    alpha: float,
+) -> Comparison:
+    """Differences, tests and groups of reports whose values stand for the same queries in the same order.
+
+    Args:
+        reports: two or more, which hold values per query of each metric.
+        compared: names of these metrics.
+        notes: what a reader must know beside.
+        draws: as for `compare`, like the following.
+        seed: of the draws.
+        alpha: level of significance.
+    """
+    notes = [*notes]
     samples = samples_in_order(reports)
     first = reports[0]
     leading = first.main_metric if first.main_metric in compared else compared[0]
@@ -107,7 +131,6 @@ def compare(
     names = [method.name for method in methods]
     tests = [each.test for by_metric in differences.values() for each in by_metric.values()]
     needed = math.ceil(len(tests) / alpha) - 1
-    notes += reference_warnings(reports)
     if draws < needed and not all(test.exact for test in tests):
         notes.append(
             f"With {draws:,} draws, a sampled p-value is never small enough for the first of "

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from cir_datasets.common.tables import render_or_json
 from cir_datasets.common.terminal import Cell, Table, counted
+from cir_datasets.registry.schema import main_metric_terms
 from cir_metrics.resampling import ALPHA
 from submissions.comparison.difference import Pair
 from submissions.comparison.groups import GroupTest
@@ -238,7 +239,7 @@ class Comparison:
 
     def _heads(self) -> dict[str, str]:
         """By metric the head of its column; a mean of four would be wider than the rest of a table."""
-        return {metric: metric if metric in self.signatures else "main" for metric in self.metrics}
+        return {name: name if len(main_metric_terms(name)) == 1 else "main" for name in self.metrics}
 
     def tables(self) -> tuple[Table, ...]:
         """What stands beside, the scores with superscripts, one table a pair, and the flips."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from cir_datasets.construction.circled.settings import UNFILTERED
 from cir_datasets.construction.circled.turns import CircledModels
 from cir_datasets.errors import ConstructionError
+from cir_datasets.rows.benchmark import SOURCE_QUERY
 from cir_metrics.errors import CirError
 from submissions.cluster import Anew, RayEngine
 from submissions.embeddings.pictures import (
@@ -318,6 +319,26 @@ def told_of(benchmark: Benchmark) -> dict[str, dict[str, Any]]:
         ) from error
 
 
+def source_queries(benchmark: Benchmark) -> dict[str, str]:
+    """By session the query that it began with, where it is known: of CIRCLED, and of what was made here."""
+    if SOURCE_QUERY in benchmark.table.column_names:
+        begun = zip(benchmark.query_ids, benchmark.column(SOURCE_QUERY), strict=True)
+        return {session: query for session, query in begun if query is not None}
+    return {session: row["query"] for session, row in told_of(benchmark).items() if "query" in row}
+
+
 def aims_of(benchmark: Benchmark) -> dict[str, str]:
-    """By session the target that its words aimed at, where it is known."""
-    return {session: row["aim"] for session, row in told_of(benchmark).items() if "aim" in row}
+    """By session the target that its words aimed at, where known; CIRCLED's aim at the annotated one."""
+    told = {session: row["aim"] for session, row in told_of(benchmark).items() if "aim" in row}
+    lender = benchmark.spec.config.gallery_from
+    begun = source_queries(benchmark)
+    if told or lender is None or not begun or all(len(ids) == 1 for ids in benchmark.positives):
+        return told
+    from cir_datasets import load, registry
+    from cir_datasets.prepared import is_here
+
+    if not is_here(registry.spec(lender)):
+        return {}
+    source = load(lender)
+    annotated = dict(zip(source.query_ids, source.column("target_image_id"), strict=True))
+    return {session: annotated[query] for session, query in begun.items() if annotated.get(query)}

@@ -236,3 +236,36 @@ def test_the_command_exits_with_2_where_data_is_missing(with_shapes: Path) -> No
     two = cir("shapes/val", "cirr/test1")
     assert two.returncode == 2
     assert "1 of 2 benchmarks are not available" in two.stderr
+
+
+def test_sessions_of_circled_are_looked_up_in_their_source(home: Path) -> None:
+    def joined() -> Result:
+        found = verify("circled/cirr_val")
+        return next(result for result in found.results if result.kind in ("joined", "unchecked"))
+
+    root = made.write_circled(home, "cirr_val")
+    assert (joined().verdict, joined().details) == ("note", {"missing": ["cirr/val"]})
+    made.write_source(home, "cirr_val")
+    none = joined()
+    assert none.verdict == "fault"
+    assert none.message.startswith("0.0 % of the sessions (0 of 2) begin with a query of cirr/val")
+    assert "of no query: cirr_val_0000, cirr_val_0001. Fix: get the publisher's file again" in none.message
+    query = cir_datasets.load("cirr/val", verification_mode="no_checks").rows()[0]
+
+    def begin(sessions: Any) -> None:
+        sessions[0]["turns"][0] |= {
+            "reference_image_id": query["reference_image_id"],
+            "relative_caption": query["relative_caption"],
+        }
+        sessions[0]["ground_truth_ids"] = query["positive_image_ids"]
+        sessions[0]["turns"][1]["reference_image_id"] = query["reference_image_id"]
+
+    made.edit(root / "data/cirr_val.json", begin)
+    half = joined()
+    assert (half.verdict, half.details["joined"]) == ("note", 1)
+    made.edit(root / "data/cirr_val.json", lambda sessions: sessions[1].update(turns=sessions[0]["turns"]))
+    made.edit(
+        root / "data/cirr_val.json",
+        lambda sessions: sessions[1].update(num_turns=2, ground_truth_ids=query["positive_image_ids"]),
+    )
+    assert (joined().verdict, joined().details["of_no_query"]) == ("ok", [])

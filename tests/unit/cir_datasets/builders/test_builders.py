@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -240,6 +241,7 @@ def test_a_circled_session_keeps_its_turns_and_takes_the_gallery_of_its_source(
             {"turn": 1, "reference_image_id": first, "relative_caption": "made up 0.1"},
             {"turn": 2, "reference_image_id": second, "relative_caption": "made up 0.2"},
         ],
+        "source_query_id": None,
     }
     assert benchmark.gallery is not None
     assert {first, second, target} < set(benchmark.gallery)
@@ -263,6 +265,30 @@ def test_circled_ids_lose_the_ending_of_an_image_file(subset: str, suffix: str, 
     ended = load_unchecked(f"circled/{subset}", tmp_path)
     assert ended.rows() == plain.rows()
     assert ended.data_hash == plain.data_hash
+
+
+@pytest.mark.parametrize("subset", [one for one in made.CIRCLED_SUBSETS if one.endswith("_val")])
+def test_a_circled_session_names_the_query_of_its_source_where_that_is_here(
+    subset: str, tmp_path: Path
+) -> None:
+    made.write_source(tmp_path, subset)
+    source = load_unchecked(registry.spec(f"circled/{subset}").config.gallery_from or "", tmp_path)
+    query = source.rows()[-1]
+    root = made.write_circled(tmp_path, subset)
+
+    def begin(sessions: Any) -> None:
+        first = sessions[0]["turns"][0]
+        first["reference_image_id"] = query["reference_image_id"]
+        first["relative_caption"] = f" {query['captions'][-1].replace(' ', '  ')} "
+        sessions[0]["ground_truth_ids"] = query["positive_image_ids"][-1:]
+        sessions[0]["turns"][1]["reference_image_id"] = query["reference_image_id"]
+        sessions[1]["turns"][0] |= {"relative_caption": query["captions"][0]}
+
+    made.edit(root / f"data/{subset}.json", begin)
+    there = load_unchecked(f"circled/{subset}", tmp_path)
+    assert there.column("source_query_id") == [query["query_id"], None]
+    alone = shutil.copytree(root, tmp_path / "far/away/CIRCLED").parent
+    assert load_unchecked(f"circled/{subset}", alone).column("source_query_id") == [None, None]
 
 
 def test_two_spellings_of_a_target_of_circled_are_one(tmp_path: Path) -> None:
