@@ -117,7 +117,13 @@ def compare_joined(
                 answered=len(joined),
                 oracle=report.oracle,
                 evidence=Evidence(
-                    benchmark, columns, None, None, None if turns is None else turns[joined], None, ids
+                    benchmark=benchmark,
+                    values=columns,
+                    ranks=None,
+                    list_lengths=None,
+                    num_turns=None if turns is None else turns[joined],
+                    subset_ranks=None,
+                    sessions=ids,
                 ),
             )
         )

@@ -76,6 +76,8 @@ def test_hits_of_both_are_what_their_files_say(files: tuple[Path, Path]) -> None
     assert by_file[str(files[1])]["final_recall@10"] == pytest.approx(last)
     assert by_file[str(files[1])]["hits@10@turn1"] == pytest.approx(first)
     assert by_file[str(files[1])]["hits@10@turn2"] == pytest.approx(second)
+    flipped = {row["id"] for row in found.flipped()}
+    assert flipped <= {row["session_id"] for row in rows}
     assert found.notes[0].startswith("38 of 40 sessions begin with 38 queries of shapes/val")
     assert found.notes[1].startswith(f"{files[0]}: shapes/val#")
     assert found.notes[2].startswith(f"{files[1]}: mine/test#")
