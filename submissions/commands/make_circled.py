@@ -179,11 +179,12 @@ def _write(
     import orjson
 
     from cir_datasets.common.atomic import write_whole
+    from cir_datasets.construction.circled.ranks_file import RANKS_FILE
     from cir_datasets.construction.circled.tables import sections
     from cir_datasets.construction.folder import write_benchmark
     from cir_datasets.construction.report import write_report
     from cir_datasets.construction.workspace import Workspace
-    from submissions.making.circled import RANKS_FILE, picture_paths
+    from submissions.making.circled import picture_paths
 
     out = options.out
     chosen = Workspace.existing(out).settings

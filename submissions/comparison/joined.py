@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cir_datasets.construction.circled.ranks_file import source_queries
 from cir_metrics.errors import CallError
 from cir_metrics.resampling import ALPHA, DRAWS, SEED
 from cir_metrics.sums import exact_mean
@@ -57,7 +58,6 @@ def compare_joined(
         CallError: a kind of file is missing, one is a bundle, or a metric is not of these.
         ComparisonError: no session is joined to a query of the single-turn files.
     """
-    from submissions.making.circled import source_queries
     from submissions.scoring import score
 
     reports = [score(file, max_bytes=max_bytes) for file in files]

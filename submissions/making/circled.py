@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,10 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cir_datasets.construction.circled.ranks_file import source_queries, told_of
 from cir_datasets.construction.circled.settings import UNFILTERED
 from cir_datasets.construction.circled.turns import CircledModels
-from cir_datasets.errors import ConstructionError
-from cir_datasets.rows.benchmark import SOURCE_QUERY
 from cir_metrics.errors import CirError
 from submissions.cluster import Anew, RayEngine
 from submissions.embeddings.pictures import (
@@ -36,8 +34,6 @@ if TYPE_CHECKING:
 
 PAPER_DIVERSITY = "openai/clip-vit-base-patch32"
 """The encoder that tells captions apart in the paper."""
-RANKS_FILE = "ranks.jsonl"
-"""Beside a made benchmark: of its sessions the ranks, the merged captions and the target aimed at last."""
 
 
 def pictures_for(benchmark: Benchmark, images: str | Path | None) -> Pictures:
@@ -295,36 +291,6 @@ def made_of(benchmark: Benchmark) -> dict[str, Any]:
     from cir_datasets.registry.folders import folder_of, read_folder_card
 
     return read_folder_card(folder_of(benchmark.spec.card.name)).made
-
-
-def told_of(benchmark: Benchmark) -> dict[str, dict[str, Any]]:
-    """By session what `cir make circled` noted beside it: its query, ranks, merged captions and last aim.
-
-    Raises:
-        ConstructionError: the file is damaged.
-    """
-    if not benchmark.spec.card.in_folder:
-        return {}
-    from cir_datasets.registry.folders import folder_of
-
-    path = folder_of(benchmark.spec.card.name) / RANKS_FILE
-    if not path.is_file():
-        return {}
-    try:
-        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-        return {row["session_id"]: {**row, "merged": list(row["merged"])} for row in rows}
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ConstructionError(
-            f"{path}: it is damaged. Fix: run `cir make circled` again, or remove it."
-        ) from error
-
-
-def source_queries(benchmark: Benchmark) -> dict[str, str]:
-    """By session the query that it began with, where it is known: of CIRCLED, and of what was made here."""
-    if SOURCE_QUERY in benchmark.table.column_names:
-        begun = zip(benchmark.query_ids, benchmark.column(SOURCE_QUERY), strict=True)
-        return {session: query for session, query in begun if query is not None}
-    return {session: row["query"] for session, row in told_of(benchmark).items() if "query" in row}
 
 
 def aims_of(benchmark: Benchmark) -> dict[str, str]:

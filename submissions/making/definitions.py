@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from cir_datasets.audit.verification import Result
 from cir_datasets.common.stages import compared
 from cir_datasets.construction.circled.definitions import Checked, check_definitions
+from cir_datasets.construction.circled.ranks_file import told_of
 from cir_datasets.construction.circled.settings import CircledSettings
 from cir_datasets.construction.folder import portable
 from cir_datasets.errors import ConstructionError
@@ -19,7 +20,6 @@ from submissions.making.circled import (
     loaded_encoders,
     made_of,
     source_pictures,
-    told_of,
 )
 
 if TYPE_CHECKING:
