@@ -155,8 +155,8 @@ class Suite(BaseModel):
             0.59
         """
         known = [{name: value for name, value in member.items() if value is not None} for member in values]
-        longest = max(known, key=len)
-        names = metrics or [name for name in longest if all(known_as(name, each) in each for each in known)]
+        there = dict.fromkeys(name for each in sorted(known, key=len, reverse=True) for name in each)
+        names = metrics or [name for name in there if all(known_as(name, each) in each for each in known)]
         micro = [name + MICRO_SUFFIX for name in names if _is_mean(name)]
         printed = [*names, *(micro if "micro" in (averages or self.averages) else ())]
         return {

@@ -157,9 +157,15 @@ def score_checked(
     from submissions.scoring.suites import suite_report
 
     by_id = {run.benchmark: run for run in read.runs}
+    loaded = [benchmarks.load(member) for member in members_of(read.suite)]
+    asked: Sequence[Sequence[Further]] = [further] * len(loaded)
+    if further:
+        from submissions.scoring.further_metrics import for_members
+
+        asked = for_members(further, loaded)
     members = [
-        _score_run(by_id[member], benchmarks.load(member), checked, further, per_query=per_query)
-        for member in members_of(read.suite)
+        _score_run(by_id[benchmark.id], benchmark, checked, own, per_query=per_query)
+        for benchmark, own in zip(loaded, asked, strict=True)
     ]
     return suite_report(
         read.suite, members, file=checked.file, warnings=checked.warnings, per_query=per_query

@@ -107,6 +107,27 @@ def _further(printed: str, module: str, k: int | None, variant: str) -> Further:
     return Further(module, k, variant, f"{short}@turn{int(turn)}", int(turn))
 
 
+def for_members(further: Sequence[Further], members: Sequence[Benchmark]) -> list[list[Further]]:
+    """What each member of a suite is asked for: behind its last turn, Hits@K are those of that turn.
+
+    Args:
+        further: what the suite is asked for.
+        members: its benchmarks.
+    """
+    last = [max(each.column("num_turns")) if each.multi_turn else 0 for each in members]
+    return [
+        [
+            _further(
+                f"{each.printed.partition('@')[0]}@{each.k}@turn{own}", each.module, each.k, each.variant
+            )
+            if each.turn is not None and own < each.turn <= max(last)
+            else each
+            for each in further
+        ]
+        for own in last
+    ]
+
+
 def check_further(
     wanted: Iterable[Further], benchmark: Benchmark, rank_file: RankFile
 ) -> tuple[Further, ...]:

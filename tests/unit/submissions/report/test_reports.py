@@ -22,6 +22,7 @@ from cir_datasets.registry import card
 from cir_datasets.rows.benchmark import Benchmark
 from cir_datasets.rows.records import query_schema
 from cir_metrics import UNLISTED
+from cir_metrics.errors import CallError
 from submissions.report import full_report
 from submissions.report.grouping import by_aspect
 from submissions.report.turns import by_length, by_turn
@@ -264,6 +265,10 @@ def test_hits_by_turn_of_a_suite_go_to_the_last_turn_of_its_longest_member() -> 
     last = scored.signatures["hits@5@turn3"].members
     assert [each.metric for each in last] == [f"hits@5@turn{turn}" for turn in (3, 3, 2, 3, 2)]
     assert intervals(scored, draws=50).values["hits@5@turn3"].low <= 0.8
+    asked = score_of(json.dumps(bundle).encode(), members, metrics=["hits@5@turn3"])
+    assert asked.extra == {"hits@5@turn3": pytest.approx(0.8)}
+    with pytest.raises(CallError, match="the longest session of .* has 3 turns"):
+        score_of(json.dumps(bundle).encode(), members, metrics=["hits@5@turn4"])
 
 
 # -- sessions
