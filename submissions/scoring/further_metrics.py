@@ -115,17 +115,14 @@ def for_members(further: Sequence[Further], members: Sequence[Benchmark]) -> lis
         members: its benchmarks.
     """
     last = [max(each.column("num_turns")) if each.multi_turn else 0 for each in members]
-    return [
-        [
-            _further(
-                f"{each.printed.partition('@')[0]}@{each.k}@turn{own}", each.module, each.k, each.variant
-            )
-            if each.turn is not None and own < each.turn <= max(last)
-            else each
-            for each in further
-        ]
-        for own in last
-    ]
+
+    def at_most(each: Further, turn: int) -> Further:
+        if each.turn is None or not turn < each.turn <= max(last):
+            return each
+        printed = f"{each.printed.partition('@turn')[0]}@turn{turn}"
+        return dataclasses.replace(each, printed=printed, turn=turn)
+
+    return [[at_most(each, turn) for each in further] for turn in last]
 
 
 def check_further(

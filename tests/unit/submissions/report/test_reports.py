@@ -267,7 +267,7 @@ def test_hits_by_turn_of_a_suite_go_to_the_last_turn_of_its_longest_member() -> 
     assert intervals(scored, draws=50).values["hits@5@turn3"].low <= 0.8
     asked = score_of(json.dumps(bundle).encode(), members, metrics=["hits@5@turn3"])
     assert asked.extra == {"hits@5@turn3": pytest.approx(0.8)}
-    with pytest.raises(CallError, match="the longest session of .* has 3 turns"):
+    with pytest.raises(CallError, match=r"the longest session of .* has 3 turns"):
         score_of(json.dumps(bundle).encode(), members, metrics=["hits@5@turn4"])
 
 
