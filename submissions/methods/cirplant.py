@@ -51,6 +51,8 @@ class Cirplant(HeadMethod):
         """What a rank file says of this head's training, with what it began with."""
         bert = head.training.get("init")
         begun = f"with the BERT {str(bert)[:12]}" if bert else "at random"
+        if earlier := head.training.get("from"):
+            begun = f"with the checkpoint {str(earlier['sha256'])[:12]}"
         return {**super().said_of(head), "notes": f"{method_card(self.name).notes}; it began {begun}."}
 
     def compose(self, turns: Sequence[Turn], context: Context) -> Vectors:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from submissions.encoders.extras import needs_torch
 from submissions.methods.composing import Context, Vectors, mean_of_pairs, text_pairs
 from submissions.methods.heads.checkpoints import Head
-from submissions.methods.trained_heads import HeadMethod
+from submissions.methods.trained_heads import HeadMethod, trained_on
 from submissions.methods.turns import Turn
 
 if TYPE_CHECKING:
@@ -38,7 +38,9 @@ class Pic2Word(HeadMethod):
     def said_of(self, head: Head) -> dict[str, Any]:
         """What a rank file says of this head's training: it saw pictures alone."""
         pictures = head.training.get("pictures")
-        return {"trained_on": [] if pictures is None else [f"pictures of {pictures}"]}
+        return {
+            "trained_on": trained_on(head.training, [] if pictures is None else [f"pictures of {pictures}"])
+        }
 
     def compose(self, turns: Sequence[Turn], context: Context) -> Vectors:
         """The text's vector, shape (turns, dimensions); of several texts the mean.

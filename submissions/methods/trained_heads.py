@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,6 +13,21 @@ from submissions.rank_file.model import Method
 
 if TYPE_CHECKING:
     from submissions.encoders.protocol import Encoder
+
+
+def trained_on(training: Mapping[str, Any], last: Sequence[object]) -> list[str]:
+    """What a head was trained on: first what the checkpoint was that its training went on from.
+
+    Args:
+        training: of its folder.
+        last: what this training was on.
+
+    Example:
+        >>> trained_on({"from": {"trained_on": ["cirr/train"]}}, ["zerosight"])
+        ['cirr/train', 'zerosight']
+    """
+    earlier = (training.get("from") or {}).get("trained_on", [])
+    return list(dict.fromkeys(map(str, [*earlier, *last])))
 
 
 class HeadMethod(Described):
@@ -42,7 +58,7 @@ class HeadMethod(Described):
     def said_of(self, head: Head) -> dict[str, Any]:
         """What a rank file says of this head's training."""
         members = head.training.get("members") or [head.training.get("benchmark", "unknown")]
-        return {"zero_shot": False, "trained_on": [str(member) for member in members]}
+        return {"zero_shot": False, "trained_on": trained_on(head.training, members)}
 
     def head(self, encoder: Encoder) -> Head:
         """The head, read for an encoder.

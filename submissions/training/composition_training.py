@@ -14,7 +14,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from cir_metrics.errors import CallError
-from submissions.methods.heads.checkpoints import save_head
+from submissions.methods.cirplant import Cirplant, Tirg
+from submissions.methods.heads.checkpoints import Head, save_head
+from submissions.methods.heads.wordpieces import load_tokenizer
+from submissions.training.earlier import check_sizes, earlier_head
 from submissions.training.loop import SAVE_SECONDS, Lesson, Trained, seeded, train_head
 from submissions.training.old_calls import takes_old_calls
 from submissions.training.training_options import CirplantTraining, CompositionTraining, TirgTraining
@@ -61,7 +64,11 @@ def train_composition(
             + (", or hold less out." if training.hold_out else ".")
         )
     plan = training.resolved(data.gallery_size)
-    tokenizer, sizes, bert = _network_sizes(plan, encoder.identity.dimensions, data.said)
+    earlier, begun = earlier_head(training, {"cirplant": Cirplant, "tirg": Tirg}[name], encoder)
+    if earlier is None:
+        tokenizer, sizes, bert = _network_sizes(plan, encoder.identity.dimensions, data.said)
+    else:
+        tokenizer, sizes, bert = load_tokenizer(earlier.folder), _checked_sizes(plan, earlier), None
     settings: dict[str, Any] = {
         **depends_on(plan, data.examples, encoder.identity),
         "composition": name,
@@ -75,6 +82,7 @@ def train_composition(
         "validation_data_hash": data.measured_hash if data.measured else None,
         "hold_out": plan.hold_out,
         "patience": plan.patience,
+        **begun,
     }
 
     def begin() -> Lesson:
@@ -88,7 +96,8 @@ def train_composition(
         tokens = read_captions(tokenizer, data.examples.captions)
         device = device_of(plan.device, CallError)
         with seeded(plan.seed):
-            network: Any = COMPOSITIONS[name](**sizes)
+            kind = COMPOSITIONS[name]
+            network: Any = kind(**sizes) if earlier is None else earlier.module(kind).requires_grad_(True)
         if bert is not None:
             say(bert.fill(network))
         if not plan.scaled:
@@ -149,6 +158,29 @@ def undecayed(network: nn.Module) -> list[str]:
             if name.startswith("bias") or isinstance(module, norms) or module is network:
                 found.append(f"{path}.{name}" if path else name)
     return found
+
+
+def _checked_sizes(training: CompositionTraining, earlier: Head) -> dict[str, Any]:
+    """The sizes of a checkpoint, which the call must not contradict."""
+    sizes = dict(earlier.sizes)
+    bert = sizes.get("bert") or {}
+    there = {
+        **sizes,
+        **{option: bert[name] for option, name in _BERT_NAMES.items() if name in bert},
+        "normalised_input": sizes.get("normalised_input", training.normalised_input),
+    }
+    check_sizes({**training.changed_sizes, "normalised_input": training.normalised_input}, there)
+    return sizes
+
+
+_BERT_NAMES = {
+    "hidden_size": "hidden_size",
+    "layers": "num_hidden_layers",
+    "heads": "num_attention_heads",
+    "feed_forward": "intermediate_size",
+    "dropout": "hidden_dropout_prob",
+}
+"""How a BERT calls the options of sizes."""
 
 
 def _network_sizes(

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from submissions.methods.concat import Concat
 from submissions.methods.heads.checkpoints import save_head
+from submissions.training.earlier import check_sizes, earlier_head
 from submissions.training.loop import SAVE_SECONDS, Lesson, Trained, seeded, train_head
 from submissions.training.old_calls import takes_old_calls
 from submissions.training.training_options import ConcatTraining
@@ -45,12 +47,17 @@ def train_concat(
     """
     encoder = training.loaded()
     size = encoder.identity.dimensions
+    earlier, begun = earlier_head(training, Concat, encoder)
     sizes = {"vector_size": size, "hidden_size": training.hidden_size or 2 * size}
+    if earlier is not None:
+        sizes = dict(earlier.sizes)
+        check_sizes({"hidden_size": training.hidden_size}, sizes)
     examples = training.call(load_triplets, benchmark_id=training.benchmark)
     settings = {
         **depends_on(training, examples, encoder.identity),
         "loss": training.loss,
         "hidden_size": sizes["hidden_size"],
+        **begun,
     }
 
     def begin() -> Lesson:
@@ -62,7 +69,8 @@ def train_concat(
         pictures = examples.vectors(lambda part: embed_gallery(encoder, part, store=store).vectors)
         captions = _text_vectors(encoder, examples.captions)
         with seeded(training.seed):
-            head = ConcatHead(**sizes)
+            head = ConcatHead(**sizes) if earlier is None else earlier.module(ConcatHead)
+            head.requires_grad_(True)
         loss = soft_triplet_loss if training.loss == "soft_triplet" else batch_softmax_loss
 
         def loss_of(rows: NDArray[np.int64]) -> Tensor:

@@ -247,7 +247,8 @@ def train_head(
         CallError: there is too little to train on.
         CheckpointError: as of `train`.
     """
-    earlier = finished(folder, {**settings, **plan.numbers})
+    # Without a checkpoint that it goes on from, which is said nowhere then, it is another training as well.
+    earlier = finished(folder, {"from": None, **settings, **plan.numbers})
     if earlier is not None:
         # A kill between the head's writing and this leaves the state.
         forget(folder)

@@ -20,9 +20,13 @@ from numpy.typing import NDArray
 
 from cir_datasets.common.atomic import staging_folder
 from cir_metrics.errors import CallError
+from submissions.encoders.loading import load_encoder
 from submissions.encoders.pretrained import quiet
 from submissions.errors import CheckpointError, EncoderError
 from submissions.methods.heads.checkpoints import CONFIG
+from submissions.methods.magiclens import FAMILY
+from submissions.methods.trained_heads import trained_on
+from submissions.training.earlier import begins_with, check_sizes
 from submissions.training.loop import SAVE_SECONDS, Lesson, Trained, seeded, train_head
 from submissions.training.old_calls import takes_old_calls
 from submissions.training.training_options import MagicLensTraining
@@ -72,11 +76,13 @@ def train_magiclens(
         )
     examples = training.call(load_triplets, benchmark_id=training.benchmark)
     feed_forward = training.feed_forward or 4 * identity.dimensions
+    earlier, begun = _earlier(training, encoder, feed_forward)
     settings = {
         **depends_on(training, examples, identity),
         "layers": layers,
         "heads": heads,
         "feed_forward": feed_forward,
+        **begun,
     }
 
     def begin() -> Lesson:
@@ -89,7 +95,7 @@ def train_magiclens(
         pictures = examples.vectors(lambda part: features_of(encoder, part, encoded_at_once))
         texts = text_features(encoder, [*examples.captions, ""], encoded_at_once)
         with seeded(training.seed):
-            fusion = Fusion(identity.dimensions, layers, heads, feed_forward)
+            fusion = earlier or Fusion(identity.dimensions, layers, heads, feed_forward)
         trained = nn.ModuleDict({"fusion": fusion})
         trained.register_parameter("log_scale", nn.Parameter(torch.tensor(math.log(_SCALE))))
 
@@ -101,6 +107,33 @@ def train_magiclens(
 
     label = f"magiclens: training on {training.benchmark}"
     return train_head(training.folder, training, settings, label, begin, save_seconds)
+
+
+def _earlier(
+    training: MagicLensTraining, encoder: Any, feed_forward: int
+) -> tuple[Fusion | None, dict[str, Any]]:
+    """The fusion that the training begins with, which stands on the very CLIP, and what is said of it."""
+    import torch
+
+    if training.from_checkpoint is None:
+        return None, {}
+    earlier: Any = load_encoder(training.from_checkpoint, device=training.device)
+    if earlier.identity.family != FAMILY:
+        raise CheckpointError(
+            f"--from {training.from_checkpoint}: of the family {earlier.identity.family}, not {FAMILY}. Fix: "
+            "name a folder that `cir train magiclens` wrote."
+        )
+    weights, there = encoder.model.state_dict(), earlier.model.state_dict()
+    if not all(name in there and torch.equal(there[name], weights[name].to(there[name])) for name in weights):
+        raise CheckpointError(
+            f"--from {training.from_checkpoint}: its CLIP is not {encoder.identity.model}. Fix: give the "
+            "--encoder that it was trained on."
+        )
+    config = earlier.model.config
+    sizes = {"layers": training.layers, "heads": training.heads, "feed_forward": feed_forward}
+    check_sizes(sizes, {name: getattr(config, f"fusion_{name}") for name in sizes})
+    fusion: Fusion = earlier.model.fusion.requires_grad_(True)
+    return fusion, begins_with(earlier.identity.revision, list(config.trained_on))
 
 
 def _loss(
@@ -148,7 +181,7 @@ def _save(options: MagicLensTraining, encoder: Any, fusion: Fusion, *, training:
         fusion_heads=training["heads"],
         fusion_feed_forward=training["feed_forward"],
         empty_text_ids=list(encoder.tokenizer("")["input_ids"]),
-        trained_on=training.get("members", [training["benchmark"]]),
+        trained_on=trained_on(training, training.get("members", [training["benchmark"]])),
         training=training,
     )
     model = MagicLensModel(config)

@@ -19,7 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cir_metrics.errors import CallError
+from submissions.errors import CheckpointError
 from submissions.methods.heads.checkpoints import save_head
+from submissions.methods.pic2word import Pic2Word
+from submissions.training.earlier import check_sizes, earlier_head
 from submissions.training.loop import SAVE_SECONDS, Lesson, Trained, seeded, train_head
 from submissions.training.old_calls import takes_old_calls
 from submissions.training.training_options import Pic2WordTraining
@@ -58,12 +61,21 @@ def train_pic2word(
     shown = pictures or _pictures(training)
     encoder = training.loaded()
     words = PseudoWords(encoder)
+    earlier, begun = earlier_head(training, Pic2Word, encoder)
+    if earlier is not None:
+        if earlier.training.get("input") is not None:
+            raise CheckpointError(
+                f"{training.from_checkpoint}: reads images that are not brought to length 1, and a training "
+                "here gives it such. Fix: go on from a folder that `cir train pic2word` wrote."
+            )
+        check_sizes({"hidden_size": training.hidden_size, "dropout": training.dropout}, earlier.sizes)
     settings = {
         "pictures": shown.name,
         "pictures_digest": shown.digest,
         "encoder": asdict(encoder.identity),
         "hidden_size": training.hidden_size,
         "dropout": training.dropout,
+        **begun,
     }
 
     def begin() -> Lesson:
@@ -82,7 +94,8 @@ def train_pic2word(
         }
         device, scale = words.device, words.scale
         with seeded(training.seed):
-            network = MappingNetwork(**sizes).to(device)
+            network = MappingNetwork(**sizes) if earlier is None else earlier.module(MappingNetwork)
+            network.requires_grad_(True).to(device)
 
         def loss_of(rows: NDArray[np.int64]) -> Tensor:
             seen = torch.from_numpy(np.array(vectors[rows])).to(device)

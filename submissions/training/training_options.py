@@ -141,6 +141,12 @@ class Trains(DeviceOptions):
         None, "Revision on the Hub: the encoder's commit, branch or tag.", in_file=True
     )
     threads: int | None = option(None, "Processor threads; default: PyTorch's choice.", min=1, in_file=True)
+    from_checkpoint: str | Path | None = option(
+        None,
+        "Trained checkpoint, of the same method and encoder, that the training goes on from; default: none.",
+        "--from",
+        kind=str,
+    )
 
     @property
     def folder(self) -> Path:
@@ -444,6 +450,11 @@ class CirplantTraining(CompositionTraining):
     def __post_init__(self) -> None:
         """Refuse sizes beside a BERT, which has its own."""
         super().__post_init__()
+        if self.init is not None and self.from_checkpoint is not None:
+            raise CallError(
+                "--init and --from both give the weights. Fix: give --from for a trained checkpoint, or "
+                "--init for a BERT or OSCAR."
+            )
         if self.init is not None and self.changed_sizes:
             raise CallError(
                 f"--init gives the sizes, and {', '.join(self.changed_sizes)} too. Fix: leave one of the two "
