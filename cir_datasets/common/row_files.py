@@ -36,7 +36,14 @@ LISTS = frozenset(
     )
 )
 """Fields whose cells in CSV hold several items."""
-EXTRA_OF_QUERIES = ("gallery_image_ids", "subset_id", "auxiliary_captions", "target_soft")
+VIDEO_CATEGORIES = ("video_category", "video_subcategory")
+EXTRA_OF_QUERIES = (
+    "gallery_image_ids",
+    "subset_id",
+    "auxiliary_captions",
+    "target_soft",
+    *VIDEO_CATEGORIES,
+)
 EXTRA_OF_TURNS = ("captions",)
 """Fields that a benchmark has where its first row has them, and else not."""
 _NUMBERS = frozenset(("turn", "num_turns", "subset_id"))

@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from cir_datasets.common.row_files import unit
+from cir_datasets.common.row_files import VIDEO_CATEGORIES, unit
 from cir_datasets.common.terminal import counted
 from cir_datasets.rows.records import Row, query_row, query_schema, session_schema
 from cir_metrics.errors import did_you_mean
@@ -47,6 +47,7 @@ EXTRA_OF_QUERY = {
     "subset_id": _WHOLE,
     "auxiliary_captions": _TEXTS,
     "target_soft": _ITEMS,
+    **dict.fromkeys(VIDEO_CATEGORIES, _TEXT),
 }
 """Fields of a query that most have not: a column only where the first row has them."""
 SESSION = {
@@ -66,6 +67,7 @@ _EXTRA_TYPES = {
     "auxiliary_captions": pa.list_(pa.string()),
     "target_soft": pa.list_(pa.struct([("image_id", pa.string()), ("score", pa.float64())])),
     "captions": pa.list_(pa.string()),
+    **dict.fromkeys(VIDEO_CATEGORIES, pa.string()),
 }
 _ROLES = {
     "reference_image_id": "reference",
@@ -300,7 +302,7 @@ def _texts(given: Mapping[str, Any]) -> Row:
 def _extra_value(name: str, given: Mapping[str, Any]) -> Any:
     if name == "target_soft":
         return [{**soft, "score": float(soft["score"])} for soft in given.get(name, ())]
-    return given.get(name, None if name == "subset_id" else [])
+    return given.get(name, [] if pa.types.is_list(_EXTRA_TYPES[name]) else None)
 
 
 def _shown(value: Any) -> str:

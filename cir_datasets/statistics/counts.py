@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cir_datasets.common.progress import step_progress
+from cir_datasets.common.row_files import VIDEO_CATEGORIES
 from cir_datasets.common.tables import TOTAL
 from cir_datasets.errors import missing_extra
 from cir_datasets.rows.benchmark import GALLERY, SUBSET, Benchmark
@@ -154,6 +155,7 @@ class Statistics:
         classes: by part of speech how many words have it; None where that was not asked for.
         positives: positives of all queries together; None where the ground truth is withheld.
         negatives: hard negatives of all queries together; None where the benchmark has none.
+        videos: by category and subcategory of their videos the queries; empty where no row has one.
         asked: a hash of each row's id, references and captions, which tells rows that benchmarks share.
     """
 
@@ -171,6 +173,7 @@ class Statistics:
     classes: Counter[str] | None
     positives: int | None
     negatives: int | None
+    videos: Counter[tuple[str, ...]] = field(default_factory=Counter)
     asked: frozenset[int] = field(default=frozenset(), repr=False)
 
     @property
@@ -256,7 +259,16 @@ class Statistics:
             "frequent_terms": dict(self.frequent_terms(top)),
             "positives_per_query": None if self.positives is None else self.positives / self.queries,
             "negatives_per_query": None if self.negatives is None else self.negatives / self.queries,
+            **(
+                {"video_categories": {" / ".join(kind): n for kind, n in self.ranked_videos()}}
+                if self.videos
+                else {}
+            ),
         }
+
+    def ranked_videos(self) -> list[tuple[tuple[str, ...], int]]:
+        """Categories and subcategories of videos with their queries, by alphabet."""
+        return sorted(self.videos.items())
 
     def _at(self, place: int) -> int:
         """The length of the caption at a place when captions are sorted by length."""
@@ -364,6 +376,9 @@ def measure_rows(
         classes=classes,
         positives=positives,
         negatives=negatives or None,
+        videos=Counter(
+            kind for row in rows if any(kind := tuple(row.get(name) or "" for name in VIDEO_CATEGORIES))
+        ),
         asked=frozenset(hash(asked) for row in rows for asked in _asked(row, id_field)),
     )
 

@@ -67,6 +67,7 @@ def tables(parts: Sequence[Statistics], top: int) -> str:
     shown = ["\n".join([rows_table(rows), *notes]), answers_table(rows), captions_table(rows)]
     if any(part.classes is not None for part in parts):
         shown.append(classes_table(rows))
+    shown += [videos_table(rows)] if any(row.videos for row in rows) else []
     if top:
         shown.append(terms_table([row for row in rows if row.id != TOTAL], top))
     return "\n\n".join(shown)
@@ -145,6 +146,15 @@ def classes_table(rows: Sequence[Statistics]) -> str:
         shares = row.class_shares
         cells.append([row.id, *("-" if shares is None else f"{100 * shares.get(n, 0):.1f}" for n in names)])
     return f"{fitted(cells, right=range(1, len(names) + 1))}\n{_CLASSES_NOTE}"
+
+
+def videos_table(rows: Sequence[Statistics]) -> str:
+    """Queries by category and subcategory of the videos that their references are of."""
+    cells = [["BENCHMARK", "VIDEO CATEGORY", "SUBCATEGORY", "QUERIES", "%"]]
+    for row in rows:
+        for kind, queries in row.ranked_videos():
+            cells.append([row.id, *kind, count(queries), f"{100 * queries / row.queries:.1f}"])
+    return fitted(cells, right=(3, 4))
 
 
 def terms_table(parts: Sequence[Statistics], top: int) -> str:

@@ -19,7 +19,7 @@ class MakeOverlayOptions(LoadsBenchmarks):
 
     benchmark: str = argument(..., "Id of the benchmark.", autocompletion=benchmark_values)
     out: Path = option(..., "Where to write: the overlay's file, named after it.", "-o")
-    aspect: str | None = option(None, "Aspect that queries have.")
+    aspect: str | None = option(None, "This aspect alone, of those that queries have.")
     pattern: str | None = option(
         None, "Regular expression, whatever the case, that is in a caption, of sessions of any turn."
     )

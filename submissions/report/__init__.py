@@ -13,6 +13,7 @@ from decimal import Decimal, localcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from cir_datasets.common.row_files import VIDEO_CATEGORIES
 from cir_datasets.common.terminal import Cell, Table, tables_text
 from cir_datasets.registry.schema import is_micro, main_metric_terms, member_metric
 from cir_datasets.rows import list_lengths
@@ -25,6 +26,7 @@ from submissions.report.grouping import (
     Grouping,
     Values,
     by_aspect,
+    by_column,
     chance,
     random_floor,
     recorded_floors,
@@ -51,7 +53,8 @@ class Report:
         score: the board's numbers, and as its `extra` the further ones: the card's, then those asked for.
         floors: by name (`random`, `image_only`, `text_only`) the values by metric, as far as they are known.
         counts: how many queries or sessions, images, positives there are; None where it is not known.
-        groupings: by `by_aspect`, `by_turn`, `by_length` the numbers by group, where there are such groups.
+        groupings: by `by_aspect`, `by_turn`, `by_length`, `by_video_category` the numbers by group, where
+            there are such groups.
         members: a suite's members.
         means: a suite's macro and micro mean of everything that all members have.
         intervals: confidence intervals of the board's numbers, where they were asked for.
@@ -391,7 +394,10 @@ def _groupings(
         known["median_rank"] = known["mean_rank"]
     wanted = dict.fromkeys([*report.by_aspect, *(score.extra if report.by_aspect else ())])
     values = {name: known[name] for name in wanted if name in known}
-    return {"by_aspect": by_aspect(evidence, values, report.aspect_names, random)} if values else {}
+    found = {"by_aspect": by_aspect(evidence, values, report.aspect_names, random)} if values else {}
+    columns = (name for name in VIDEO_CATEGORIES if name in evidence.benchmark.table.column_names)
+    shown = values or {name: known[name] for name in score.metrics if name in known}
+    return found | {f"by_{name}": by_column(evidence, shown, name, random) for name in columns}
 
 
 def _scores(report: Report) -> Table:

@@ -369,6 +369,28 @@ def by_aspect(
     return Grouping("By aspect", "aspect", "queries", groups, means, tuple(notes))
 
 
+def by_column(
+    evidence: Evidence, values: Mapping[str, FloatArray], column: str, random: Chance | None
+) -> Grouping:
+    """Metrics over the queries of each value of a column of texts, by alphabet.
+
+    Args:
+        evidence: the values per query.
+        values: as for `by_aspect`.
+        column: of the benchmark's rows.
+        random: the random ranker, or None.
+    """
+    cells = np.array(evidence.benchmark.column(column), dtype=object)
+    names = sorted({cell for cell in cells if cell})
+    known = {} if random is None else {metric: random.values(metric) for metric in values}
+    expected = {metric: each for metric, each in known.items() if each is not None}
+    member = np.array([[cell == name for name in names] for cell in cells], dtype=np.bool_)
+    title = column.replace("_", " ")
+    return Grouping(
+        f"By {title}", title, "queries", grouped(values, expected, member, {name: name for name in names})
+    )
+
+
 def _coded_aspects(evidence: Evidence) -> tuple[NDArray[np.int64], list[str], NDArray[np.int64]]:
     """All queries' aspects one after the other as places in a list, the list, how many each query has."""
     import pyarrow.compute as pc

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cir_datasets.builders.zerosight import CATEGORIES
+from cir_datasets.common.row_files import VIDEO_CATEGORIES
 from cir_datasets.common.stages import FAILED, Row
 from cir_datasets.common.terminal import counted
 from cir_datasets.construction.folder import write_benchmark
@@ -37,6 +38,8 @@ _QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 def query_rows(made: ZeroSightRun) -> dict[str, list[Row]]:
     """The rows of each configuration: train, test and both."""
     split = {row["query"]: row["split"] for row in made.rows["split"]}
+    videos = {row["video"]: row for row in made.good("videos")}
+    video_of = {row["image"]: videos[row["video"]] for row in made.good("frames")}
     rows: dict[str, list[Row]] = {"train": [], "test": [], "all": []}
     for row in made.good("review"):
         query = query_row(
@@ -46,6 +49,11 @@ def query_rows(made: ZeroSightRun) -> dict[str, list[Row]]:
             positive_image_ids=row["positives"],
             negative_image_ids=row["negatives"],
             aspects=[row["category"]],
+            **{
+                column: text
+                for column in VIDEO_CATEGORIES
+                if (text := video_of[row["reference"]].get(column)) is not None
+            },
         )
         rows[split[row["query"]]].append(query)
         rows["all"].append(query)

@@ -13,8 +13,10 @@ from typing import Any
 import orjson
 
 from cir_datasets.common.paths import regular
+from cir_datasets.common.row_files import VIDEO_CATEGORIES
 from cir_datasets.common.stages import FAILED, Row
 from cir_datasets.construction.filled_tables import read_filled
+from cir_datasets.construction.review.form import plain
 from cir_datasets.construction.zerosight.options import ZeroSightOptions
 from cir_datasets.errors import ConstructionError, missing_extra
 
@@ -37,7 +39,8 @@ ENDINGS = frozenset(
     )
 )
 TABLES = ("metadata.csv", "metadata.jsonl")
-"""Beside the videos: `file` (path below the folder) and `date` (2023-05-17) of each."""
+"""Beside the videos: `file` (path below the folder), `date` (2023-05-17) and, if there is one, `category` and
+`subcategory` of each."""
 
 _SAMPLE = 4096
 _UNSAFE = re.compile(r"[^\w./-]+")
@@ -108,7 +111,7 @@ def digest_of(folder: str | Path, files: Sequence[Path]) -> str:
 def video_rows(folder: str | Path, files: Sequence[Path], options: ZeroSightOptions) -> Iterator[Row]:
     """A row a video: id, file, date, and what its container says; `failed` where it is left out."""
     root = Path(folder).expanduser().absolute()
-    dates = _dates(root)
+    dates, categories = _metadata(root)
     names = [path.relative_to(root).as_posix() for path in files]
     shown = [name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace") for name in names]
     for place, (name, video) in enumerate(zip(names, _video_ids(names), strict=True)):
@@ -120,7 +123,7 @@ def video_rows(folder: str | Path, files: Sequence[Path], options: ZeroSightOpti
             continue
         row |= _container(files[place])
         if name in dates:
-            row |= {"date": dates[name].isoformat(), "date_from": "metadata"}
+            row |= {"date": dates[name].isoformat(), "date_from": "metadata"} | categories[name]
         why = row.get(FAILED) or _too_early(row.get("date"), options)
         yield row | ({FAILED: why} if why else {})
     for name in sorted(dates.keys() - set(names)):
@@ -180,9 +183,10 @@ def _day(text: str) -> date | None:
         return None
 
 
-def _dates(root: Path) -> Mapping[str, date]:
-    """Dates by file, of the table beside the videos."""
+def _metadata(root: Path) -> tuple[Mapping[str, date], Mapping[str, Row]]:
+    """Dates by file, and categories as far as there are any, of the table beside the videos."""
     found: dict[str, date] = {}
+    categories: dict[str, Row] = {}
     where: dict[str, str] = {}
     for name in TABLES:
         path = root / name
@@ -201,7 +205,9 @@ def _dates(root: Path) -> Mapping[str, date]:
                     f"{at}: {file!r} stands in {where[file]}, too. Fix: keep one of them."
                 )
             found[file], where[file] = day, f"{name}, line {line}"
-    return found
+            said = {column: plain(row.get(column.removeprefix("video_"))) for column in VIDEO_CATEGORIES}
+            categories[file] = {column: text for column, text in said.items() if text}
+    return found, categories
 
 
 def _table(path: Path) -> list[tuple[int, dict[str, Any]]]:

@@ -209,3 +209,40 @@ def test_the_estimate_asks_nothing(clips: Path, tmp_path: Path) -> None:
     unknown = CliRunner().invoke(build(), [*asked, "--language", "opneai:gpt-4o"])
     assert "no language backend" in str(unknown.exception or unknown.output)
     assert not (tmp_path / "out").exists()
+
+
+def test_categories_of_videos_are_columns_counted_and_scored(
+    clips: Path, made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = sorted(path.name for path in clips.glob("*") if path.suffix != ".csv")
+    for name in files:
+        (tmp_path / "clips" / name).parent.mkdir(exist_ok=True)
+        (tmp_path / "clips" / name).symlink_to(clips / name)
+    kinds = {name: ("Music", "Piano") if place % 2 else ("Sports", "") for place, name in enumerate(files)}
+    lines = [f"{name},2023-01-01,{','.join(kind)}" for name, kind in kinds.items()]
+    (tmp_path / "clips" / "metadata.csv").write_text("\n".join(["file,date,category,subcategory", *lines]))
+    out = tmp_path / "out"
+    make(tmp_path / "clips", out)
+    video = {row["image"]: row["video"] for row in rows(out, "frames")}
+    by_video = {Path(name).stem: kind for name, kind in kinds.items()}
+    queries = [json.loads(line) for line in (out / "benchmark" / "all.jsonl").read_text().splitlines()]
+    for query in queries:
+        expected = by_video[video[query["reference_image_id"]]]
+        assert (query["video_category"], query.get("video_subcategory") or "") == expected
+    monkeypatch.setenv("CIR_BENCHMARKS", str(out / "benchmark"))
+    sports = sum(query["video_category"] == "Sports" for query in queries)
+    counted = json.loads(call("datasets", "stats", "my_frames/all", "--no-tags", "--json"))
+    (one,) = counted if isinstance(counted, list) else [counted["benchmarks"][0]]
+    assert one["video_categories"] == {"Music / Piano": len(queries) - sports, "Sports / ": sports}
+    assert "VIDEO CATEGORY" in call("datasets", "stats", "my_frames/all", "--no-tags")
+    call("run", "--method", "random", "--benchmark", "my_frames/all", "--out", str(tmp_path / "run.json"))
+    shown = json.loads(call("score", str(tmp_path / "run.json"), "--json"))
+    groups = {group["video category"]: group for group in shown["by_video_category"]}
+    assert {name: group["queries"] for name, group in groups.items()} == {
+        "Music": len(queries) - sports, "Sports": sports,
+    }  # fmt: skip
+    metric = next(name for name in shown["metrics"] if name in groups["Music"])
+    mean = sum(group[metric] * group["queries"] for group in groups.values()) / len(queries)
+    assert mean == pytest.approx(shown["metrics"][metric])
+    assert [group["video subcategory"] for group in shown["by_video_subcategory"]] == ["Piano"]
+    assert "video_category" not in (made / "benchmark" / "all.jsonl").read_text()

@@ -140,6 +140,13 @@ def test_dates_come_from_the_table_else_from_the_container(tmp_path: Path) -> No
         "c": "its date is not known",
         "d": "it is not after 2022-03-31",
     }
+    (tmp_path / "metadata.csv").write_text(
+        "file,date,category,subcategory\na.mkv,2022-04-01,Sports,Ball  games\nd.mkv,2023-03-31,,\n"
+    )
+    categories = ("video_category", "video_subcategory")
+    named = {row["video"]: row for row in video_rows(tmp_path, files_in(tmp_path), ZeroSightOptions())}
+    assert [named["a"][name] for name in categories] == ["Sports", "Ball games"]
+    assert not any(name in named[video] for name in categories for video in "bcd")
     every = video_rows(tmp_path, files_in(tmp_path), ZeroSightOptions(after=None))
     assert not any(row.get("failed") for row in every)
     later = ZeroSightOptions(after=date(2022, 4, 1), unknown_dates="keep", limit=3)
