@@ -10,6 +10,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import datasets_publishers as made
 import pytest
 from cir_here import invoked
 from language_server import Asked, Fault, LanguageServer
@@ -237,3 +238,30 @@ def test_verify_names_sessions_that_repeat_themselves_and_refuses_what_has_none(
     assert "1 are tau-diverse (0.8); repeat: bad" in " ".join(cir(*verify).stdout.split())
     said = refused("datasets", "verify", "shapes/val", "--encoder", "shapes")
     assert "both definitions are about sessions" in said
+
+
+def test_of_several_targets_of_circled_a_judge_sees_the_annotated_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CIR_DATA_HOME", str(tmp_path))
+    monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path / "cache"))
+    root = made.write_circled(tmp_path, "circo_val")
+    loaded = made.load_unchecked("circled/circo_val", tmp_path)
+    assert aims_of(loaded) == {}, "the source is not here"
+    made.write_circo(tmp_path, "val")
+    query = next(row for row in made.load_unchecked("circo/val", tmp_path).rows() if row["target_image_id"])
+    targets = list(dict.fromkeys((*query["positive_image_ids"][::-1], "000000234567")))
+    assert targets[0] != query["target_image_id"]
+
+    def begin(sessions: Any) -> None:
+        first = {
+            "reference_image_id": query["reference_image_id"],
+            "relative_caption": query["relative_caption"],
+        }
+        for turn in sessions[0]["turns"]:
+            turn |= first
+        sessions[0]["ground_truth_ids"] = targets
+
+    made.edit(root / "data/circo_val.json", begin)
+    joined = made.load_unchecked("circled/circo_val", tmp_path)
+    assert aims_of(joined) == {"circo_val_0000": query["target_image_id"]}
