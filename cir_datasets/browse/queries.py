@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cir_datasets.rows.caption_aspects import query_aspects
 from cir_datasets.rows.right import right_answers
 
 if TYPE_CHECKING:
@@ -196,7 +197,8 @@ class QueryRows:
     @functools.cached_property
     def aspects(self) -> Mapping[str, NDArray[np.bool_]]:
         """By aspect which queries have it, the most frequent first."""
-        named = [set(row.get("aspects") or ()) for row in self.rows.values()]
+        names = self.spec.card.report.aspect_names
+        named = [set(query_aspects(row, names)) for row in self.rows.values()]
         known = sorted(set().union(*named))
         having = {aspect: np.array([aspect in each for each in named]) for aspect in known}
         return dict(sorted(having.items(), key=lambda item: -int(item[1].sum())))

@@ -21,6 +21,8 @@ from cir_datasets.common.row_files import VIDEO_CATEGORIES
 from cir_datasets.common.tables import TOTAL
 from cir_datasets.errors import missing_extra
 from cir_datasets.rows.benchmark import GALLERY, SUBSET, Benchmark
+from cir_datasets.rows.caption_aspects import aspect_table, caption_aspects
+from cir_datasets.rows.closed_loops import closed_loop
 from cir_metrics.errors import CallError
 
 if TYPE_CHECKING:
@@ -156,6 +158,10 @@ class Statistics:
         positives: positives of all queries together; None where the ground truth is withheld.
         negatives: hard negatives of all queries together; None where the benchmark has none.
         videos: by category and subcategory of their videos the queries; empty where no row has one.
+        aspects: by aspect of CIRR's Table 1 the captions that have it.
+        subset_loops: of the subsets, those with a closed loop through all images; None where targets are
+            withheld or there are no subsets.
+        auxiliary: by auxiliary question, from 0, the queries that have an answer to it; None without such.
         asked: a hash of each row's id, references and captions, which tells rows that benchmarks share.
     """
 
@@ -174,6 +180,9 @@ class Statistics:
     positives: int | None
     negatives: int | None
     videos: Counter[tuple[str, ...]] = field(default_factory=Counter)
+    aspects: Counter[str] = field(default_factory=Counter)
+    subset_loops: int | None = None
+    auxiliary: Counter[int] | None = None
     asked: frozenset[int] = field(default=frozenset(), repr=False)
 
     @property
@@ -226,6 +235,18 @@ class Statistics:
         total = self.classes.total()
         return {name: count / total for name, count in self.classes.items()}
 
+    @property
+    def aspect_shares(self) -> dict[str, float]:
+        """By aspect its share of the captions that have a word."""
+        return {key: self.aspects[key] / self.caption_count for key in aspect_table() if self.caption_count}
+
+    @property
+    def auxiliary_shares(self) -> list[float] | None:
+        """Of each auxiliary question the share of queries that have an answer."""
+        if self.auxiliary is None:
+            return None
+        return [self.auxiliary[number] / self.queries for number in sorted(self.auxiliary)]
+
     def frequent_terms(self, top: int) -> list[tuple[str, int]]:
         """The most frequent words that are not stop words and no numbers; equal counts by alphabet."""
         left = [item for item in self.words.items() if item[0] not in stop_words() and not item[0].isdigit()]
@@ -241,6 +262,8 @@ class Statistics:
             "gallery_lists": {str(length): self.lists[length] for length in sorted(self.lists)},
             "subsets": self.subsets,
             "queries_per_subset": self.queries / self.subsets if self.subsets else None,
+            "subsets_with_closed_loop": self.subset_loops,
+            "auxiliary_answers": self.auxiliary_shares,
             "turns": {str(turns): self.turns[turns] for turns in sorted(self.turns)},
             "average_turns": self.average_turns,
             "captions": self.caption_count,
@@ -256,6 +279,7 @@ class Statistics:
             "distinct_words": len(self.words),
             "type_token_ratio": self.type_token_ratio,
             "parts_of_speech": self.class_shares,
+            "aspects": self.aspect_shares,
             "frequent_terms": dict(self.frequent_terms(top)),
             "positives_per_query": None if self.positives is None else self.positives / self.queries,
             "negatives_per_query": None if self.negatives is None else self.negatives / self.queries,
@@ -379,8 +403,41 @@ def measure_rows(
         videos=Counter(
             kind for row in rows if any(kind := tuple(row.get(name) or "" for name in VIDEO_CATEGORIES))
         ),
+        aspects=_aspects(filled),
+        subset_loops=_closed_loops(rows),
+        auxiliary=_answered(rows),
         asked=frozenset(hash(asked) for row in rows for asked in _asked(row, id_field)),
     )
+
+
+def _aspects(captions: Mapping[str, int]) -> Counter[str]:
+    counted: Counter[str] = Counter()
+    for caption, times in captions.items():
+        for aspect in caption_aspects([caption]):
+            counted[aspect] += times
+    return counted
+
+
+def _closed_loops(rows: Sequence[Row]) -> int | None:
+    """How many subsets have a closed loop of pairs."""
+    subsets: dict[tuple[Any, ...], dict[str, list[str]]] = {}
+    for row in rows:
+        if not row.get(SUBSET) or row.get("target_image_id") is None:
+            return None
+        pairs = subsets.setdefault((row.get("subset_id"), *sorted(row[SUBSET])), {})
+        pairs.setdefault(row["reference_image_id"], []).append(row["target_image_id"])
+    return sum(closed_loop(pairs, members) is not None for (_, *members), pairs in subsets.items())
+
+
+def _answered(rows: Sequence[Row]) -> Counter[int] | None:
+    """By auxiliary question the queries with an answer, which no mark of "not applicable" begins."""
+    if not rows or not rows[0].get("auxiliary_captions"):
+        return None
+    counted = Counter(dict.fromkeys(range(len(rows[0]["auxiliary_captions"])), 0))
+    for row in rows:
+        answers = enumerate(row["auxiliary_captions"])
+        counted.update(number for number, answer in answers if answer.strip() and not answer.startswith("["))
+    return counted
 
 
 def counted_once(parts: Sequence[Statistics]) -> list[Statistics] | None:

@@ -15,7 +15,9 @@ from cir_datasets.common.atomic import write_errors
 from cir_datasets.common.plots import DPI, INK, QUIET, empty_figure, quiet_axes
 from cir_datasets.common.tables import TOTAL, count, pooled
 from cir_datasets.common.terminal import fitted
+from cir_datasets.common.yaml import package_yaml
 from cir_datasets.errors import DatasetError
+from cir_datasets.rows.caption_aspects import aspect_table
 from cir_datasets.statistics.counts import Statistics, class_names, counted_once, total
 
 if TYPE_CHECKING:
@@ -37,6 +39,12 @@ _CLASSES_NOTE = (
     "per cent of all words, each as often as it occurs (isn't is two: is, n't), tagged caption by caption by "
     "HanTa's English model\n"
     "OTHER: not, the to of an infinitive, possessive 's, foreign words, interjections"
+)
+_ASPECTS_NOTE = "per cent of the captions that have a word, by the patterns of rows/aspects.yaml"
+_AUXILIARY_NOTE = (
+    "Q1-Q4: answers but those that begin with a mark ([c], [cr0], [cr1]); Table 6 has 0.5 to 6.2 points "
+    "fewer, and no rule on these files was found that gives its shares\n"
+    "CLOSED LOOPS: subsets whose pairs lead through all images and back; the paper has 71.1 % over all splits"
 )
 
 
@@ -68,6 +76,9 @@ def tables(parts: Sequence[Statistics], top: int) -> str:
     if any(part.classes is not None for part in parts):
         shown.append(classes_table(rows))
     shown += [videos_table(rows)] if any(row.videos for row in rows) else []
+    shown.append(aspects_table(rows))
+    if any(part.auxiliary is not None for part in parts):
+        shown.append(auxiliary_table(rows))
     if top:
         shown.append(terms_table([row for row in rows if row.id != TOTAL], top))
     return "\n\n".join(shown)
@@ -155,6 +166,37 @@ def videos_table(rows: Sequence[Statistics]) -> str:
         for kind, queries in row.ranked_videos():
             cells.append([row.id, *kind, count(queries), f"{100 * queries / row.queries:.1f}"])
     return fitted(cells, right=(3, 4))
+
+
+def aspects_table(rows: Sequence[Statistics]) -> str:
+    """Semantic aspects in per cent of the captions that have a word, with CIRR's Table 1 below."""
+    table = aspect_table()
+    cells = [["BENCHMARK", *(entry["head"] for entry in table.values())]]
+    for row in rows:
+        shares = row.aspect_shares
+        cells.append([row.id, *(f"{100 * shares[key]:.1f}" if shares else "-" for key in table)])
+    notes = [_ASPECTS_NOTE]
+    for name in dict.fromkeys(row.id.partition("/")[0] for row in rows):
+        published = [entry["published"].get(name) for entry in table.values()]
+        if any(published):
+            cells.append([f"{name}, Table 1", *("-" if one is None else f"{one:.1f}" for one in published)])
+        reasons = [(entry["name"], entry.get("differs", {}).get(name)) for entry in table.values()]
+        notes += [f"{name}, {aspect}: {why}" for aspect, why in reasons if why]
+    return "\n".join([fitted(cells, right=range(1, len(table) + 1)), *notes])
+
+
+def auxiliary_table(rows: Sequence[Statistics]) -> str:
+    """Queries with an answer to each auxiliary question in per cent, with CIRR's Table 6 below."""
+    published = package_yaml("cir_datasets", "statistics/auxiliary.yaml")
+    cells = [["BENCHMARK", "Q1 %", "Q2 %", "Q3 %", "Q4 %", "CLOSED LOOPS"]]
+    for row in rows:
+        shares, loops = row.auxiliary_shares, row.subset_loops
+        of = "-" if loops is None else f"{count(loops)} of {count(row.subsets)}"
+        answers = ["-"] * 4 if shares is None else [f"{100 * each:.1f}" for each in shares]
+        cells.append([row.id, *answers, of])
+        if row.id in published:
+            cells.append([f"{row.id}, Table 6", *(f"{each:.1f}" for each in published[row.id]), ""])
+    return f"{fitted(cells, right=range(1, 6))}\n{_AUXILIARY_NOTE}"
 
 
 def terms_table(parts: Sequence[Statistics], top: int) -> str:

@@ -394,7 +394,8 @@ def _groupings(
         known["median_rank"] = known["mean_rank"]
     wanted = dict.fromkeys([*report.by_aspect, *(score.extra if report.by_aspect else ())])
     values = {name: known[name] for name in wanted if name in known}
-    found = {"by_aspect": by_aspect(evidence, values, report.aspect_names, random)} if values else {}
+    aspects = by_aspect(evidence, values, report.aspect_names, random) if values else None
+    found = {} if aspects is None else {"by_aspect": aspects}
     columns = (name for name in VIDEO_CATEGORIES if name in evidence.benchmark.table.column_names)
     shown = values or {name: known[name] for name in score.metrics if name in known}
     return found | {f"by_{name}": by_column(evidence, shown, name, random) for name in columns}

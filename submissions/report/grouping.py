@@ -28,6 +28,8 @@ from cir_metrics.sums import FloatArray, IntArray, exact_mean, exact_sums
 from submissions.rank_file.benchmarks import board_depth
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from cir_datasets.rows.benchmark import Benchmark
     from submissions.scoring.evidence import Evidence
 
@@ -322,7 +324,7 @@ class Grouping:
 
 def by_aspect(
     evidence: Evidence, values: Mapping[str, FloatArray], names: Mapping[str, str], random: Chance | None
-) -> Grouping:
+) -> Grouping | None:
     """Metrics over the queries of each aspect; a query with several aspects counts in each.
 
     A metric is the mean of its values per query; median_rank is the median of ranks, and censored a count.
@@ -334,8 +336,15 @@ def by_aspect(
         values: by metric one value per query, shape (n,): of median_rank the ranks, of censored 1 or 0.
         names: how the aspects are called, in the order of the rows; others follow under their own name.
         random: the random ranker, or None.
+
+    Returns:
+        The groups; None where aspects are read off the captions and these do not differ in them.
     """
-    codes, seen, lengths = _coded_aspects(evidence)
+    column = evidence.benchmark.table.column("aspects")
+    stated = bool(list_lengths(column).any())
+    codes, seen, lengths = _coded_aspects(column if stated else _read_off(evidence.benchmark, names))
+    if not stated and len(seen) == 1:
+        return None
     order = [*names, *sorted(set(seen) - names.keys())]
     place = {aspect: number for number, aspect in enumerate(order)}
     member = np.zeros((len(lengths), len(order)), dtype=np.bool_)
@@ -391,11 +400,20 @@ def by_column(
     )
 
 
-def _coded_aspects(evidence: Evidence) -> tuple[NDArray[np.int64], list[str], NDArray[np.int64]]:
+def _read_off(benchmark: Benchmark, names: Mapping[str, str]) -> pa.ChunkedArray:
+    """The aspects of all queries' captions, where the card names those of captions."""
+    import pyarrow as pa
+
+    from cir_datasets.rows.caption_aspects import query_aspects
+
+    aspects = [query_aspects({"captions": each}, names) for each in benchmark.column("captions")]
+    return pa.chunked_array([pa.array(aspects, pa.list_(pa.string()))])
+
+
+def _coded_aspects(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], list[str], NDArray[np.int64]]:
     """All queries' aspects one after the other as places in a list, the list, how many each query has."""
     import pyarrow.compute as pc
 
-    column = evidence.benchmark.table.column("aspects")
     coded = pc.list_flatten(column).combine_chunks().dictionary_encode()
     return numbers(coded.indices).astype(np.int64), coded.dictionary.to_pylist(), list_lengths(column)
 

@@ -115,7 +115,7 @@ def test_a_tab_that_a_board_has_not_shows_its_table(host: Server, entries: dict[
     ("board", "known"),
     [
         ("shapes/val", ["", "aspects", "trend"]),
-        ("cirr/val", ["", "trend"]),
+        ("cirr/val", ["", "aspects", "trend"]),
         ("fashioniq/val", ["", "aspects", "trend"]),
         ("circo/val", ["", "aspects", "trend"]),
         ("circo/dialogue_val", ["", "turns", "trend"]),
