@@ -76,14 +76,16 @@ def overlay_command(options: MakeOverlayOptions) -> None:
 
 
 def _matching(benchmark: Benchmark, aspect: str | None, pattern: str | None) -> list[str]:
+    from cir_datasets.rows.caption_aspects import query_aspects
     from cir_datasets.statistics.counts import captions_of
 
     try:
         found = re.compile(pattern or "", re.IGNORECASE)
     except re.error as error:
         raise CallError(f"--pattern {pattern}: {error}. Fix: correct the expression.") from error
-    rows = benchmark.rows()
-    known = sorted({one for row in rows for one in row.get("aspects", ())})
+    rows, names = benchmark.rows(), benchmark.spec.card.report.aspect_names
+    aspects = [query_aspects(row, names) if aspect is not None else [] for row in rows]
+    known = sorted({one for of_row in aspects for one in of_row})
     if aspect is not None and aspect not in known:
         has = f"use one of {', '.join(known)}" if known else "its rows have none; take --pattern"
         raise UnknownNameError(
@@ -91,8 +93,8 @@ def _matching(benchmark: Benchmark, aspect: str | None, pattern: str | None) -> 
         )
     return [
         query
-        for query, row in zip(benchmark.query_ids, rows, strict=True)
-        if (aspect is None or aspect in row["aspects"])
+        for query, row, of_row in zip(benchmark.query_ids, rows, aspects, strict=True)
+        if (aspect is None or aspect in of_row)
         and (pattern is None or any(map(found.search, captions_of(row))))
     ]
 
