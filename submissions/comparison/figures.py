@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cir_datasets.common.atomic import write_errors
 from cir_datasets.common.plots import INK, empty_figure, percent_axes
@@ -14,10 +14,9 @@ from cir_datasets.registry import benchmark_ids
 from cir_metrics.errors import CallError
 from submissions.comparison.keys import check_comparable
 from submissions.errors import SubmissionError
-from submissions.report.plots import MARKERS, PADS, legend_below, save_plot, style
+from submissions.report.plots import HATCHES, MARKERS, PADS, legend_below, save_plot, style
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from submissions.scoring.score_report import ScoreReport
@@ -152,36 +151,46 @@ def _without(aggregation: str, method: str) -> str:
     return re.sub(rf" \({end}", "", re.sub(f", {end}", ")", method))
 
 
-def _best(runs: Sequence[_Run], metric: str) -> _Run:
-    return max(runs, key=lambda run: run.value(metric))
-
-
 def _best_of_each(runs: Sequence[_Run], metric: str) -> dict[tuple[str, str], _Run]:
     """By benchmark and method the best of its aggregations."""
     together: dict[tuple[str, str], list[_Run]] = {}
     for run in runs:
         together.setdefault((run.benchmark, run.method), []).append(run)
-    return {key: _best(each, metric) for key, each in together.items()}
+    return {key: max(each, key=lambda run: run.value(metric)) for key, each in together.items()}
 
 
 def _grid(
-    titles: Sequence[str], draw: Callable[[Axes, int], None], heading: str, note: str, top: float, turns: int
+    panels: Mapping[str, Mapping[str, list[float]]], best: Mapping[str, str], heading: str, note: str
 ) -> Figure:
-    """Panels by turn, three in a row, of one scale."""
-    columns = min(_COLUMNS, len(titles))
-    lines = -(-len(titles) // columns)
-    figure = empty_figure(max(5.2, _PANEL[0] * columns), 0.9 + _PANEL[1] * lines, pads=PADS)
-    panels = []
-    for place, title in enumerate(titles):
-        axes = figure.add_subplot(lines, columns, place + 1)
-        draw(axes, place)
+    """Panels by turn, three in a row, of one scale.
+
+    Args:
+        panels: by title, by what the legend calls a line, Hits@10 by turn.
+        best: by title the line that is marked.
+        heading: what the figure shows.
+        note: what is marked, or "".
+    """
+    labels = _distinct(label for lines in panels.values() for label in lines)
+    curves = [hits for lines in panels.values() for hits in lines.values()]
+    columns = min(_COLUMNS, len(panels))
+    rows = -(-len(panels) // columns)
+    figure = empty_figure(max(5.2, _PANEL[0] * columns), 0.9 + _PANEL[1] * rows, pads=PADS)
+    for place, (title, lines) in enumerate(panels.items(), start=1):
+        axes = figure.add_subplot(rows, columns, place)
+        for number, label in enumerate(labels):
+            hits, is_best = lines.get(label, []), best.get(title) == label
+            colour, marker = _COLOURS[number % len(_COLOURS)], MARKERS[style(number)[1]]
+            turns, width = range(1, len(hits) + 1), 2.4 if is_best else 1.3
+            axes.plot(turns, hits, color=colour, marker=marker, markersize=4, linewidth=width, label=label)
+            if is_best:
+                where: dict[str, Any] = {"xytext": (0, 4), "textcoords": "offset points", "ha": "center"}
+                axes.annotate(_BEST, (len(hits), hits[-1]), color=colour, **where)
         axes.set_title(title, size=8, color=INK, loc="left")
-        axes.set_xticks(range(1, turns + 1))
-        percent_axes(axes, "turn" if place >= len(titles) - columns else "")
-        axes.set_ylim(0, min(102.0, 1.15 * top or 1.0))
-        panels.append(axes)
+        axes.set_xticks(range(1, max(map(len, curves)) + 1))
+        percent_axes(axes, "turn" if place > len(panels) - columns else "")
+        axes.set_ylim(0, min(102.0, 1.15 * max(map(max, curves)) or 1.0))
     _head(figure, heading, note)
-    legend_below(panels[0], 4)
+    legend_below(figure.axes[0], 4)
     return figure
 
 
@@ -191,68 +200,26 @@ def _head(figure: Figure, heading: str, note: str) -> None:
     figure.suptitle(textwrap.fill(text, int(15 * figure.get_figwidth())), size=8, color=INK)
 
 
-def _line(axes: Axes, number: int, hits: Sequence[float], label: str, *, best: bool = False) -> None:
-    colour, place = _COLOURS[number % len(_COLOURS)], style(number)[1]
-    turns = range(1, len(hits) + 1)
-    axes.plot(
-        turns,
-        hits,
-        color=colour,
-        marker=MARKERS[place],
-        markersize=4,
-        linewidth=2.4 if best else 1.3,
-        label=label,
-    )
-    if best:
-        axes.annotate(
-            _BEST, (len(hits), hits[-1]), xytext=(0, 4), textcoords="offset points", ha="center", color=colour
-        )
-
-
 def _by_turn(runs: Sequence[_Run]) -> Figure:
-    benchmarks, methods = _distinct(run.benchmark for run in runs), _distinct(run.method for run in runs)
     found = _best_of_each(runs, AREA)
-
-    def draw(axes: Axes, place: int) -> None:
-        for number, method in enumerate(methods):
-            run = found.get((benchmarks[place], method))
-            _line(axes, number, [] if run is None else run.hits(), method)
-
-    curves = [run.hits() for run in found.values()]
-    return _grid(
-        _short(benchmarks),
-        draw,
-        "Hits@10 by turn",
-        f"of each method the aggregation with the best {_HEADS[AREA]}" if len(found) < len(runs) else "",
-        max(map(max, curves)),
-        max(map(len, curves)),
-    )
+    benchmarks = _distinct(run.benchmark for run in runs)
+    panels = {
+        title: {method: run.hits() for (of, method), run in found.items() if of == benchmark}
+        for title, benchmark in zip(_short(benchmarks), benchmarks, strict=True)
+    }
+    note = f"of each method the aggregation with the best {_HEADS[AREA]}" if len(found) < len(runs) else ""
+    return _grid(panels, {}, "Hits@10 by turn", note)
 
 
 def _by_aggregation(runs: Sequence[_Run]) -> Figure:
     """Of methods with several aggregations on one benchmark."""
-    methods, labels = _distinct(run.method for run in runs), _distinct(run.aggregation for run in runs)
-    found = {(run.method, run.aggregation): run for run in runs}
-    best = {method: _best([run for run in runs if run.method == method], FINAL) for method in methods}
-
-    def draw(axes: Axes, place: int) -> None:
-        for number, label in enumerate(labels):
-            run = found.get((methods[place], label))
-            is_best = run is best[methods[place]]
-            _line(axes, number, [] if run is None else run.hits(), label or "(none)", best=is_best)
-
-    curves = [run.hits() for run in runs]
-    return _grid(
-        [
-            f"{textwrap.fill(method, 38)}\n{_BEST} {run.aggregation}: {run.value(FINAL):.1f}"
-            for method, run in best.items()
-        ],
-        draw,
-        f"Hits@10 by turn and aggregation on {runs[0].benchmark}",
-        f"{_BEST} the best {_HEADS[FINAL]}, with its value",
-        max(map(max, curves)),
-        max(map(len, curves)),
-    )
+    panels, marked = {}, {}
+    for (_, method), best in _best_of_each(runs, FINAL).items():
+        title = f"{textwrap.fill(method, 38)}\n{_BEST} {best.aggregation}: {best.value(FINAL):.1f}"
+        panels[title] = {run.aggregation or "(none)": run.hits() for run in runs if run.method == method}
+        marked[title] = best.aggregation or "(none)"
+    heading = f"Hits@10 by turn and aggregation on {runs[0].benchmark}"
+    return _grid(panels, marked, heading, f"{_BEST} the best {_HEADS[FINAL]}, with its value")
 
 
 def _by_subset(runs: Sequence[_Run]) -> Figure:
@@ -266,7 +233,7 @@ def _by_subset(runs: Sequence[_Run]) -> Figure:
     for axes, (metric, head) in zip(panels, _HEADS.items(), strict=True):
         found = _best_of_each(runs, metric)
         best = {
-            benchmark: _best([run for run in found.values() if run.benchmark == benchmark], metric)
+            benchmark: max(run.value(metric) for (of, _), run in found.items() if of == benchmark)
             for benchmark in benchmarks
         }
         for number, method in enumerate(methods):
@@ -277,13 +244,13 @@ def _by_subset(runs: Sequence[_Run]) -> Figure:
                 [run.value(metric) for _, run in bars],
                 0.9 * width,
                 color=_COLOURS[number % len(_COLOURS)],
-                hatch=("", "////", "....", "xxxx")[style(number)[1]],
+                hatch=HATCHES[style(number)[1]],
                 edgecolor="white",
                 linewidth=0,
                 label=method,
             )
             for left, run in bars:
-                is_best = run.value(metric) == best[run.benchmark].value(metric)
+                is_best = run.value(metric) == best[run.benchmark]
                 letter = f" {_letter(run.aggregation)}".rstrip() if several else ""
                 axes.annotate(
                     f"{f'{_BEST} ' if is_best else ''}{run.value(metric):.1f}{letter}",

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7")
 """Told apart by people who see few colours (Okabe and Ito), and of different lightness in print."""
 
-MARKERS, _HATCHES = "osD^", ("", "////", "....", "xxxx")
+MARKERS, HATCHES = "osD^", ("", "////", "....", "xxxx")
 """Beside each colour; from the fifth metric on a colour comes with the next one of these."""
 
 _TURN_INCHES = (5.2, 3.4)
@@ -279,7 +279,7 @@ def _draw_bars(axes: Axes, lines: Sequence[Line], metrics: Sequence[str]) -> Non
             shown,
             height=0.86 * height,
             color=style(number)[0],
-            hatch=_HATCHES[style(number)[1]],
+            hatch=HATCHES[style(number)[1]],
             edgecolor="white",
             linewidth=0,
             label=metric,
