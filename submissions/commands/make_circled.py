@@ -190,12 +190,12 @@ def _write(
     chosen = Workspace.existing(out).settings
     where = picture_paths(source, pictures)
     files = []
-    for folder, rows, told, title in (
+    for folder, rows, traces, title in (
         (BENCHMARK_FOLDER, made.sessions, made.checked, "Sessions"),
         (
             UNFILTERED_FOLDER,
             made.unfiltered,
-            made.unfiltered_told,
+            made.unfiltered_traces,
             "Sessions that the quality filters removed",
         ),
     ):
@@ -215,7 +215,7 @@ def _write(
                 **where,
             )
         )
-        lines = b"".join(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in told)
+        lines = b"".join(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in traces)
         write_whole(out / folder / RANKS_FILE, lines)
     write_whole(out / "circled.json", orjson.dumps(made.sessions, option=orjson.OPT_INDENT_2) + b"\n")
     place = {image: number for number, image in enumerate(pictures.ids)}

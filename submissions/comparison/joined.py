@@ -69,17 +69,17 @@ def compare_joined(
             "--joined compares single queries with sessions made of them. Fix: name a rank file of each, "
             "such as one for cirr/val and one for circled/cirr_val."
         )
-    for places in (sessions, single):
-        check_comparable([reports[place] for place in places])
-    benchmark, asked = values[sessions[0]].benchmark, values[single[0]].query_ids
-    position = {query: place for place, query in enumerate(asked)}
-    begun = source_queries(benchmark)
+    for kind in (sessions, single):
+        check_comparable([reports[place] for place in kind])
+    benchmark, single_ids = values[sessions[0]].benchmark, values[single[0]].query_ids
+    position = {query: place for place, query in enumerate(single_ids)}
+    query_of = source_queries(benchmark)
     # A query with several captions began a session with each, `-1`, `-2` behind its id in those made here.
-    found = [
-        position.get(begun.get(name, ""), position.get(begun.get(name, "").rpartition("-")[0], -1))
+    places = [
+        position.get(query_of.get(name, ""), position.get(query_of.get(name, "").rpartition("-")[0], -1))
         for name in benchmark.query_ids
     ]
-    joined = np.flatnonzero(np.array(found) >= 0)
+    joined = np.flatnonzero(np.array(places) >= 0)
     if not len(joined):
         raise ComparisonError(
             f"no session of {benchmark.id} began with a query of {reports[single[0]].benchmark}. Fix: name a "
@@ -88,9 +88,9 @@ def compare_joined(
         )
     first = reports[sessions[0]]
     names = _metrics(first, metrics)
-    queries = np.array(found)[joined]
+    queries = np.array(places)[joined]
     ids = tuple(benchmark.query_ids[place] for place in joined.tolist())
-    made = []
+    comparable = []
     for report, held in zip(reports, values, strict=True):
         columns = {}
         for name in names:
@@ -103,7 +103,7 @@ def compare_joined(
         numbers = {name: exact_mean(column) for name, column in columns.items()}
         leading = first.main_metric if first.main_metric in numbers else names[0]
         turns = values[sessions[0]].num_turns
-        made.append(
+        comparable.append(
             ScoreReport(
                 file=report.file,
                 method=f"{report.method} ({report.benchmark})",
@@ -127,12 +127,12 @@ def compare_joined(
                 ),
             )
         )
-    begun_with = f"{len(set(queries.tolist())):,} queries of {reports[single[0]].benchmark}"
+    beginnings = f"{len(set(queries.tolist())):,} queries of {reports[single[0]].benchmark}"
     notes = [
-        f"{len(joined):,} of {len(found):,} sessions begin with {begun_with}: its hit stands at every turn.",
+        f"{len(joined):,} of {len(places):,} sessions begin with {beginnings}: its hit stands at every turn.",
         *(f"{report.file}: {next(iter(map(str, report.signatures.values())))}" for report in reports),
     ]
-    return comparison_of(made, names, notes, draws=draws, seed=seed, alpha=alpha)
+    return comparison_of(comparable, names, notes, draws=draws, seed=seed, alpha=alpha)
 
 
 def _evidence(report: ScoreReport) -> Evidence:

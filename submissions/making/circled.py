@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cir_datasets.construction.circled.ranks_file import source_queries, told_of
+from cir_datasets.construction.circled.ranks_file import session_traces, source_queries
 from cir_datasets.construction.circled.settings import UNFILTERED
 from cir_datasets.construction.circled.turns import CircledModels
 from cir_metrics.errors import CirError
@@ -295,11 +295,11 @@ def made_of(benchmark: Benchmark) -> dict[str, Any]:
 
 def aims_of(benchmark: Benchmark) -> dict[str, str]:
     """By session the target that its words aimed at, where known; CIRCLED's aim at the annotated one."""
-    told = {session: row["aim"] for session, row in told_of(benchmark).items() if "aim" in row}
+    aims = {session: row["aim"] for session, row in session_traces(benchmark).items() if "aim" in row}
     lender = benchmark.spec.config.gallery_from
-    begun = source_queries(benchmark)
-    if told or lender is None or not begun or all(len(ids) == 1 for ids in benchmark.positives):
-        return told
+    query_of = source_queries(benchmark)
+    if aims or lender is None or not query_of or all(len(ids) == 1 for ids in benchmark.positives):
+        return aims
     from cir_datasets import load, registry
     from cir_datasets.prepared import is_here
 
@@ -307,4 +307,4 @@ def aims_of(benchmark: Benchmark) -> dict[str, str]:
         return {}
     source = load(lender, verification_mode="no_checks")
     annotated = dict(zip(source.query_ids, source.column("target_image_id"), strict=True))
-    return {session: annotated[query] for session, query in begun.items() if annotated.get(query)}
+    return {session: annotated[query] for session, query in query_of.items() if annotated.get(query)}

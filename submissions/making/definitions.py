@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from cir_datasets.audit.verification import Result
 from cir_datasets.common.stages import compared
 from cir_datasets.construction.circled.definitions import Checked, check_definitions
-from cir_datasets.construction.circled.ranks_file import told_of
+from cir_datasets.construction.circled.ranks_file import session_traces
 from cir_datasets.construction.circled.settings import CircledSettings
 from cir_datasets.construction.folder import portable
 from cir_datasets.errors import ConstructionError
@@ -62,7 +62,7 @@ def definitions_result(
     settings = CircledSettings(
         **{one.name: made[one.name] for one in fields(CircledSettings) if one.name in made}
     )
-    merged = {session: list(row["merged"]) for session, row in told_of(benchmark).items()}
+    merged = {session: list(row["merged"]) for session, row in session_traces(benchmark).items()}
     checked = check_definitions(
         benchmark.rows(), list(benchmark.gallery), search, apart, settings, merged=merged
     )

@@ -41,7 +41,7 @@ class MadeSessions:
         workspace: the folder of its stages.
         sessions: in the published form, those that passed all filters.
         unfiltered: those that went at the rank margin or the text redundancy, where they can be rows.
-        unfiltered_told: of these the query, ranks, merged captions and the target that words aimed at last.
+        unfiltered_traces: of these the query, ranks, merged captions and the target that words aimed at last.
         verdicts: what became of each session that was begun, in order.
         played: the dialogues.
         checked: the same of the sessions, with their ranks and both definitions, replayed.
@@ -51,7 +51,7 @@ class MadeSessions:
     workspace: Workspace
     sessions: list[Row]
     unfiltered: list[Row]
-    unfiltered_told: list[Row]
+    unfiltered_traces: list[Row]
     verdicts: list[Row]
     played: list[PlayedSession]
     checked: list[Row]
@@ -132,7 +132,7 @@ def make_circled(
     kept = workspace.rows("sessions", lambda: [row for row, _ in published])
     others_left = list(_published(f"{subset}_unfiltered", sessions, verdicts, set(QUALITY)))
     rest = [row for row, _ in others_left]
-    told = [_told(row, session) for row, session in others_left]
+    rest_traces = [_trace(row, session) for row, session in others_left]
     checked = workspace.rows(
         "definitions",
         lambda: _checked(kept, [session for _, session in published], searched, vectors, models, settings),
@@ -143,7 +143,7 @@ def make_circled(
         for image in (*row["ground_truth_ids"], *(turn["reference_image_id"] for turn in row["turns"]))
     ]
     images = list(dict.fromkeys((*searched, *named)))
-    return MadeSessions(workspace, kept, rest, told, verdicts, sessions, checked, images)
+    return MadeSessions(workspace, kept, rest, rest_traces, verdicts, sessions, checked, images)
 
 
 def _published(
@@ -165,7 +165,7 @@ def _published(
             yield row, session
 
 
-def _told(row: Row, session: PlayedSession) -> Row:
+def _trace(row: Row, session: PlayedSession) -> Row:
     """What a published session does not say of its making."""
     return {
         "session_id": row["session_id"],
@@ -185,8 +185,8 @@ def _checked(
     settings: CircledSettings,
 ) -> list[Row]:
     """What the definitions say of each session, beside what it was made with."""
-    told = [_told(row, session) for row, session in zip(kept, dialogues, strict=True)]
-    merged = {row["session_id"]: row["merged"] for row in told}
+    traces = [_trace(row, session) for row, session in zip(kept, dialogues, strict=True)]
+    merged = {row["session_id"]: row["merged"] for row in traces}
     found = check_definitions(
         kept, searched, models.features, models.diversity, settings, merged=merged, vectors=vectors
     )
@@ -199,5 +199,5 @@ def _checked(
             "consistent": one.consistent,
             "diverse": one.diverse,
         }
-        for one, row in zip(found, told, strict=True)
+        for one, row in zip(found, traces, strict=True)
     ]

@@ -15,7 +15,7 @@ RANKS_FILE = "ranks.jsonl"
 """Of each session the ranks, the merged captions and the target aimed at last."""
 
 
-def told_of(benchmark: Benchmark) -> dict[str, dict[str, Any]]:
+def session_traces(benchmark: Benchmark) -> dict[str, dict[str, Any]]:
     """By session what `cir make circled` noted beside it: its query, ranks, merged captions and last aim.
 
     Raises:
@@ -40,6 +40,6 @@ def told_of(benchmark: Benchmark) -> dict[str, dict[str, Any]]:
 def source_queries(benchmark: Benchmark) -> dict[str, str]:
     """By session the query that it began with, where it is known: of CIRCLED, and of what was made here."""
     if SOURCE_QUERY in benchmark.table.column_names:
-        begun = zip(benchmark.query_ids, benchmark.column(SOURCE_QUERY), strict=True)
-        return {session: query for session, query in begun if query is not None}
-    return {session: row["query"] for session, row in told_of(benchmark).items() if "query" in row}
+        pairs = zip(benchmark.query_ids, benchmark.column(SOURCE_QUERY), strict=True)
+        return {session: query for session, query in pairs if query is not None}
+    return {session: row["query"] for session, row in session_traces(benchmark).items() if "query" in row}

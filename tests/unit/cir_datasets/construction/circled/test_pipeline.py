@@ -114,7 +114,7 @@ def test_without_weights_the_search_stands_still(tmp_path: Path) -> None:
 def test_what_is_published_names_the_target_that_the_last_words_aimed_at(whole: MadeSessions) -> None:
     several = 0
     for session, told in zip(
-        [*whole.sessions, *whole.unfiltered], [*whole.checked, *whole.unfiltered_told], strict=True
+        [*whole.sessions, *whole.unfiltered], [*whole.checked, *whole.unfiltered_traces], strict=True
     ):
         (played,) = (one for one in whole.played if one.query["query"] == told["query"])
         assert told["session_id"] == session["session_id"]
