@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cir_datasets.construction.circled.ranks_file import source_queries
+from cir_datasets.construction.circled.ranks_file import source_benchmark, source_queries
 from cir_metrics.errors import CallError
 from cir_metrics.resampling import ALPHA, DRAWS, SEED
 from cir_metrics.sums import exact_mean
@@ -73,7 +73,10 @@ def compare_joined(
         check_comparable([reports[place] for place in kind])
     benchmark, single_ids = values[sessions[0]].benchmark, values[single[0]].query_ids
     position = {query: place for place, query in enumerate(single_ids)}
-    query_of = source_queries(benchmark)
+    source, of_single = source_benchmark(benchmark), reports[single[0]].benchmark
+    # Other protocols of the source (`fashioniq/dress_val_union`) have the same queries.
+    same = (source or "").partition("/")[0] == of_single.partition("/")[0]
+    query_of = source_queries(benchmark) if same else {}
     # A query with several captions began a session with each, `-1`, `-2` behind its id in those made here.
     places = [
         position.get(query_of.get(name, ""), position.get(query_of.get(name, "").rpartition("-")[0], -1))
@@ -82,9 +85,9 @@ def compare_joined(
     joined = np.flatnonzero(np.array(places) >= 0)
     if not len(joined):
         raise ComparisonError(
-            f"no session of {benchmark.id} began with a query of {reports[single[0]].benchmark}. Fix: name a "
-            "file for the benchmark that it was made of, and have its queries here; `cir datasets verify "
-            f"{benchmark.id}` says the share."
+            f"no session of {benchmark.id} began with a query of {of_single}. Fix: name a file for "
+            f"{source or 'the benchmark that it was made of'}, and have its queries here; "
+            f"`cir datasets verify {benchmark.id}` says the share."
         )
     first = reports[sessions[0]]
     names = _metrics(first, metrics)
@@ -127,7 +130,7 @@ def compare_joined(
                 ),
             )
         )
-    beginnings = f"{len(set(queries.tolist())):,} queries of {reports[single[0]].benchmark}"
+    beginnings = f"{len(set(queries.tolist())):,} queries of {of_single}"
     notes = [
         f"{len(joined):,} of {len(places):,} sessions begin with {beginnings}: its hit stands at every turn.",
         *(f"{report.file}: {next(iter(map(str, report.signatures.values())))}" for report in reports),

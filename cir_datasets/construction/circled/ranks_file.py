@@ -37,6 +37,16 @@ def session_traces(benchmark: Benchmark) -> dict[str, dict[str, Any]]:
         ) from error
 
 
+def source_benchmark(benchmark: Benchmark) -> str | None:
+    """Id of the benchmark whose queries the sessions began with, where it is known."""
+    if not benchmark.spec.card.in_folder:
+        return benchmark.spec.config.gallery_from
+    from cir_datasets.registry.folders import folder_of, read_folder_card
+
+    source = read_folder_card(folder_of(benchmark.spec.card.name)).made.get("benchmark")
+    return None if source is None else str(source)
+
+
 def source_queries(benchmark: Benchmark) -> dict[str, str]:
     """By session the query that it began with, where it is known: of CIRCLED, and of what was made here."""
     if SOURCE_QUERY in benchmark.table.column_names:

@@ -89,6 +89,11 @@ def test_what_cannot_be_joined_is_refused(files: tuple[Path, Path], tmp_path: Pa
         compare_joined([single, single])
     with pytest.raises(CallError, match=r"no metric 'recall@10'\. Fix: use one of hits@10@turn1"):
         compare_joined(files, metrics=["recall@10"])
+    card = tmp_path / "mine/card.yaml"
+    card.write_text(card.read_text().replace("benchmark: shapes/val", "benchmark: cirr/val"))
+    # Ids of two datasets may be the same: the source's name decides.
+    with pytest.raises(ComparisonError, match="Fix: name a file for cirr/val"):
+        compare_joined(files)
     other = tmp_path / "other.json"
     other.write_bytes(make_rank_file("shapes/multiturn_val", "random").to_json())
     with pytest.raises(ComparisonError, match="no session of shapes/multiturn_val began with a query"):
