@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 from programs import run_program
 
+from examples.seen_gallery import learned
 from submissions.encoders.loading import load_encoder
+from submissions.training import Plan
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = sorted((ROOT / "examples").rglob("*.py"))
@@ -80,3 +82,15 @@ def test_an_encoder_is_trained_scored_and_written(tmp_path: Path) -> None:
     again = run_program([sys.executable, "-m", *call], cwd=ROOT, code=None)
     assert again.returncode
     assert "a trained encoder is in it already" in again.stderr
+
+
+@pytest.mark.slow
+def test_an_encoder_that_has_seen_the_gallery_is_compared(tmp_path: Path) -> None:
+    call = ("examples.seen_gallery", "--out", str(tmp_path), "--steps", "2", "--batch-size", "4")
+    text = run(*call)
+    assert "3 methods on shapes/val#2, 300 queries" in text
+    assert "before against after its gallery\n" in text
+    before, after = (load_encoder(name) for name in ("shapes", tmp_path / "gallery"))
+    assert before.identity.revision != after.identity.revision
+    with pytest.raises(ValueError, match="learned by another plan"):
+        learned(["val-000000", "val-000001"], Plan(3), tmp_path / "gallery")
