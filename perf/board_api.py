@@ -33,7 +33,7 @@ from fresh import ROOT, Verdict, add_bound_option, at_most, environment
 
 sys.path.insert(0, str(ROOT / "tests" / "fixtures"))
 
-from full_boards import BOARD, add_entry
+from leaderboard_world.entries import BOARD, add_entry
 
 from leaderboard.store import Store
 

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import dialogue_world
+import benchmark_world as worlds
 import numpy as np
 import pytest
-import submissions_worlds as worlds
 import yaml
+from benchmark_world import dialogues
 from transcript_mutations import lines as transcript_lines
 from typer.testing import CliRunner
 
@@ -371,7 +371,7 @@ def played(rule: str) -> Any:
     elif rule == "reason":
         next(each for each in rounds if each["end"].startswith("silent"))["end"] = "silent: "
     content = b"".join(json.dumps(each).encode() + b"\n" for each in (head, *rounds))
-    done = check_transcript(content, dialogue_world.small_benchmark(), name="talk.jsonl")
+    done = check_transcript(content, dialogues.small_benchmark(), name="talk.jsonl")
     if not done.report.ok or done.transcript is None:
         raise submissions.RefusedError("talk.jsonl", done.report)
     for found in done.report.findings:

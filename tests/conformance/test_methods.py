@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from benchmark_world import sessions, small_shapes
+from benchmark_world.encoders import PlainEncoder
 from retrieval_models import save_clip
-from retrieval_worlds import PlainEncoder, sessions, small_shapes
 from typer.main import get_command
 
 import submissions

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from judge_here import judge_here
+from leaderboard_world.judging import judge_here
 from programs import run_program
 
 from leaderboard import boards

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from retrieval_worlds import PlainEncoder, small_shapes
+from benchmark_world import small_shapes
+from benchmark_world.encoders import PlainEncoder
 
 import submissions
 from cir_datasets import caption_rule, caption_rule_names

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmark_world.user_scores import small_suite
 from docs_shell import ROOT
-from user_answers import small_suite
 
 import submissions
 from submissions.commands.rank_inputs import ENDINGS

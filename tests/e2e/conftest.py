@@ -12,7 +12,7 @@ from typing import Any
 import leaderboard_world as world
 import postgres_server
 import pytest
-import site_world
+from leaderboard_world import site as sites
 
 from leaderboard.identity import Tokens
 from leaderboard.settings import Settings
@@ -131,6 +131,6 @@ def each_site(request: pytest.FixtureRequest) -> Any:
 def _filled_site(folder: Path, database: str = "") -> Iterator[Any]:
     home, database = folder / "home", database or f"sqlite:///{folder / 'home/leaderboard.sqlite'}"
     alone = world.alone(folder, database)
-    site_world.fill(home, folder, database, **alone)
+    sites.fill(home, folder, database, **alone)
     with world.serving(home, **alone) as running:
-        yield site_world.world_of(running)
+        yield sites.world_of(running)

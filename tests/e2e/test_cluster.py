@@ -18,8 +18,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import cluster_worlds
 import metrics_processes
+import public_objects
 import pytest
 
 import cir_datasets
@@ -178,7 +178,7 @@ def without_locks(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if compiler is None or sys.platform != "linux":
         pytest.skip("no C compiler for a file system without locks")
     library = tmp_path_factory.mktemp("nolocks") / "nolocks.so"
-    source = Path(cluster_worlds.__file__).with_name("nolocks.c")
+    source = Path(public_objects.__file__).with_name("nolocks.c")
     subprocess.run([compiler, "-shared", "-fPIC", "-o", str(library), str(source), "-ldl"], check=True)
     return library
 
@@ -246,7 +246,7 @@ print(json.dumps([
 
 @pytest.fixture(scope="module")
 def objects() -> dict[str, Any]:
-    return cluster_worlds.public_objects()
+    return public_objects.public_objects()
 
 
 def copies(thing: Any) -> Iterator[Any]:
@@ -277,7 +277,7 @@ def test_every_public_class_has_an_object_that_survives_every_copy(objects: dict
     for name, thing in {**objects, **values}.items():
         for made in copies(thing):
             assert type(made) is type(thing), name
-            assert cluster_worlds.facts(made) == cluster_worlds.facts(thing), name
+            assert public_objects.facts(made) == public_objects.facts(thing), name
 
 
 def error_classes() -> list[type[Exception]]:
@@ -297,7 +297,7 @@ def test_every_error_survives_every_copy(objects: dict[str, Any]) -> None:
     classes = error_classes()
     assert len(classes) > 60
     for each in classes:
-        error = cluster_worlds.made(each, objects)
+        error = public_objects.made(each, objects)
         error.add_note("query 7")
         for found in copies(error):
             assert type(found) is each
@@ -305,6 +305,6 @@ def test_every_error_survives_every_copy(objects: dict[str, Any]) -> None:
 
 
 def test_no_class_below_the_root_can_break_that() -> None:
-    error = cluster_worlds.AwkwardError(query="7", place=Path("a"))
+    error = public_objects.AwkwardError(query="7", place=Path("a"))
     for found in copies(error):
         assert (str(found), found.query, found.place) == (str(error), "7", Path("a"))

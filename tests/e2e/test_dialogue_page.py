@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import dialogue_world as world
 import pytest
+from benchmark_world import dialogues as world
 
 from submissions.embeddings.pictures import ShapesPictures
 from submissions.multiround.page import write_page

@@ -23,7 +23,7 @@ import forked
 import kill_points
 import numpy as np
 import pytest
-from embedding_worlds import IMAGES, SHARD_SIZE, SHARDS, every_vector, finished
+from benchmark_world.embeddings import IMAGES, SHARD_SIZE, SHARDS, every_vector, finished
 from fisd_runs import shapes_captions
 from language_server import LanguageServer
 from PIL import Image
@@ -105,7 +105,7 @@ def finished_shards_are_right(folder: Path) -> None:
 TRAINING = """
 import sys, torch
 from pathlib import Path
-from head_worlds import few_pictures
+from benchmark_world.embeddings import shapes_pictures
 from submissions.embeddings.store import EmbeddingStore
 from submissions.encoders.loading import load_encoder
 from submissions.training.pic2word_training import train_pic2word
@@ -115,7 +115,7 @@ train_pic2word(
     Pic2WordTraining(
         encoder=load_encoder(Path(sys.argv[1])), out=Path("head"), steps=24, batch_size=8, learning_rate=0.001
     ),
-    few_pictures(20), store=EmbeddingStore(Path("store")), save_seconds=0.0,
+    shapes_pictures(20), store=EmbeddingStore(Path("store")), save_seconds=0.0,
 )
 """
 COMPOSITION = """
@@ -136,7 +136,7 @@ train_composition(
     store=EmbeddingStore(Path("store")), save_seconds=0.0,
 )
 """
-EMBEDDING = "import embedding_worlds; embedding_worlds.main('store', 'log')"
+EMBEDDING = "from benchmark_world import embeddings; embeddings.main('store', 'log')"
 QUESTIONS = """
 from submissions.language.server import ServerLanguage
 language = ServerLanguage("tiny", concurrency=1)

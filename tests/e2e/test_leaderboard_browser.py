@@ -9,7 +9,7 @@ from typing import Any
 
 import leaderboard_world as world
 import pytest
-from full_boards import add_entry
+from leaderboard_world.entries import add_entry
 
 from leaderboard import boards
 from leaderboard.store import Store

@@ -12,9 +12,9 @@ from typing import Any
 
 import leaderboard_world as world
 import pytest
+from benchmark_world.dialogues import as_lines, shapes_dialogue
 from cir_here import cir, in_a_process
 from http_hub import HttpServer, Reply, Request, as_json
-from shapes_dialogues import as_lines, shapes_dialogue
 
 from leaderboard import boards
 from leaderboard.identity.receipts import sign, signing_key

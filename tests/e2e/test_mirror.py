@@ -7,8 +7,8 @@ from typing import Any
 
 import leaderboard_world as world
 import pytest
+from leaderboard_world.site import HOSTILE, LONG_BOARD
 from links import problems
-from site_world import HOSTILE, LONG_BOARD
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

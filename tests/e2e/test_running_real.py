@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmark_world.encoders import PlainEncoder
 from PIL import Image
-from retrieval_worlds import PlainEncoder
 
 import cir_datasets
 import submissions

@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-import challenge_world
 import leaderboard_world as world
 import plain_http
 import pytest
 import sqlalchemy as sa
 import yaml
-from challenge_world import ID, NAME, Places
+from leaderboard_world import challenges
+from leaderboard_world.challenges import ID, NAME, Places
 from read_pages import html_of, submission_html
 
 from leaderboard import boards
@@ -76,7 +76,7 @@ class Ran:
 def ran(folder: Path, truth: int, database: str) -> Ran:
     """Host the challenge, send files as two users, read everything as everybody, export everything."""
     folder.mkdir()
-    places = challenge_world.places(folder)
+    places = challenges.places(folder)
     temporary = folder / "tmp"
     temporary.mkdir()
     environment = {
@@ -87,7 +87,7 @@ def ran(folder: Path, truth: int, database: str) -> Ran:
         "CIR_LEADERBOARD_LOGS": str(folder / "logs"),
         "CIR_LEADERBOARD_TRUTH_AWS_SECRET_ACCESS_KEY": SECRET_KEY,
     }
-    queries, gallery = challenge_world.write_rows(folder, seed=truth)
+    queries, gallery = challenges.write_rows(folder, seed=truth)
     command = ["challenge", "new", NAME, "--from", str(queries), "--gallery", str(gallery)]
     done = world.cir(*command, "--ground-truth", str(places.ground_truth), **environment, code=0)
     # What the truth was made of is the organiser's own, and not kept on the server.
@@ -118,19 +118,19 @@ def ran(folder: Path, truth: int, database: str) -> Ran:
             while not server.get(f"/api/submissions/{submission}", headers=headers[owner]).json()["finished"]:
                 pass
 
-        best = challenge_world.rank_file(hits=20, name="Published")
-        broken = challenge_world.rank_file(2)
+        best = challenges.rank_file(hits=20, name="Published")
+        broken = challenges.rank_file(2)
         next(iter(broken["rankings"].values()))[0] = "no-such-picture"
         ids = {
             "published": sent(best, "ada", "yes"),
-            "private": sent(challenge_world.rank_file(1, name="Private"), "bob", "no"),
+            "private": sent(challenges.rank_file(1, name="Private"), "bob", "no"),
             "rejected": sent(broken, "ada", "yes"),
         }
         for name, owner in (("published", "ada"), ("private", "bob"), ("rejected", "ada")):
             ended(ids[name], owner)
         # A truth that is not one while a file is judged: the log speaks of it.
         places.ground_truth.write_bytes(content[:-20])
-        ids["waiting"] = sent(challenge_world.rank_file(3, name="Waiting"), "bob", "yes")
+        ids["waiting"] = sent(challenges.rank_file(3, name="Waiting"), "bob", "yes")
         until_logged(folder)
         # So small a test shows its results when its phase has closed.
         board = places.home / "boards" / f"{NAME}.yaml"

@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 import plain_http
 import pytest
-from site_world import HOSTILE, LONG, LONG_BOARD
+from leaderboard_world.site import HOSTILE, LONG, LONG_BOARD
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

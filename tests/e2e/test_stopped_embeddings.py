@@ -10,20 +10,20 @@ import time
 from pathlib import Path
 from typing import Any
 
-import embedding_worlds
 import forked
 import numpy as np
 import pytest
-from embedding_worlds import (
+from benchmark_world import embeddings
+from benchmark_world.embeddings import (
     IMAGES,
     SHARD_SIZE,
-    ColourEncoder,
     embed,
     every_vector,
     finished,
     folder_of,
-    shapes_gallery,
+    shapes_pictures,
 )
+from benchmark_world.encoders import PlainEncoder
 from PIL import Image
 from waiting import wait_for
 
@@ -45,8 +45,9 @@ def wanted() -> Vectors:
 
 
 def started(*arguments: object) -> subprocess.Popen[bytes]:
-    program = Path(embedding_worlds.__file__)
-    return forked.Process([sys.executable, str(program), *map(str, arguments)])
+    places = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-m", embeddings.__name__, *map(str, arguments)]
+    return forked.Process(command, env=places)
 
 
 @pytest.mark.slow
@@ -69,7 +70,7 @@ def test_workers_of_a_killed_process_hold_no_claims(
     assert all(claim.__enter__() for claim in claims)
     for claim in claims:
         claim.__exit__(None, None, None)
-    again = ColourEncoder()
+    again = PlainEncoder()
     np.testing.assert_array_equal(embed(store, again).vectors, wanted)
     assert sum(again.batches) == IMAGES - done * SHARD_SIZE
     wait_for(lambda: not any(Path(f"/proc/{worker}").exists() for worker in workers))
@@ -84,7 +85,7 @@ def test_two_processes_share_the_shards(store: EmbeddingStore, wanted: Vectors, 
     lines = [(tmp_path / f"log{number}").read_text().splitlines() for number in range(2)]
     assert sorted(lines[0] + lines[1]) == sorted(f"{row[0]:.6f}" for row in wanted)  # each image once
     assert min(map(len, lines)) >= SHARD_SIZE
-    third = ColourEncoder()
+    third = PlainEncoder()
     np.testing.assert_array_equal(embed(store, third).vectors, wanted)
     assert third.batches == []
 
@@ -114,7 +115,7 @@ def test_a_process_takes_over_from_one_that_is_killed(
     holder.wait()
     assert second.wait(timeout=300) == 0
     assert len((tmp_path / "log").read_text().splitlines()) == SHARD_SIZE
-    np.testing.assert_array_equal(embed(store, ColourEncoder()).vectors, wanted)
+    np.testing.assert_array_equal(embed(store, PlainEncoder()).vectors, wanted)
 
 
 class Killing:
@@ -135,13 +136,13 @@ class Killing:
 
 def test_a_worker_that_is_killed_is_told_and_finished_shards_are_kept(store: EmbeddingStore) -> None:
     pytest.importorskip("torch", reason="worker processes are those of its data loader")
-    pictures = shapes_gallery(40)
+    pictures = shapes_pictures(40)
     with pytest.raises(
         EncoderError, match=r"a process that opens pictures was killed.* Fix: lower batch_size"
     ):
         embed_gallery(
-            ColourEncoder(), Killing(pictures, 33), store=store, workers=1, batch_size=5, shard_size=5
+            PlainEncoder(), Killing(pictures, 33), store=store, workers=1, batch_size=5, shard_size=5
         )
-    again = ColourEncoder()
+    again = PlainEncoder()
     embed_gallery(again, pictures, store=store, workers=0, batch_size=5, shard_size=5)
     assert 0 < sum(again.batches) < 40

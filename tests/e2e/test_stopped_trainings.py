@@ -15,7 +15,7 @@ pytest.importorskip("torch", reason="needs the extra `retrieval`")
 pytest.importorskip("transformers", reason="needs the extra `retrieval`")
 
 import torch
-from head_worlds import few_pictures
+from benchmark_world.embeddings import shapes_pictures
 from retrieval_models import save_clip
 
 from submissions.training.loop import STATE
@@ -23,7 +23,7 @@ from submissions.training.loop import STATE
 
 @pytest.mark.slow
 def test_a_command_that_is_interrupted_keeps_its_state_and_says_so(tmp_path: Path) -> None:
-    shown, folder = few_pictures(6), tmp_path / "pictures"
+    shown, folder = shapes_pictures(6), tmp_path / "pictures"
     folder.mkdir()
     for place, name in enumerate(shown.ids):
         shown.open(place).save(folder / f"{name}.png")

@@ -9,8 +9,8 @@ from typing import Any
 
 import leaderboard_world as world
 import pytest
-from shapes_dialogues import BOARD as TALKING
-from shapes_dialogues import as_lines, shapes_dialogue
+from benchmark_world.dialogues import BOARD as TALKING
+from benchmark_world.dialogues import as_lines, shapes_dialogue
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

@@ -1,7 +1,7 @@
 """Every output format of `cir compare` as it is written, and its numbers beside scipy and a hand count.
 
 `python tests/golden/test_compare_golden.py` writes the files anew from the invented methods of
-`tests/fixtures/compare_worlds.py`; look at what changed before you commit it.
+`tests/fixtures/benchmark_world`; look at what changed before you commit it.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ MADE_BY = re.compile(r"\bv:[^\s\"]+")
 
 
 def comparison() -> Any:
-    import compare_worlds
+    import benchmark_world
 
     import submissions
 
-    benchmark = compare_worlds.cirr()
-    files = compare_worlds.three_methods(benchmark)
+    benchmark = benchmark_world.cirr(queries=30)
+    files = benchmark_world.three_methods(benchmark)
     reports = [
         submissions.score(json.dumps(made).encode(), benchmark, name=name) for name, made in files.items()
     ]

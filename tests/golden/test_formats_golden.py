@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import benchmark_world as worlds
 import pyarrow.parquet as pq
 import pytest
-import submissions_worlds as worlds
-from rank_files import rank_file_of
+from benchmark_world import rank_file_of
 
 import submissions
 from cir_datasets.registry import spec

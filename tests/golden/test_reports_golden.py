@@ -1,8 +1,8 @@
 """What a report looks like in every format. The files were read by a person before they were put here.
 
 From: `python tests/golden/test_reports_golden.py` (with tests/fixtures on PYTHONPATH) at the commit that put
-them here; rank files of `image_text_sum` on shapes, and the invented ones of tests/fixtures/report_worlds.py,
-whose numbers tests/unit/submissions/report/test_reports.py works out by hand.
+them here; rank files of `image_text_sum` on shapes, and the invented ones of `benchmark_world.reports`, whose
+numbers tests/unit/submissions/report/test_reports.py works out by hand.
 The package's version is written VERSION.
 """
 
@@ -12,7 +12,7 @@ import json
 from pathlib import Path
 
 import pytest
-import report_worlds
+from benchmark_world import reports
 
 from cir_datasets.common.terminal import FORMATS
 from cir_metrics.catalogue import package_version
@@ -24,7 +24,7 @@ ENDINGS = {"table": "txt", "json": "json", "csv": "csv", "latex": "tex", "markdo
 
 
 def rendered(case: str) -> dict[str, str]:
-    report = full_report(report_worlds.scored(case))
+    report = full_report(reports.scored(case))
     version = package_version()
     texts = {}
     for name in FORMATS:

@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+import benchmark_world as worlds
 import numpy as np
 import pytest
-import submissions_worlds as worlds
 from hypothesis import given
 from hypothesis import strategies as st
 from metrics_twins import best_first, tie_key

@@ -5,12 +5,12 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+import benchmark_world as worlds
 import numpy as np
 import pytest
-import submissions_worlds as worlds
+from benchmark_world import rank_file_of
 from hypothesis import given
 from hypothesis import strategies as st
-from rank_files import rank_file_of
 
 from cir_datasets.registry import spec
 from cir_datasets.rows.benchmark import Benchmark

@@ -7,8 +7,8 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+import benchmark_world as worlds
 import pytest
-import submissions_worlds as worlds
 from hypothesis import given
 from hypothesis import strategies as st
 

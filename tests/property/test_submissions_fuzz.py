@@ -6,8 +6,8 @@ import gzip
 import json
 from typing import Any
 
+import benchmark_world as worlds
 import pytest
-import submissions_worlds as worlds
 from hypothesis import given
 from hypothesis import strategies as st
 

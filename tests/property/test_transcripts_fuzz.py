@@ -6,8 +6,8 @@ import json
 import random
 from typing import Any
 
-import dialogue_world as world
 import pytest
+from benchmark_world import dialogues as world
 from transcript_mutations import lines
 
 from submissions.formats import is_transcript

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-import challenge_world as world
 import postgres_server
 import pytest
-from inspected_entries import Entries, all_entries
-from judge_here import judge_here
+from leaderboard_world import challenges as world
+from leaderboard_world.entries import Entries, all_entries
+from leaderboard_world.judging import judge_here
 
 from leaderboard import boards
 from leaderboard.challenge.material import Material, from_files

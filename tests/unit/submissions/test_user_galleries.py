@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-import user_galleries as world
+from benchmark_world import user_galleries as world
 
 import cir_datasets
 import submissions

@@ -7,10 +7,10 @@ import json
 import random
 from pathlib import Path
 
+import benchmark_world as worlds
 import numpy as np
 import pytest
 import pytrec_eval
-import submissions_worlds as worlds
 from typer.testing import CliRunner
 
 import submissions

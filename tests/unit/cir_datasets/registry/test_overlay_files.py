@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from rank_files import rank_file_of
+from benchmark_world import rank_file_of
 from typer.testing import CliRunner, Result
 
 import cir_datasets

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import benchmark_world as worlds
 import numpy as np
 import pyarrow as pa
-import submissions_worlds as worlds
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from benchmark_world.dialogues import BOARD, ORACLE, as_lines, shapes_dialogue
 from leaderboard_world import as_bytes, rank_file
 from pydantic import ValidationError
 from read_pages import submission_html
 from says import says
-from shapes_dialogues import BOARD, ORACLE, as_lines, shapes_dialogue
 
 from leaderboard import boards
 from leaderboard.dialogues import BoardDialogue

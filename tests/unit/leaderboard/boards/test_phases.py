@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from full_boards import add_entry
 from leaderboard_world import rank_file
+from leaderboard_world.entries import add_entry
 from read_pages import html_of, read, submission_html, words
 
 from leaderboard import boards

@@ -7,9 +7,9 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-import challenge_world as world
 import pytest
 import yaml
+from leaderboard_world import challenges as world
 from typer.testing import CliRunner, Result
 
 import cir_datasets

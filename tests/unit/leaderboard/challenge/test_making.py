@@ -11,10 +11,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import challenge_world as world
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from leaderboard_world import challenges as world
 
 import cir_datasets
 import submissions

@@ -8,13 +8,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, get_args
 
-import challenge_world as world
 import pytest
 import sqlalchemy as sa
 import yaml
-from full_boards import add_entry
+from leaderboard_world import challenges as world
+from leaderboard_world import opened_app
+from leaderboard_world.entries import add_entry
 from read_pages import submission_html
-from web_worlds import opened_app
 
 from cir_metrics.errors import CallError, CirError, UnknownNameError
 from leaderboard import boards

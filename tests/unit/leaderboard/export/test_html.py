@@ -13,9 +13,9 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from full_boards import add_entry
+from leaderboard_world.entries import add_entry
+from leaderboard_world.site import HOSTILE
 from links import Parts, problems
-from site_world import HOSTILE
 from typer.testing import CliRunner
 
 from cir_metrics.catalogue import FORMAT

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from inspected_entries import FILES, Entries
+from leaderboard_world.entries import FILES, Entries
 
 from leaderboard import boards
 from leaderboard.errors import PassingError

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sqlalchemy as sa
-from inspected_entries import FILES, Entries, handed_in
+from leaderboard_world.entries import FILES, Entries, handed_in
 
 import cir_datasets
 from cir_datasets import registry
@@ -63,7 +63,7 @@ def test_lists_of_sessions_are_those_of_each_turn(demo: Server, entries: Entries
 
 
 def test_lists_of_a_dialogue_come_with_what_was_said(demo: Server, entries: Entries) -> None:
-    from shapes_dialogues import shapes_dialogue
+    from benchmark_world.dialogues import shapes_dialogue
 
     found = demo.lists.of(entries["talk"])
     own = found.member()

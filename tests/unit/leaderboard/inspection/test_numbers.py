@@ -10,9 +10,8 @@ import datasets_publishers
 import numpy as np
 import orjson
 import pytest
-import suite_world
-from full_boards import a_submission
-from inspected_entries import FILES, Entries
+from benchmark_world import suite
+from leaderboard_world.entries import FILES, Entries, a_submission
 
 from leaderboard import boards
 from leaderboard.inspection.hits import LAST, default_turn, turn_label
@@ -99,12 +98,12 @@ def test_the_cutoff_is_that_of_what_ranks() -> None:
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_a_suites_members_have_their_own_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CIR_DATA_HOME", str(suite_world.write_home(tmp_path / "data")))
+    monkeypatch.setenv("CIR_DATA_HOME", str(suite.write_home(tmp_path / "data")))
     monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("CIR_VERIFICATION_MODE", "no_checks")
     board, asked = boards.board("fashioniq/val"), Benchmarks("fashioniq/val")
     file = tmp_path / "run.json"
-    file.write_bytes(orjson.dumps(suite_world.bundle("Ours", (0.5, 0.25, 0.1))))
+    file.write_bytes(orjson.dumps(suite.bundle("Ours", (0.5, 0.25, 0.1))))
     judged = judge_file(file, asked, file_name="run", form={})
     assert isinstance(judged, Validated)
     expected = score_file(judged, asked)
@@ -113,7 +112,7 @@ def test_a_suites_members_have_their_own_numbers(tmp_path: Path, monkeypatch: py
     assert [member.benchmark for member in lists.members] == list(board.benchmarks)
     assert [int(member.hits(10, LAST).sum()) for member in lists.members] == [5, 5, 3]
     report: dict[str, Any] = orjson.loads(orjson.dumps(expected.to_dict()))
-    scored = Event(1, "scored", suite_world.MOMENT, {"report": report})
+    scored = Event(1, "scored", suite.MOMENT, {"report": report})
     one = a_submission("a", board=board.id, method=judged.method, events=(scored,))
     found = entry_report(board, one, (tmp_path / "values.npz").read_bytes(), lists)
     assert found is not None
@@ -152,7 +151,7 @@ def test_a_dialogues_turns_are_shown_by_their_own_targets(
     lists = KeptLists.read((tmp_path / "values.npz").read_bytes())
     assert lists.members[0].ranks.tolist().count(1) == 9
     report: dict[str, Any] = orjson.loads(orjson.dumps(expected.to_dict()))
-    scored = Event(1, "scored", suite_world.MOMENT, {"report": report})
+    scored = Event(1, "scored", suite.MOMENT, {"report": report})
     one = a_submission("a", board=board.id, method=judged.method, events=(scored,))
     kept = entry_report(board, one, (tmp_path / "values.npz").read_bytes(), lists)
     assert kept is not None

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import orjson
-from inspected_entries import FILES, Entries, handed_in
-from shapes_dialogues import as_lines, shapes_dialogue
+from benchmark_world.dialogues import as_lines, shapes_dialogue
+from leaderboard_world.entries import FILES, Entries, handed_in
 
 import cir_datasets
 from leaderboard import boards

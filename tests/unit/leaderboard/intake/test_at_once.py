@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from inspected_entries import shipped
+from leaderboard_world.entries import shipped
 
 from leaderboard.errors import ConflictError, UploadRefusedError
 from leaderboard.intake import Cover

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from inspected_entries import shipped
+from leaderboard_world.entries import shipped
 from read_pages import read, words
 
 from leaderboard import boards

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import read_pages
-from board_files import server_with_board
+from leaderboard_world.entries import server_with_board
 
 from cir_metrics.errors import CallError
 from leaderboard import boards, settings

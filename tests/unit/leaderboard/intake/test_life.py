@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from leaderboard_world import opened_app
 from read_pages import submission_html
-from web_worlds import opened_app
 
 from cir_metrics.catalogue import Signature
 from leaderboard import boards

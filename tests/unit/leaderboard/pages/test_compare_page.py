@@ -7,9 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from board_files import server_with_board
-from full_boards import add_entry
-from inspected_entries import FILES, Entries, handed_in
+from leaderboard_world.entries import FILES, Entries, add_entry, handed_in, server_with_board
 from read_pages import opened
 
 import submissions

@@ -8,8 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from full_boards import BOARD, METRIC, add_entry
-from inspected_entries import FILES, Entries
+from leaderboard_world.entries import BOARD, FILES, METRIC, Entries, add_entry
 from read_pages import opened, words
 from read_pages import read as read_page
 

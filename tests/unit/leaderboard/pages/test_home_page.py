@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from board_files import server_with_board
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
-from full_boards import BOARD, add_entry
+from leaderboard_world.entries import BOARD, add_entry, server_with_board
 from read_pages import html_of, read, words
 
 import cir_datasets

@@ -12,12 +12,11 @@ from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 import pytest
-from board_files import server_with_board
 from datasets_publishers import write_circo
 from fastapi import FastAPI
 from fastapi.middleware import Middleware
 from fastapi.testclient import TestClient
-from inspected_entries import FILES, Entries, handed_in
+from leaderboard_world.entries import FILES, Entries, handed_in, server_with_board
 from markupsafe import escape
 from PIL import Image
 from read_pages import opened
@@ -238,7 +237,7 @@ def test_a_dialogue_shows_what_was_said_in_each_round(demo: Server, entries: Ent
 def test_pictures_of_others_are_ids_and_a_suite_has_members(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from suite_world import write_home
+    from benchmark_world.suite import write_home
 
     write_home(tmp_path / "data")
     monkeypatch.setenv("CIR_DATA_HOME", str(tmp_path / "data"))
@@ -262,7 +261,7 @@ def test_pictures_of_others_are_ids_and_a_suite_has_members(
 def test_a_hosts_pictures_are_small_copies_where_it_names_their_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from suite_world import write_home
+    from benchmark_world.suite import write_home
 
     write_home(tmp_path / "data")
     monkeypatch.setenv("CIR_DATA_HOME", str(tmp_path / "data"))

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
-from full_boards import START, a_submission, add_entry
+from leaderboard_world.entries import START, a_submission, add_entry
 from read_pages import submission_html
 
 from leaderboard.errors import UploadRefusedError

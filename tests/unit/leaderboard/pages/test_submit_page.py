@@ -7,8 +7,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from inspected_entries import shipped
-from web_worlds import opened_app
+from leaderboard_world import opened_app
+from leaderboard_world.entries import shipped
 
 EVIL = "<script>alert(1)</script>"
 BY_SCRIPT = {"X-Requested-With": "XMLHttpRequest"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from inspected_entries import FILES, handed_in
+from leaderboard_world.entries import FILES, handed_in
 from read_pages import html_of
 
 from leaderboard.pages.addresses import page_at

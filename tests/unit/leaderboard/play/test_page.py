@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import dialogue_world as world
 import pytest
+from benchmark_world import dialogues as world
 from fastapi.testclient import TestClient
 from PIL import Image
 from says import says

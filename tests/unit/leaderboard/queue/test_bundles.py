@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import orjson
 import pytest
-import suite_world
+from benchmark_world import suite
 
 from cir_metrics.sums import exact_mean
 from leaderboard.boards import board, data
@@ -20,7 +20,7 @@ from submissions.rank_file.benchmarks import Benchmarks
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("CIR_DATA_HOME", str(suite_world.write_home(tmp_path / "data")))
+    monkeypatch.setenv("CIR_DATA_HOME", str(suite.write_home(tmp_path / "data")))
     monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("CIR_VERIFICATION_MODE", "no_checks")
     return tmp_path
@@ -34,7 +34,7 @@ def judged(document: dict[str, Any], home: Path, **form: Any) -> Rejected | Vali
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_the_values_a_query_have_the_suites_mean(home: Path) -> None:
-    found = judged(suite_world.bundle("Ours", (0.5, 0.25, 0.1)), home)
+    found = judged(suite.bundle("Ours", (0.5, 0.25, 0.1)), home)
     assert isinstance(found, Validated), found.payload["text"]
     report = score_file(found, Benchmarks("fashioniq/val"))
     write_values(report, home / "values.npz")
@@ -48,7 +48,7 @@ def test_the_values_a_query_have_the_suites_mean(home: Path) -> None:
         assert values["recall@10"].max() == pytest.approx(2.0)
         assert values["recall@10@micro"].max() == pytest.approx(1.0)
     events = (
-        Event(1, "received", report_at := suite_world.MOMENT, {}),
+        Event(1, "received", report_at := suite.MOMENT, {}),
         Event(2, "scored", report_at, {"report": report.to_dict()}),
     )
     one = Submission(
@@ -73,7 +73,7 @@ def test_the_values_a_query_have_the_suites_mean(home: Path) -> None:
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_what_one_rank_file_says_against_the_method_counts(home: Path) -> None:
-    document = suite_world.bundle("Ours", (0.5, 0.5, 0.5), zero_shot=True, notes="one")
+    document = suite.bundle("Ours", (0.5, 0.5, 0.5), zero_shot=True, notes="one")
     document["runs"][2]["method"] |= {"zero_shot": False, "trained_on": ["A"], "oracle": "target_captions"}
     document["runs"][0]["method"] |= {"trained_on": ["B"], "skipped_images": 2}
     document["runs"][1]["method"] |= {"skipped_images": 3}
@@ -88,7 +88,7 @@ def test_what_one_rank_file_says_against_the_method_counts(home: Path) -> None:
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_words_that_contradict_each_other_over_two_rank_files_are_found(home: Path) -> None:
-    document = suite_world.bundle("Ours", (0.5, 0.5, 0.5), zero_shot=True)
+    document = suite.bundle("Ours", (0.5, 0.5, 0.5), zero_shot=True)
     found = judged(document, home)
     assert isinstance(found, Validated)
     assert "contradiction" not in found.payload["text"]

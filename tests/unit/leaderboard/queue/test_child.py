@@ -20,9 +20,9 @@ import bombs
 import numpy as np
 import pyarrow as pa
 import pytest
-from judging_worlds import children, reading
+from benchmark_world.dialogues import BOARD, as_lines, shapes_dialogue
+from leaderboard_world.judging import children, reading
 from programs import run_program
-from shapes_dialogues import BOARD, as_lines, shapes_dialogue
 from waiting import SECONDS
 
 import cir_datasets

@@ -6,7 +6,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from inspected_entries import shipped
+from leaderboard_world.entries import shipped
 from waiting import wait_for
 
 from leaderboard.intake import Cover

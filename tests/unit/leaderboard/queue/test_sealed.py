@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import challenge_world as world
 import pytest
 from http_hub import TOKEN, Hub
+from leaderboard_world import challenges as world
 from s3_server import BUCKET, KEY, S3, SECRET
 
 import leaderboard

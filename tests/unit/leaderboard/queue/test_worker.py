@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import pytest
 import sqlalchemy as sa
-from inspected_entries import shipped
-from judging_worlds import children, reading
+from leaderboard_world.entries import shipped
+from leaderboard_world.judging import children, reading
 from read_pages import submission_html
 from waiting import SECONDS, wait_for
 

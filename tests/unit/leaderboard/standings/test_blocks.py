@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from full_boards import METRIC, add_entry
+from leaderboard_world.entries import METRIC, add_entry
 from read_pages import column, read, words
 
 from cir_datasets.registry.suites import SuiteSignature

@@ -7,7 +7,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from inspected_entries import shipped
+from leaderboard_world.entries import shipped
 
 from leaderboard import boards
 from leaderboard.intake import Cover

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from full_boards import a_submission
+from leaderboard_world.entries import a_submission
 
 from cir_metrics.sums import FloatArray
 from leaderboard import boards

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-import suite_world
+from benchmark_world import suite
+from benchmark_world.dialogues import BOARD as DIALOGUES
+from benchmark_world.dialogues import as_lines, shapes_dialogue
 from cir_here import cir
-from inspected_entries import ENTRIES, handed_in
-from shapes_dialogues import BOARD as DIALOGUES
-from shapes_dialogues import as_lines, shapes_dialogue
+from leaderboard_world.entries import ENTRIES, handed_in
 
 from leaderboard import boards
 from leaderboard.server import Server
@@ -39,13 +39,13 @@ def test_shipped_files(server: Server, board: str) -> None:
 
 
 def test_bundles_of_a_suite(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CIR_DATA_HOME", str(suite_world.write_home(tmp_path / "data")))
+    monkeypatch.setenv("CIR_DATA_HOME", str(suite.write_home(tmp_path / "data")))
     monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("CIR_VERIFICATION_MODE", "no_checks")
     shares = {"Best": (1, 0.9, 0.9), "Near": (0.9, 0.95, 0.8), "Half": (0.5, 0.5, 0.4), "Poor": (0, 0.1, 0)}
     files = {}
     for name, hits in shares.items():
-        files[tmp_path / f"{name}.json"] = json.dumps(suite_world.bundle(name, hits)).encode()
+        files[tmp_path / f"{name}.json"] = json.dumps(suite.bundle(name, hits)).encode()
     for path, content in files.items():
         path.write_bytes(content)
     assert len(set(check_same_groups(server, "fashioniq/val", files))) > 1

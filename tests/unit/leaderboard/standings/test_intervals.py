@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import orjson
 import pytest
-import suite_world
-from full_boards import a_submission, packed
-from shapes_dialogues import as_lines, shapes_dialogue
+from benchmark_world import suite
+from benchmark_world.dialogues import as_lines, shapes_dialogue
+from leaderboard_world.entries import a_submission, packed
 
 from leaderboard import boards
 from leaderboard.boards import Board
@@ -33,7 +33,7 @@ def judged(board: Board, file: Path, folder: Path) -> tuple[ScoreReport, Entry, 
     assert isinstance(found, Validated), found.payload["text"]
     report = score_file(found, asked)
     write_values(report, folder / "values.npz")
-    scored = Event(1, "scored", suite_world.MOMENT, {"report": orjson.loads(orjson.dumps(report.to_dict()))})
+    scored = Event(1, "scored", suite.MOMENT, {"report": orjson.loads(orjson.dumps(report.to_dict()))})
     (entry,) = standings(board, [a_submission("a", board=board.id, method=found.method, events=(scored,))])
     return report, entry, (folder / "values.npz").read_bytes()
 
@@ -71,11 +71,11 @@ def test_the_interval_of_a_dialogue_is_that_of_its_transcript(tmp_path: Path) ->
 def test_the_interval_of_a_suite_is_drawn_member_by_member(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("CIR_DATA_HOME", str(suite_world.write_home(tmp_path / "data")))
+    monkeypatch.setenv("CIR_DATA_HOME", str(suite.write_home(tmp_path / "data")))
     monkeypatch.setenv("CIR_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("CIR_VERIFICATION_MODE", "no_checks")
     board = boards.board("fashioniq/val")
-    (tmp_path / "run.json").write_bytes(orjson.dumps(suite_world.bundle("Ours", (0.5, 0.25, 0.1))))
+    (tmp_path / "run.json").write_bytes(orjson.dumps(suite.bundle("Ours", (0.5, 0.25, 0.1))))
     report, entry, packed_values = judged(board, tmp_path / "run.json", tmp_path)
     kept = opened(packed_values, board.primary_terms)
     assert drawn(board, entry, kept) == printed(report)

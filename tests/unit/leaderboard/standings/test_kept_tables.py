@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from full_boards import BOARD, METRIC, QUERIES, add_entry, packed, values_of
+from leaderboard_world.entries import BOARD, METRIC, QUERIES, add_entry, packed, values_of
 
 from leaderboard import boards
 from leaderboard.standings.tables import Tables

@@ -7,7 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from full_boards import START, a_submission
+from leaderboard_world.entries import START, a_submission
 
 import submissions
 from cir_metrics.catalogue import FORMAT, Signature

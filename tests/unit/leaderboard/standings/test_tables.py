@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from full_boards import START, a_submission
+from leaderboard_world.entries import START, a_submission
 
 from leaderboard import boards
 from leaderboard.commands.show import board_text

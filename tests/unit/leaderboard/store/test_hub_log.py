@@ -16,8 +16,8 @@ import httpx
 import pytest
 from cir_here import cir
 from http_hub import TOKEN, Fault, Hub
+from leaderboard_world import opened_app
 from waiting import wait_for
-from web_worlds import opened_app
 
 from cir_metrics.errors import CallError
 from leaderboard.errors import FileStoreError, SubmissionStoreError, UploadRefusedError

@@ -15,10 +15,9 @@ from xml.etree import ElementTree
 import jsonschema
 import pyarrow.parquet as pq
 import pytest
-from full_boards import BOARD, METRIC, add_entry
-from inspected_entries import shipped
+from leaderboard_world import opened_app
+from leaderboard_world.entries import BOARD, METRIC, add_entry, shipped
 from read_pages import column, html_of, read
-from web_worlds import opened_app
 
 from leaderboard import boards
 from leaderboard.commands.show import board_text

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from web_worlds import opened_app
+from leaderboard_world import opened_app
 
 from leaderboard.intake import method_from_form
 from leaderboard.server import Server

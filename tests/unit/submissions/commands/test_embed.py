@@ -55,7 +55,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_embed_of_a_suite_has_a_file_a_member(
     model: Path, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import submissions_worlds as worlds
+    import benchmark_world as worlds
     from datasets_pictures import write_picture
 
     from cir_datasets.registry.suites import suite
@@ -210,9 +210,9 @@ def test_a_wrong_call_is_refused_before_anything_is_embedded(
 
 
 def test_without_an_encoder_a_real_benchmark_asks_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    import submissions_worlds
+    import benchmark_world
 
-    monkeypatch.setattr(cir_datasets, "load", lambda _: submissions_worlds.cirr())
+    monkeypatch.setattr(cir_datasets, "load", lambda _: benchmark_world.cirr())
     done = cir("embed", "--benchmark", "cirr/val")
     assert isinstance(done.exception, MethodError)
     assert str(done.exception).startswith("cir embed needs an encoder for cirr/val. Fix: add --encoder NAME")

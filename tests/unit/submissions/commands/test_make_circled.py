@@ -10,8 +10,8 @@ from typing import Any
 import datasets_publishers as made_up
 import numpy as np
 import pytest
+from benchmark_world.encoders import unit, word
 from cir_here import invoked
-from circled_worlds import lengthened, noise
 from typer.testing import CliRunner
 
 import cir_datasets
@@ -133,7 +133,7 @@ def test_circo_is_made_with_a_list_of_its_gallery(tmp_path: Path, monkeypatch: p
         identity: Any = {"name": "random"}  # noqa: RUF012
 
         def images(self, ids: Any) -> Any:
-            return lengthened(np.stack([noise(one, 8) for one in ids]))
+            return unit(np.stack([word(one, 8) for one in ids]))
 
         texts = images
 

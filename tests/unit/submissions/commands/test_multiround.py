@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
+from benchmark_world.dialogues import another_program
 from cir_here import invoked as cir
-from dialogue_world import another_program
 from language_server import LanguageServer
 
 from cir_metrics.errors import CallError, CirError, UnknownNameError

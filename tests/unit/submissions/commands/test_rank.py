@@ -9,12 +9,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import benchmark_world as worlds
 import numpy as np
 import pytest
-import submissions_worlds as worlds
+from benchmark_world.user_scores import BENCHMARK, IMAGES, KEYS, small_suite
 from says import says
 from typer.testing import CliRunner
-from user_answers import BENCHMARK, IMAGES, KEYS, small_suite
 
 import submissions
 from cir_metrics.errors import CirError

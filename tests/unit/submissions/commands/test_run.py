@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from benchmark_world import small_shapes
+from benchmark_world.embeddings import fashioniq_pictures
+from benchmark_world.encoders import PlainEncoder
 from cir_here import invoked as cir
 from language_server import LanguageServer
-from retrieval_worlds import PlainEncoder, fashioniq_pictures, small_shapes
 from says import says
 
 import cir_datasets

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from benchmark_world.dialogues import shapes_dialogue
 from cir_here import cir
-from shapes_dialogues import shapes_dialogue
 
 from submissions.transcripts.settings import RoundSettings
 from submissions.transcripts.transcript import Transcript, write_transcript

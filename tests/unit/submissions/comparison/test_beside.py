@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import benchmark_world as worlds
 import pytest
-import submissions_worlds as worlds
 from cir_here import ROOT, cir
 
 import submissions

@@ -9,12 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import compare_worlds
+import benchmark_world as worlds
 import numpy as np
 import pytest
-import submissions_worlds as worlds
+from benchmark_world import score
 from says import says
-from submissions_worlds import score
 from typer.testing import CliRunner
 
 import submissions
@@ -26,8 +25,8 @@ from submissions import ComparisonError
 from submissions.comparison.keys import key_differences
 from submissions.scoring.score_report import ScoreReport
 
-CIRR = compare_worlds.cirr()
-FILES = compare_worlds.three_methods(CIRR)
+CIRR = worlds.cirr(queries=30)
+FILES = worlds.three_methods(CIRR)
 CIRCLED = worlds.circled()
 
 
@@ -335,7 +334,7 @@ def test_the_file_of_another_benchmark_is_named_behind_one_that_compares() -> No
 
 
 def test_files_that_skipped_the_same_checks_compare() -> None:
-    assert submissions.compare([skipping(), skipping("ours.json")], draws=50).n == compare_worlds.QUERIES
+    assert submissions.compare([skipping(), skipping("ours.json")], draws=50).n == len(CIRR)
 
 
 def test_a_member_of_a_suite_that_differs_is_named() -> None:

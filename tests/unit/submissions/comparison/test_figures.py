@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import benchmark_world as worlds
 import pytest
-import submissions_worlds as worlds
 from cir_here import invoked
 
 import cir_datasets

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-import compare_worlds as worlds
+import benchmark_world as worlds
 import pytest
 from PIL import Image
 
@@ -18,7 +18,7 @@ from submissions.comparison.result import Comparison
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
-    benchmark = worlds.cirr()
+    benchmark = worlds.cirr(queries=30)
     files = worlds.write(tmp_path_factory.mktemp("files"), worlds.three_methods(benchmark))
     metrics = ["recall@5", "recall_subset@1", "mean_rank"]
     return submissions.compare(files, benchmark, metrics=metrics, draws=200)

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from embedding_worlds import ColourEncoder, file_gallery, shapes_gallery
+from benchmark_world.embeddings import file_gallery, shapes_pictures
+from benchmark_world.encoders import PlainEncoder
 from PIL import Image
 from says import says
 
@@ -30,7 +31,7 @@ def prepared(images: Sequence[Image.Image]) -> dict[str, Any]:
     return {"pixels": np.stack([np.asarray(image.resize((8, 8))) for image in images])}
 
 
-class PreparingColours(ColourEncoder):
+class PreparingColours(PlainEncoder):
     """Half of its work can be done elsewhere."""
 
     prepare = staticmethod(prepared)
@@ -52,7 +53,7 @@ def test_missing_pictures_are_listed_before_anything_is_encoded(
 ) -> None:
     pictures = file_gallery(tmp_path / "images", broken=BROKEN)
     assert pictures.missing() == ["image00", "image01", "image03", "image04"]
-    encoder = ColourEncoder()
+    encoder = PlainEncoder()
     with pytest.raises(MissingImagesError) as caught:
         embed_gallery(encoder, pictures, store=store, workers=0)
     lines = str(caught.value).splitlines()
@@ -74,7 +75,7 @@ def test_where_every_picture_is_missing_the_folder_is_doubted(
 ) -> None:
     pictures = file_gallery(tmp_path / "images", 3, broken=["absent", "empty", "garbled"])
     with pytest.raises(MissingImagesError) as caught:
-        embed_gallery(ColourEncoder(), pictures, store=store, workers=0, skip_missing=skip_missing)
+        embed_gallery(PlainEncoder(), pictures, store=store, workers=0, skip_missing=skip_missing)
     lines = str(caught.value).splitlines()
     assert lines[0] == "invented/val: 3 of 3 images are missing or cannot be read:"
     says(lines[-1], "Fix: see that the folder of the images (--images)", "the publisher's layout")
@@ -84,7 +85,7 @@ def test_where_every_picture_is_missing_the_folder_is_doubted(
 def test_at_most_twenty_missing_pictures_are_named(store: EmbeddingStore, tmp_path: Path) -> None:
     pictures = file_gallery(tmp_path / "images", broken=["absent"] * 24)
     with pytest.raises(MissingImagesError) as caught:
-        embed_gallery(ColourEncoder(), pictures, store=store, workers=0)
+        embed_gallery(PlainEncoder(), pictures, store=store, workers=0)
     lines = str(caught.value).splitlines()
     assert lines[0] == "invented/val: 24 of 30 images are missing or cannot be read:"
     assert lines[20].startswith("  image19:")
@@ -95,10 +96,10 @@ def test_at_most_twenty_missing_pictures_are_named(store: EmbeddingStore, tmp_pa
 def test_skipped_pictures_get_zeros_and_move_no_other_vector(
     workers: int, store: EmbeddingStore, tmp_path: Path
 ) -> None:
-    whole = embed_gallery(ColourEncoder(), file_gallery(tmp_path / "whole"), store=store, workers=0)
+    whole = embed_gallery(PlainEncoder(), file_gallery(tmp_path / "whole"), store=store, workers=0)
     pictures = file_gallery(tmp_path / "broken", broken=(*BROKEN, "garbled", "miswritten"))
     made = embed_gallery(
-        ColourEncoder(),
+        PlainEncoder(),
         pictures,
         store=store,
         skip_missing=True,
@@ -114,7 +115,7 @@ def test_skipped_pictures_get_zeros_and_move_no_other_vector(
     assert (made.vectors[gone] == 0).all()
     np.testing.assert_array_equal(made.vectors[np.logical_not(gone)], whole.vectors[np.logical_not(gone)])
     with pytest.raises(MissingImagesError, match="invented/val: 6 of 30 images are missing"):
-        embed_gallery(ColourEncoder(), pictures, store=store, shard_size=7, workers=0)
+        embed_gallery(PlainEncoder(), pictures, store=store, shard_size=7, workers=0)
 
 
 def test_a_picture_that_only_decoding_shows_damaged_stops_the_run(
@@ -122,7 +123,7 @@ def test_a_picture_that_only_decoding_shows_damaged_stops_the_run(
 ) -> None:
     pictures = file_gallery(tmp_path / "images", broken=[""] * 8 + ["miswritten"])
     assert pictures.missing() == []
-    encoder = ColourEncoder()
+    encoder = PlainEncoder()
     with pytest.raises(
         MissingImagesError, match=r"image 'image08': .*image08\.png cannot be decoded: .* Fix:"
     ):
@@ -169,62 +170,60 @@ def test_a_missing_picture_that_is_mended_is_encoded(store: EmbeddingStore, tmp_
     class Same(FilePictures):
         digest = property(lambda _: digest)
 
-    def again(encoder: ColourEncoder, *, skip_missing: bool) -> Embeddings:
+    def again(encoder: PlainEncoder, *, skip_missing: bool) -> Embeddings:
         shown = Same(pictures.name, pictures.ids, pictures.paths, pictures.root)
         return embed_gallery(encoder, shown, store=store, workers=0, shard_size=2, skip_missing=skip_missing)
 
-    assert again(ColourEncoder(), skip_missing=True).missing == {"image01", "image03"}
-    unchanged = ColourEncoder()
+    assert again(PlainEncoder(), skip_missing=True).missing == {"image01", "image03"}
+    unchanged = PlainEncoder()
     assert again(unchanged, skip_missing=True).missing == {"image01", "image03"}
     assert unchanged.batches == []
     for number in (1, 3):
         path = tmp_path / "images" / f"image{number:02d}.png"
         path.write_bytes((tmp_path / "good" / path.name).read_bytes())
-        encoder = ColourEncoder()
+        encoder = PlainEncoder()
         made = again(encoder, skip_missing=number == 1)
         assert made.missing == ({"image03"} if number == 1 else set())
         assert encoder.batches == [2]
-    whole = embed_gallery(ColourEncoder(), good, store=EmbeddingStore(tmp_path / "other"), workers=0)
+    whole = embed_gallery(PlainEncoder(), good, store=EmbeddingStore(tmp_path / "other"), workers=0)
     np.testing.assert_array_equal(made.vectors, whole.vectors)
 
 
 def test_an_encoder_that_gives_no_vectors_is_named(store: EmbeddingStore) -> None:
-    class Overflowing(ColourEncoder):
+    class Overflowing(PlainEncoder):
         def encode_images(self, images: Sequence[Image.Image]) -> Any:
             return super().encode_images(images) * np.nan
 
-    class Black(ColourEncoder):
+    class Black(PlainEncoder):
         def encode_images(self, images: Sequence[Image.Image]) -> Any:
             return super().encode_images(images) * 0
 
-    with pytest.raises(
-        EncoderError, match=r"^the encoder colours \(float32\) gave values that are not finite"
-    ):
-        embed_gallery(Overflowing(), shapes_gallery(3), store=store, workers=0)
+    with pytest.raises(EncoderError, match=r"^the encoder plain \(float32\) gave values that are not finite"):
+        embed_gallery(Overflowing(), shapes_pictures(3), store=store, workers=0)
     with pytest.raises(EncoderError, match="gave a vector of length 0 for one"):  # zeros are for the missing
-        embed_gallery(Black(), shapes_gallery(3), store=store, workers=0)
+        embed_gallery(Black(), shapes_pictures(3), store=store, workers=0)
 
 
 def test_a_store_is_given_as_itself_or_by_its_folder(tmp_path: Path) -> None:
     for where in (tmp_path / "store", str(tmp_path / "store"), EmbeddingStore(tmp_path / "store")):
-        embed_gallery(ColourEncoder(), shapes_gallery(3), store=where, workers=0)
+        embed_gallery(PlainEncoder(), shapes_pictures(3), store=where, workers=0)
     assert len(EmbeddingStore(tmp_path / "store").list()) == 1
     with pytest.raises(
         CallError, match=r"^store=3; it is an EmbeddingStore, the path of a folder, or None\."
     ):
-        embed_gallery(ColourEncoder(), shapes_gallery(3), store=3, workers=0)  # type: ignore[arg-type]
+        embed_gallery(PlainEncoder(), shapes_pictures(3), store=3, workers=0)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("make", [ColourEncoder, PreparingColours])
+@pytest.mark.parametrize("make", [PlainEncoder, PreparingColours])
 @pytest.mark.parametrize("roomy", [True, False], ids=["shared memory", "pipes"])
 def test_worker_processes_change_nothing(
-    make: type[ColourEncoder], roomy: bool, store: EmbeddingStore, monkeypatch: pytest.MonkeyPatch
+    make: type[PlainEncoder], roomy: bool, store: EmbeddingStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("torch", reason="worker processes are those of its data loader")
     from submissions.embeddings import opening
 
     monkeypatch.setattr(opening, "_ROOMY_BYTES", 0 if roomy else 1 << 62)
-    pictures, encoder = shapes_gallery(23), make()
+    pictures, encoder = shapes_pictures(23), make()
     assert isinstance(encoder, PreparingEncoder) == (make is PreparingColours)
     timing = Timing()
     made = embed_gallery(
@@ -245,8 +244,8 @@ def test_without_torch_pictures_are_opened_in_the_main_process(
     store: EmbeddingStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
-    encoder = ColourEncoder()
-    made = embed_gallery(encoder, shapes_gallery(9), store=store, workers=2, batch_size=4)
+    encoder = PlainEncoder()
+    made = embed_gallery(encoder, shapes_pictures(9), store=store, workers=2, batch_size=4)
     assert made.vectors.shape == (9, 12)
     assert encoder.batches == [4, 4, 1]
 
@@ -268,16 +267,16 @@ def test_what_other_engines_need_is_named(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_an_error_of_the_encoder_comes_through_and_claims_end(store: EmbeddingStore) -> None:
-    class Failing(ColourEncoder):
+    class Failing(PlainEncoder):
         def encode_images(self, images: Sequence[Image.Image]) -> Any:
             if sum(self.batches) >= 10:
                 raise EncoderError("enough")
             return super().encode_images(images)
 
     with pytest.raises(EncoderError, match=r"^enough$"):
-        embed_gallery(Failing(), shapes_gallery(20), store=store, workers=0, batch_size=5, shard_size=5)
-    again = ColourEncoder()
-    embed_gallery(again, shapes_gallery(20), store=store, workers=0, batch_size=5, shard_size=5)
+        embed_gallery(Failing(), shapes_pictures(20), store=store, workers=0, batch_size=5, shard_size=5)
+    again = PlainEncoder()
+    embed_gallery(again, shapes_pictures(20), store=store, workers=0, batch_size=5, shard_size=5)
     assert sum(again.batches) == 10
 
 
@@ -286,7 +285,7 @@ def test_a_batch_size_or_number_of_workers_out_of_range_is_refused(
     batch_size: int, workers: int, store: EmbeddingStore
 ) -> None:
     with pytest.raises(CallError, match=rf"batch_size={batch_size}, workers={workers}; a batch has 1 image"):
-        embed_gallery(ColourEncoder(), shapes_gallery(3), store=store, batch_size=batch_size, workers=workers)
+        embed_gallery(PlainEncoder(), shapes_pictures(3), store=store, batch_size=batch_size, workers=workers)
 
 
 def test_a_person_who_waits_sees_rate_and_remaining_time(
@@ -301,7 +300,7 @@ def test_a_person_who_waits_sees_rate_and_remaining_time(
     monkeypatch.setattr("cir_datasets.common.progress.PATIENCE_SECONDS", 0.0)
     monkeypatch.setenv("COLUMNS", "150")
     monkeypatch.setenv("TERM", "xterm")
-    embed_gallery(ColourEncoder(0.02), shapes_gallery(40), store=store, workers=0, batch_size=1)
+    embed_gallery(PlainEncoder(0.02), shapes_pictures(40), store=store, workers=0, batch_size=1)
     shown = screen.getvalue()
     assert "shapes/val: encoding images" in shown
     assert "/40" in shown
@@ -309,7 +308,7 @@ def test_a_person_who_waits_sees_rate_and_remaining_time(
     assert "left" in shown
     quiet = Terminal()
     monkeypatch.setattr("sys.stderr", quiet)
-    embed_gallery(ColourEncoder(), shapes_gallery(39), store=store, workers=0, progress=False)
+    embed_gallery(PlainEncoder(), shapes_pictures(39), store=store, workers=0, progress=False)
     assert quiet.getvalue() == ""
 
 

@@ -12,21 +12,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import embedding_worlds
 import numpy as np
 import pytest
-from embedding_worlds import (
+from benchmark_world import embeddings
+from benchmark_world.embeddings import (
     BATCH_SIZE,
     IMAGES,
     SHARD_SIZE,
     SHARDS,
-    ColourEncoder,
     embed,
     every_vector,
     finished,
     folder_of,
-    shapes_gallery,
+    shapes_pictures,
 )
+from benchmark_world.encoders import PlainEncoder
 from programs import run_program
 
 import cir_datasets
@@ -52,18 +52,18 @@ def wanted() -> Vectors:
 
 
 def test_vectors_are_stored_once_and_mapped(store: EmbeddingStore, wanted: Vectors) -> None:
-    first = ColourEncoder()
+    first = PlainEncoder()
     made = embed(store, first)
     assert sum(first.batches) == IMAGES
     assert set(first.batches) == {1, 2}  # shards of five: 2, 2, 1
     assert made.vectors.dtype == np.float32
     np.testing.assert_array_equal(made.vectors, wanted)
-    assert list(made.ids) == list(shapes_gallery().ids)
+    assert list(made.ids) == list(shapes_pictures().ids)
     assert not made.missing
     assert isinstance(made.vectors, np.memmap)
     with pytest.raises(ValueError, match="read-only"):
         made.vectors[0, 0] = 0
-    second = ColourEncoder()
+    second = PlainEncoder()
     np.testing.assert_array_equal(embed(store, second).vectors, wanted)
     assert second.batches == []
 
@@ -88,9 +88,9 @@ def damage(how: str, path: Path, wanted: Vectors) -> None:
 
 @pytest.mark.parametrize("how", DAMAGES)
 def test_a_damaged_array_is_noticed_and_mended(how: str, store: EmbeddingStore, wanted: Vectors) -> None:
-    embed(store, ColourEncoder())
+    embed(store, PlainEncoder())
     damage(how, store.root / store.list()[0].key / ARRAY, wanted)
-    again = ColourEncoder()
+    again = PlainEncoder()
     np.testing.assert_array_equal(embed(store, again).vectors, wanted)
     assert sum(again.batches) == DAMAGES[how]
 
@@ -105,7 +105,7 @@ def test_rows_without_their_hash_are_encoded_again(how: str, store: EmbeddingSto
         path.unlink()
     else:
         path.write_text("" if how == "empty" else path.read_text()[::-1])
-    again = ColourEncoder()
+    again = PlainEncoder()
     np.testing.assert_array_equal(embed(store, again).vectors, wanted)
     assert sum(again.batches) == IMAGES - 2 * SHARD_SIZE
 
@@ -121,7 +121,7 @@ def test_a_damaged_shard_of_an_array_under_way_is_encoded_again(
     whole[128 + 48 * 12] ^= 1
     path.write_bytes(whole)
     assert [shard.number for shard in finished(folder)] == [0, 1, 3]
-    again = ColourEncoder()
+    again = PlainEncoder()
     np.testing.assert_array_equal(embed(store, again).vectors, wanted)
     assert sum(again.batches) == IMAGES - 3 * SHARD_SIZE
 
@@ -129,7 +129,7 @@ def test_a_damaged_shard_of_an_array_under_way_is_encoded_again(
 def test_damage_is_told_by_rows_with_the_command_that_mends_them(
     store: EmbeddingStore, wanted: Vectors
 ) -> None:
-    embed(store, ColourEncoder())
+    embed(store, PlainEncoder())
     folder = folder_of(store)
     assert store.damage(folder.key) == []
     path = folder.folder / ARRAY
@@ -143,14 +143,14 @@ def test_damage_is_told_by_rows_with_the_command_that_mends_them(
         f"rows {start} to {last} of 103 ({ids[start]!r} to {ids[last]!r}) are damaged. {fix}"
         for start, last in [(5, 14), (100, 102)]  # neighbours are named together
     ]
-    again = ColourEncoder()
+    again = PlainEncoder()
     embed(store, again)
     assert sum(again.batches) == 13
     assert store.damage(folder.key) == []
 
 
 def test_an_array_that_is_gone_is_damage_to_all_rows(store: EmbeddingStore) -> None:
-    embed(store, ColourEncoder())
+    embed(store, PlainEncoder())
     folder = folder_of(store)
     (folder.folder / ARRAY).unlink()
     [message] = store.damage(folder.key)
@@ -158,13 +158,13 @@ def test_an_array_that_is_gone_is_damage_to_all_rows(store: EmbeddingStore) -> N
 
 
 def test_what_is_not_vectors_is_looked_at_too(store: EmbeddingStore) -> None:
-    embed(store, ColourEncoder())
+    embed(store, PlainEncoder())
     folder = folder_of(store)
     whole = (folder.folder / "ids.json").read_text()
     (folder.folder / "ids.json").write_text(whole.replace("val-", "vel-", 1))  # as many as before
     [message] = store.damage(folder.key)
     assert "ids.json: missing or damaged. Fix: embed again" in message
-    again = ColourEncoder()
+    again = PlainEncoder()
     embed(store, again)
     assert again.batches == []
     assert store.damage(folder.key) == []
@@ -204,7 +204,7 @@ def test_what_version_0_1_wrote_is_gone_on_with(
         good -= IMAGES % SHARD_SIZE if finished else 0
     [entry] = store.list()
     assert (entry.done, entry.pictures, entry.images) == (good, "shapes/val", IMAGES)
-    again = ColourEncoder()
+    again = PlainEncoder()
     np.testing.assert_array_equal(embed(store, again).vectors, wanted)
     assert sum(again.batches) == IMAGES - good
     assert [(one.done, one.pictures) for one in store.list()] == [(IMAGES, "shapes/val")]
@@ -215,20 +215,20 @@ def test_what_version_0_1_wrote_is_gone_on_with(
 def test_of_an_array_that_was_cut_only_the_lost_shards_are_damaged(
     store: EmbeddingStore, wanted: Vectors
 ) -> None:
-    embed(store, ColourEncoder())
+    embed(store, PlainEncoder())
     folder = folder_of(store)
     path = folder.folder / ARRAY
     path.write_bytes(path.read_bytes()[: 128 + 2 * 5 * 48 + 7])
     [message] = store.damage(folder.key)
     assert message.startswith("rows 10 to 102 of 103 (")
-    again = ColourEncoder()
+    again = PlainEncoder()
     np.testing.assert_array_equal(embed(store, again).vectors, wanted)
     assert sum(again.batches) == IMAGES - 10
     assert store.damage(folder.key) == []
 
 
 def test_writers_that_repair_different_images_have_both_encoded_again(store: EmbeddingStore) -> None:
-    embed(store, ColourEncoder())
+    embed(store, PlainEncoder())
     one, other = folder_of(store), folder_of(store)
     one.encode_again([one.ids[0]])
     other.encode_again([one.ids[2 * SHARD_SIZE]])
@@ -236,7 +236,7 @@ def test_writers_that_repair_different_images_have_both_encoded_again(store: Emb
 
 
 def test_a_run_that_another_program_has_ended_is_not_begun_anew(store: EmbeddingStore) -> None:
-    embed(store, ColourEncoder())
+    embed(store, PlainEncoder())
     folder = folder_of(store)
     EmbeddingFolder.begin(folder.folder, "embeddings", {"vectors": "?"}, {})
     assert folder_of(store).parts_to_do() == []
@@ -244,7 +244,7 @@ def test_a_run_that_another_program_has_ended_is_not_begun_anew(store: Embedding
 
 @pytest.mark.parametrize("key", ["settings", "done"])
 def test_a_state_that_was_changed_is_damage_until_it_is_removed(key: str, store: EmbeddingStore) -> None:
-    embed(store, ColourEncoder())
+    embed(store, PlainEncoder())
     folder = folder_of(store)
     path = folder.folder / "make.json"
     state = json.loads(path.read_bytes())
@@ -256,7 +256,7 @@ def test_a_state_that_was_changed_is_damage_until_it_is_removed(key: str, store:
     [entry] = store.list()
     assert (entry.pictures, entry.identity, entry.images) == ("", None, 0)
     with pytest.raises(StoreError, match=r"make\.json: it is damaged"):
-        embed(store, ColourEncoder())
+        embed(store, PlainEncoder())
     assert store.remove(folder.key) > 0
 
 
@@ -288,20 +288,20 @@ def test_the_command_that_mends_is_of_galleries_and_encoders_that_a_command_can_
     )
     assert fix("photos", hub, gallery) == remove  # of no benchmark
     assert fix("shapes/val", hub, gallery[:9]) == remove  # other images than the gallery's
-    assert fix("shapes/val", ColourEncoder().identity, gallery) == remove  # an encoder of one's own
+    assert fix("shapes/val", PlainEncoder().identity, gallery) == remove  # an encoder of one's own
 
 
 def test_another_encoder_gallery_or_shard_size_is_another_entry(store: EmbeddingStore) -> None:
-    pictures = shapes_gallery(12)
+    pictures = shapes_pictures(12)
     keys = {
         store.folder(identity, shown, shard_size=size).key
-        for identity in (ColourEncoder().identity, ColourEncoder(revision="2").identity)
-        for shown in (pictures, shapes_gallery(11), ShapesPictures(pictures.name, pictures.ids[::-1]))
+        for identity in (PlainEncoder().identity, PlainEncoder(revision="2").identity)
+        for shown in (pictures, shapes_pictures(11), ShapesPictures(pictures.name, pictures.ids[::-1]))
         for size in (5, 6)
     }
     assert len(keys) == 12
     renamed = ShapesPictures("another/name", pictures.ids)  # names change no vectors
-    assert store.folder(ColourEncoder().identity, renamed, shard_size=5).key in keys
+    assert store.folder(PlainEncoder().identity, renamed, shard_size=5).key in keys
 
 
 @pytest.mark.parametrize(
@@ -326,11 +326,11 @@ def test_what_is_not_a_vector_is_refused(rows: Vectors, text: str, store: Embedd
 
 def test_shards_of_one_process_are_those_of_many(store: EmbeddingStore, wanted: Vectors) -> None:
     """What another engine uses: claim, encode, write, join."""
-    folder, pictures = folder_of(store), shapes_gallery()
+    folder, pictures = folder_of(store), shapes_pictures()
     for shard in folder.parts_to_do():
         with folder.claim(shard) as ours:
             assert ours
-            folder.write_part(shard, encode_shard(ColourEncoder(), pictures, shard, batch_size=BATCH_SIZE))
+            folder.write_part(shard, encode_shard(PlainEncoder(), pictures, shard, batch_size=BATCH_SIZE))
         with folder.claim(shard) as ours:
             assert not ours  # done
     assert folder.parts()[-1] == Shard(20, 100, 103)
@@ -339,10 +339,10 @@ def test_shards_of_one_process_are_those_of_many(store: EmbeddingStore, wanted: 
 
 def test_what_a_store_lists_can_be_removed(store: EmbeddingStore) -> None:
     assert store.list() == []
-    made = embed(store, ColourEncoder())
+    made = embed(store, PlainEncoder())
     [entry] = store.list()
     assert (entry.pictures, entry.images, entry.done, entry.missing) == ("shapes/val", IMAGES, IMAGES, 0)
-    assert entry.identity == ColourEncoder().identity
+    assert entry.identity == PlainEncoder().identity
     assert IMAGES * 48 < entry.num_bytes < IMAGES * 48 + 20_000
     with pytest.raises(
         StoreError, match=rf"no embeddings '{entry.key[:-1]}x' in .* Did you mean '{entry.key}'"
@@ -364,7 +364,7 @@ def test_what_a_store_lists_can_be_removed(store: EmbeddingStore) -> None:
 
 def test_a_folder_that_was_renamed_finds_its_vectors(store: EmbeddingStore) -> None:
     """A folder's model is its weights; on the Hub, and of encoders of one's own, the name counts."""
-    pictures, sha256 = shapes_gallery(3), "3f" * 32
+    pictures, sha256 = shapes_pictures(3), "3f" * 32
 
     def entry(model: str, revision: str, preprocessing: str = sha256) -> EmbeddingFolder:
         return store.folder(Identity(model, revision, "clip", preprocessing, "float32", 12), pictures)
@@ -398,11 +398,11 @@ def another_user() -> Iterator[None]:
 
 
 def test_what_is_complete_is_used_where_it_may_not_be_written(shared: Path, wanted: Vectors) -> None:
-    store, pictures = EmbeddingStore(shared / "store"), shapes_gallery()
-    embed(store, ColourEncoder())
+    store, pictures = EmbeddingStore(shared / "store"), shapes_pictures()
+    embed(store, PlainEncoder())
     before = sorted((path, path.stat().st_mtime_ns) for path in shared.rglob("*"))
     with another_user():
-        again = ColourEncoder()
+        again = PlainEncoder()
         np.testing.assert_array_equal(embed(store, again, pictures).vectors, wanted)
         assert again.batches == []
         assert [one.done for one in store.list()] == [IMAGES]
@@ -410,13 +410,13 @@ def test_what_is_complete_is_used_where_it_may_not_be_written(shared: Path, want
 
 
 def test_what_is_under_way_is_refused_where_it_may_not_be_written(shared: Path, wanted: Vectors) -> None:
-    store, pictures = EmbeddingStore(shared / "store"), shapes_gallery()
+    store, pictures = EmbeddingStore(shared / "store"), shapes_pictures()
     folder = folder_of(store)
     folder.write_part(folder.parts()[0], wanted[:SHARD_SIZE])
     text = r"cannot be written: Permission denied\. Fix: set CIR_CACHE_HOME to a folder that"
     with another_user(), pytest.raises(StoreError, match=text):
-        embed(store, ColourEncoder(), pictures)
-    embed(store, ColourEncoder())
+        embed(store, PlainEncoder(), pictures)
+    embed(store, PlainEncoder())
     with another_user(), pytest.raises(StoreError, match=text):
         store.remove(folder.key)
 
@@ -424,7 +424,7 @@ def test_what_is_under_way_is_refused_where_it_may_not_be_written(shared: Path, 
 def test_files_have_the_rights_that_the_umask_gives(store: EmbeddingStore) -> None:
     before = os.umask(0o027)
     try:
-        embed(store, ColourEncoder())
+        embed(store, PlainEncoder())
     finally:
         os.umask(before)
     names = {path.name: path.stat().st_mode & 0o777 for path in folder_of(store).folder.glob("[!.]*")}
@@ -435,12 +435,12 @@ def test_a_shard_size_of_0_an_empty_gallery_and_a_file_as_store_are_refused(
     store: EmbeddingStore, tmp_path: Path
 ) -> None:
     with pytest.raises(CallError, match=r"shard_size=0; it is 1 or more\. Fix: choose another one"):
-        store.folder(ColourEncoder().identity, shapes_gallery(3), shard_size=0)
+        store.folder(PlainEncoder().identity, shapes_pictures(3), shard_size=0)
     with pytest.raises(CallError, match=r"shapes/val: no images\. Fix: pass pictures with ids"):
-        store.folder(ColourEncoder().identity, ShapesPictures("shapes/val", ()))
+        store.folder(PlainEncoder().identity, ShapesPictures("shapes/val", ()))
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match=r"cannot be written: .* Fix: set CIR_CACHE_HOME"):
-        EmbeddingStore(tmp_path / "file").folder(ColourEncoder().identity, shapes_gallery(3))
+        EmbeddingStore(tmp_path / "file").folder(PlainEncoder().identity, shapes_pictures(3))
 
 
 def test_the_store_lies_in_the_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -454,10 +454,10 @@ def test_a_disk_that_takes_no_more_is_told_before_anything_is_encoded(
 ) -> None:
     full = (
         "import pathlib, resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n"
-        "sys.path.insert(0, sys.argv[1]); import embedding_worlds\n"
-        "embedding_worlds.main(sys.argv[2], sys.argv[3])"
+        "sys.path.insert(0, sys.argv[1]); from benchmark_world import embeddings\n"
+        "embeddings.main(sys.argv[2], sys.argv[3])"
     )
-    fixtures = Path(embedding_worlds.__file__).parent
+    fixtures = Path(embeddings.__file__).parents[1]
     command = [sys.executable, "-c", full, fixtures, store.root, tmp_path / "log"]
     done = run_program(command, code=1)
     assert "cannot be written: File too large. Fix: set CIR_CACHE_HOME to a folder that can be" in done.stderr

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from retrieval_worlds import PlainEncoder, small_shapes
+from benchmark_world import small_shapes
+from benchmark_world.encoders import PlainEncoder
 
 from cir_datasets.rows.benchmark import Benchmark
 from submissions import make_rank_file
@@ -25,10 +26,10 @@ WRONG: list[tuple[Callable[[Any], Any], str]] = [
     (lambda v: v * np.inf, "gave values that are not finite for {what}."),
     (lambda v: v * 2, "gave a vector of length 2 for one of {count} {what}, not of length 1."),
     (lambda v: v * 0, "gave a vector of length 0 for one of {count} {what}, not of length 1."),
-    (lambda v: v[:-1], "gave an array of shape ({fewer}, 24) and type float32 for {count} {what}."),
-    (lambda v: v[:, :-1], "gave an array of shape ({count}, 23) and type float32 for {count} {what}."),
-    (lambda v: v.astype(int), "gave an array of shape ({count}, 24) and type int64 for {count} {what}."),
-    (lambda v: None, "gave NoneType for {count} {what}. Fix: it gives float32 of shape ({count}, 24)"),
+    (lambda v: v[:-1], "gave an array of shape ({fewer}, 12) and type float32 for {count} {what}."),
+    (lambda v: v[:, :-1], "gave an array of shape ({count}, 11) and type float32 for {count} {what}."),
+    (lambda v: v.astype(int), "gave an array of shape ({count}, 12) and type int64 for {count} {what}."),
+    (lambda v: None, "gave NoneType for {count} {what}. Fix: it gives float32 of shape ({count}, 12)"),
     (lambda v: v.tolist(), "gave list for {count} {what}."),
 ]
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from benchmark_world import small_shapes
 from datasets_pictures import write_nlvr2
 from datasets_publishers import cirr_images, write_cirr
-from retrieval_worlds import small_shapes
 
 import cir_datasets
 import submissions

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-import user_galleries
+from benchmark_world import user_galleries
+from benchmark_world.user_scores import BENCHMARK, IMAGES, KEYS, SESSIONS, small_suite
 from says import refusal
-from user_answers import BENCHMARK, IMAGES, KEYS, SESSIONS, small_suite
 
 import cir_datasets
 import submissions

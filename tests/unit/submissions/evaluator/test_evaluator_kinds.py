@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from benchmark_world.user_scores import BENCHMARK, IMAGES, KEYS, SESSIONS, TURNS, best_first, small_suite
 from says import refusal
-from user_answers import BENCHMARK, IMAGES, KEYS, SESSIONS, TURNS, best_first, small_suite
 
 import cir_datasets
 import submissions

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from benchmark_world.dialogues import shapes_dialogue
 from datasets_publishers import write_circo, write_cirr, write_fashioniq, write_template
-from shapes_dialogues import shapes_dialogue
 
 import cir_datasets
 import submissions

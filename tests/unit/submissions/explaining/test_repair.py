@@ -8,12 +8,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import benchmark_world as worlds
 import pytest
-import submissions_worlds as worlds
+from benchmark_world.dialogues import shapes_dialogue
 from cir_here import cir
-from inspected_entries import shipped
+from leaderboard_world.entries import shipped
 from says import refusal
-from shapes_dialogues import shapes_dialogue
 
 import cir_datasets
 import submissions

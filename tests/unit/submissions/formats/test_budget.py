@@ -7,9 +7,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+import benchmark_world as worlds
 import orjson
 import pytest
-import submissions_worlds as worlds
 
 import submissions
 from submissions.formats.native import parse_json

@@ -6,8 +6,8 @@ import gzip
 import json
 from pathlib import Path
 
+import benchmark_world as worlds
 import pytest
-import submissions_worlds as worlds
 from says import says
 
 import submissions

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import benchmark_world as worlds
 import pytest
-import submissions_worlds as worlds
 from says import says
 
 import submissions

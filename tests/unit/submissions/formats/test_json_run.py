@@ -6,9 +6,9 @@ import gzip
 import json
 from typing import Any
 
+import benchmark_world as worlds
 import pytest
 import pytrec_eval
-import submissions_worlds as worlds
 from metrics_twins import best_first
 
 import submissions

@@ -8,10 +8,10 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
+import benchmark_world as worlds
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import submissions_worlds as worlds
 from says import says
 
 import submissions

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
+import benchmark_world as worlds
 import pytest
-import submissions_worlds as worlds
 from metrics_twins import best_first
 
 import submissions

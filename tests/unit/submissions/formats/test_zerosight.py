@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import benchmark_world as worlds
 import pytest
-import submissions_worlds as worlds
 from says import says
 
 import submissions

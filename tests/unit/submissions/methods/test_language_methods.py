@@ -7,11 +7,12 @@ import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
+import benchmark_world
 import numpy as np
 import pytest
-import retrieval_worlds
+from benchmark_world import sessions
+from benchmark_world.encoders import PlainEncoder
 from language_server import Fault, LanguageServer
-from retrieval_worlds import PlainEncoder, sessions
 
 import submissions
 from cir_datasets.rows.benchmark import Benchmark
@@ -29,7 +30,7 @@ from submissions.methods.composing import Context
 from submissions.methods.turns import Turn
 
 ORACLE = OracleLanguage()
-small_shapes = functools.cache(retrieval_worlds.small_shapes)
+small_shapes = functools.cache(benchmark_world.small_shapes)
 
 
 @pytest.fixture(autouse=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import math
 
+import benchmark_world as worlds
 import numpy as np
 import pytest
-import submissions_worlds as worlds
 from numpy.typing import NDArray
 
 import cir_datasets

@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import benchmark_world as worlds
 import numpy as np
 import pytest
-import submissions_worlds as worlds
+from benchmark_world import small_shapes
+from benchmark_world.encoders import PlainEncoder
 from programs import run_program
-from retrieval_worlds import PlainEncoder, small_shapes
 from says import refusal
 
 import submissions

@@ -10,12 +10,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+import benchmark_world
 import numpy as np
 import pytest
-import retrieval_worlds
+from benchmark_world import sessions
+from benchmark_world.embeddings import fashioniq_pictures
+from benchmark_world.encoders import PlainEncoder
 from language_server import Fault, LanguageServer
 from PIL.Image import Image
-from retrieval_worlds import PlainEncoder, sessions
 from says import says
 from sc4cir_twin import ordered, sums_of
 
@@ -39,7 +41,7 @@ from submissions.running.make import prepare
 from submissions.running.reranking import renamed
 
 ORACLE = OracleLanguage()
-small_shapes = functools.cache(retrieval_worlds.small_shapes)
+small_shapes = functools.cache(benchmark_world.small_shapes)
 GALLERY = [f"val-{number:06d}" for number in range(20)]
 PROCESSES = ("s1", "s2", "s3")
 SUMS = ["+".join(some) for size in (1, 2, 3) for some in itertools.combinations(PROCESSES, size)]
@@ -730,7 +732,7 @@ def test_the_text_encoder_is_loaded_as_the_options_say(
 
 
 def test_a_method_without_an_encoder_is_given_one_for_words_elsewhere(tmp_path: Path) -> None:
-    benchmark, images = retrieval_worlds.fashioniq_pictures(tmp_path / "dress")
+    benchmark, images = fashioniq_pictures(tmp_path / "dress")
     with pytest.raises(MethodError, match=r"the process s3 compares words.*Fix: add rerank_encoder: NAME"):
         make_rank_file(benchmark, "random", rerank="sc4cir", language=ORACLE, images=images)
 
@@ -759,7 +761,7 @@ def looking(benchmark: Benchmark, images: Path, **options: Any) -> Any:
 
 
 def test_a_picture_that_is_missing_is_found_before_anybody_is_asked(tmp_path: Path) -> None:
-    benchmark, images = retrieval_worlds.fashioniq_pictures(tmp_path / "dress")
+    benchmark, images = fashioniq_pictures(tmp_path / "dress")
     gone = (benchmark.gallery or ())[3]
     (images / f"{gone}.png").unlink()
     speaker = Looking()
@@ -769,7 +771,7 @@ def test_a_picture_that_is_missing_is_found_before_anybody_is_asked(tmp_path: Pa
 
 
 def test_pictures_that_are_skipped_stand_behind_the_other_candidates(tmp_path: Path) -> None:
-    benchmark, images = retrieval_worlds.fashioniq_pictures(tmp_path / "dress")
+    benchmark, images = fashioniq_pictures(tmp_path / "dress")
     whole = looking(benchmark, images)
     row, other = benchmark.rows()[:2]
     gone = sorted(set(whole.rankings[row["query_id"]][:5]) - {other["reference_image_id"]})[0]
@@ -786,7 +788,7 @@ def test_pictures_that_are_skipped_stand_behind_the_other_candidates(tmp_path: P
 
 @pytest.mark.parametrize("skip", [False, True])
 def test_a_picture_that_is_damaged_under_way_is_no_failure_of_the_backend(tmp_path: Path, skip: bool) -> None:
-    benchmark, images = retrieval_worlds.fashioniq_pictures(tmp_path / "dress")
+    benchmark, images = fashioniq_pictures(tmp_path / "dress")
     gone = benchmark.rows()[0]["reference_image_id"]
     lost = [row for row in benchmark.rows() if row["reference_image_id"] == gone]
     speaker = Looking(lambda: (images / f"{gone}.png").write_bytes(b"not a picture"))
@@ -804,7 +806,7 @@ def test_a_picture_that_the_method_itself_asks_about_is_no_failure_of_the_backen
 ) -> None:
     """Captioning sees the candidates on the way back; one of them is damaged after the ranking."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-made-up-for-tests")
-    benchmark, images = retrieval_worlds.fashioniq_pictures(tmp_path / "dress")
+    benchmark, images = fashioniq_pictures(tmp_path / "dress")
     shown = {row["reference_image_id"] for row in benchmark.rows()}
     damaged = next(image for image in benchmark.gallery or () if image not in shown)
 
@@ -853,7 +855,7 @@ def test_counts_are_never_cut_off(run: Any) -> None:
 
 
 def test_pictures_that_are_not_there_are_missed_before_the_work(tmp_path: Path) -> None:
-    benchmark, _ = retrieval_worlds.fashioniq_pictures(tmp_path / "dress")
+    benchmark, _ = fashioniq_pictures(tmp_path / "dress")
     given: dict[str, Any] = {"rerank": "sc4cir", "language": ORACLE, "rerank_encoder": PlainEncoder()}
     with pytest.raises(SourceError):
         make_rank_file(benchmark, Ranks({}), images=tmp_path / "nowhere", **given)

@@ -10,12 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-import dialogue_world as world
 import numpy as np
 import pytest
-from dialogue_world import Always, another_program, image
+from benchmark_world import dialogues as world
+from benchmark_world import query
+from benchmark_world.dialogues import Always, another_program, image
 from pydantic import ValidationError
-from submissions_worlds import query
 
 import cir_datasets
 from cir_datasets.rows.benchmark import Benchmark

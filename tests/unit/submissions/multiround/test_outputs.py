@@ -7,10 +7,10 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-import dialogue_world as world
+import benchmark_world as worlds
 import pytest
-import submissions_worlds as worlds
-from dialogue_world import Always
+from benchmark_world import dialogues as world
+from benchmark_world.dialogues import Always
 
 import cir_datasets
 import submissions

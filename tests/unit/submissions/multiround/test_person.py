@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import dialogue_world as world
 import numpy as np
 import pytest
+from benchmark_world import dialogues as world
 from says import says
 
 from cir_metrics.errors import CallError
@@ -29,7 +29,7 @@ from submissions.transcripts.transcript import Round, Transcript
 SETTINGS = replace(world.SETTINGS, seed=4)
 """Of a seed that draws the sessions as the benchmark lists them."""
 TYPED: list[str | Silence] = ["66", "7", "142", SKIPPED]
-"""What the scripted user of `dialogue_world` says, in the order of sessions."""
+"""What the scripted user of `benchmark_world.dialogues` says, in the order of sessions."""
 
 
 def options(folder: Path) -> RunOptions:
@@ -48,7 +48,7 @@ def simulated(folder: Path, settings: RoundSettings, limit: int | None) -> Trans
 
 
 def by_hand() -> list[Round]:
-    """The dialogue of `dialogue_world`, with a person's reason for silence."""
+    """The dialogue of `benchmark_world.dialogues`, with a person's reason for silence."""
     ends = {f"silent: {world.WHY}": f"silent: {SKIPPED.why}"}
     return [each.model_copy(update={"end": ends.get(each.end, each.end)}) for each in world.rounds()]
 

@@ -6,8 +6,8 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-import dialogue_world as world
 import pytest
+from benchmark_world import dialogues as world
 from says import says
 
 from cir_datasets.errors import SourceError

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import dialogue_world as world
 import pytest
-from dialogue_world import image
+from benchmark_world import dialogues as world
+from benchmark_world.dialogues import image
 from language_server import Asked, Fault, LanguageServer
 
 from cir_metrics.errors import UnknownNameError

@@ -11,9 +11,9 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import benchmark_world as worlds
 import pytest
-import report_worlds
-import submissions_worlds as worlds
+from benchmark_world import reports
 from programs import run_program
 from says import says
 from typer.testing import CliRunner
@@ -203,7 +203,7 @@ def test_a_table_without_its_source_column_names_sources_below(format: str, two:
 
 
 def test_published_rows_of_the_test_split_say_so() -> None:
-    made = paper_table([report_worlds.scored("cirr_like")], "cirr", published=["CIRPLANT (init. OSCAR)"])
+    made = paper_table([reports.scored("cirr_like")], "cirr", published=["CIRPLANT (init. OSCAR)"])
     last = made.tables()[0].rows[-1]
     assert last[-1].text == "as reported on cirr/test1: Liu et al., ICCV 2021, Table 3, row 15"
     assert " ".join(cell.text for cell in last[1:-1]) == "19.55 52.55 68.39 92.38 39.20 63.03 79.49 45.88"
@@ -240,7 +240,7 @@ def test_significance_covers_the_whole_table_and_raises_letters(world: dict[str,
 
 
 def test_sessions_have_a_column_a_turn() -> None:
-    made = paper_table([report_worlds.scored("shapes_multiturn_val")], "shapes")
+    made = paper_table([reports.scored("shapes_multiturn_val")], "shapes")
     heads = made.tables()[0].columns
     assert heads[1:] == (*(f"Hits@10 Turn {n}" for n in range(1, 7)), "Final Recall@10", "AUC")
 
@@ -276,7 +276,7 @@ def misspelt(two: list[ScoreReport], world: dict[str, Any]) -> list[ScoreReport]
 
 
 def of_two_protocols(two: list[ScoreReport], world: dict[str, Any]) -> list[ScoreReport]:
-    return [report_worlds.scored("shapes_val"), report_worlds.scored("shapes_multiturn_val")]
+    return [reports.scored("shapes_val"), reports.scored("shapes_multiturn_val")]
 
 
 def on_other_data(two: list[ScoreReport], world: dict[str, Any]) -> list[ScoreReport]:

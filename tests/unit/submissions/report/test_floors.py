@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import benchmark_world as worlds
 import pytest
-import submissions_worlds as worlds
+from benchmark_world.reports import report_of
 from pydantic import ValidationError
-from report_worlds import report_of
 
 import cir_datasets
 import submissions

@@ -9,9 +9,9 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import benchmark_world as worlds
 import pytest
-import report_worlds
-import submissions_worlds as worlds
+from benchmark_world import reports
 from says import refusal
 from typer.testing import CliRunner
 
@@ -47,7 +47,7 @@ def labels(report: Report, folder: Path) -> list[str]:
 
 
 def test_a_png_is_a_png(tmp_path: Path) -> None:
-    path = full_report(report_worlds.scored("circo_like")).plot(tmp_path / "plot.PNG")
+    path = full_report(reports.scored("circo_like")).plot(tmp_path / "plot.PNG")
     content = path.read_bytes()
     assert content[:8] == b"\x89PNG\r\n\x1a\n"
     width, height = (int.from_bytes(content[place : place + 4], "big") for place in (16, 20))
@@ -55,7 +55,7 @@ def test_a_png_is_a_png(tmp_path: Path) -> None:
 
 
 def test_sessions_are_drawn_by_turn(tmp_path: Path) -> None:
-    score = report_worlds.scored("shapes_multiturn_val")
+    score = reports.scored("shapes_multiturn_val")
     found = labels(full_report(score), tmp_path)
     for label in ("Hits@10", "Recall@10 at the turn", "random Hits@10", "turn (sessions that have it)", "%"):
         assert label in found
@@ -67,7 +67,7 @@ def test_sessions_are_drawn_by_turn(tmp_path: Path) -> None:
 
 
 def test_aspects_are_bars_and_one_without_queries_says_so(tmp_path: Path) -> None:
-    found = labels(full_report(report_worlds.scored("circo_like")), tmp_path)
+    found = labels(full_report(reports.scored("circo_like")), tmp_path)
     for label in ("Addition (3)", "Viewpoint (2)", "Compare and change (0)", "map@10", "random", "66.7"):
         assert label in found
     assert found.count("no query") == 5
@@ -88,8 +88,8 @@ def zerosight(metrics: list[str], name: str = "toy") -> Report:
 
 
 def test_ranks_and_counts_are_not_bars(tmp_path: Path) -> None:
-    benchmark = report_worlds.circo()
-    content = json.dumps(report_worlds.circo_document(benchmark)).encode()
+    benchmark = reports.circo()
+    content = json.dumps(reports.circo_document(benchmark)).encode()
     found = labels(full_report(submissions.score(content, benchmark, metrics=["mean_rank"])), tmp_path)
     assert "map@10" in found
     assert not {"mean_rank", "median_rank", "censored"} & set(found)
@@ -123,7 +123,7 @@ def test_several_cutoffs_by_turn_have_lines_of_their_own(monkeypatch: pytest.Mon
 
 
 def test_without_turns_and_aspects_the_metrics_are_bars(tmp_path: Path) -> None:
-    found = labels(full_report(report_worlds.scored("cirr_like")), tmp_path)
+    found = labels(full_report(reports.scored("cirr_like")), tmp_path)
     for label in ("recall@50", "recall_subset@1", "map_subset@3", "score", "random"):
         assert label in found
 
@@ -138,14 +138,14 @@ def test_a_suites_members_are_bars(tmp_path: Path) -> None:
 
 
 def test_the_same_report_gives_the_same_svg(tmp_path: Path) -> None:
-    report = full_report(report_worlds.scored("circo_like"))
+    report = full_report(reports.scored("circo_like"))
     first = report.plot(tmp_path / "a.svg").read_bytes()
     assert report.plot(tmp_path / "b.svg").read_bytes() == first
 
 
 def test_another_ending_is_refused(tmp_path: Path) -> None:
     with refusal("out.eps: a plot is written as .png, .svg or .pdf. Fix: name it out.png.", CallError):
-        full_report(report_worlds.scored("circo_like")).plot(tmp_path / "out.eps")
+        full_report(reports.scored("circo_like")).plot(tmp_path / "out.eps")
 
 
 @pytest.mark.parametrize(
@@ -159,17 +159,17 @@ def test_a_folder_is_refused_before_any_work(given: str, said: str) -> None:
         assert isinstance(done.exception, CallError)
         assert str(done.exception).startswith(f"--plot: {said}")
     with pytest.raises(CallError, match=f"the plot: {said}"):
-        full_report(report_worlds.scored("circo_like")).plot(given)
+        full_report(reports.scored("circo_like")).plot(given)
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
     path = tmp_path / "none" / "out.svg"
     with refusal(f"{path}: cannot be written: No such file ... Fix: name a file", SubmissionError):
-        full_report(report_worlds.scored("circo_like")).plot(path)
+        full_report(reports.scored("circo_like")).plot(path)
 
 
 def test_without_matplotlib_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with refusal(f"a plot needs matplotlib ... Fix: {install_lines('statistics')}", MissingExtraError):
-        full_report(report_worlds.scored("circo_like")).plot(tmp_path / "out.png")
+        full_report(reports.scored("circo_like")).plot(tmp_path / "out.png")
     assert list(tmp_path.iterdir()) == []

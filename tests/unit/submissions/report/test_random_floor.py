@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from itertools import combinations, product
 
+import benchmark_world as worlds
 import numpy as np
 import pytest
-import submissions_worlds as worlds
 
 from cir_datasets.rows.benchmark import Benchmark
 from submissions.report.grouping import Chance, chance

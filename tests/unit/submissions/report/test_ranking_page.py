@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from benchmark_world import fashioniq, fashioniq_bundle
 from bs4 import BeautifulSoup
-from submissions_worlds import fashioniq, fashioniq_bundle
 
 import cir_datasets
 import submissions

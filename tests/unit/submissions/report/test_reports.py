@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
+import benchmark_world as worlds
 import numpy as np
 import pytest
-import report_worlds
-import submissions_worlds as worlds
+from benchmark_world import reports
+from benchmark_world.reports import report_of, rows
 from hypothesis import given
 from hypothesis import strategies as st
-from report_worlds import report_of, rows
 
 import cir_datasets
 import cir_datasets.registry.suites
@@ -34,7 +34,7 @@ from submissions.scoring.intervals import intervals
 
 
 def test_aspects_of_the_invented_circo_equal_those_worked_by_hand() -> None:
-    found = rows(full_report(report_worlds.scored("circo_like")), "by_aspect")
+    found = rows(full_report(reports.scored("circo_like")), "by_aspect")
     first = (1 + 2 / 3 + 3 / 9) / 3
     second = (1 / 2) / 3
     last = (1 / 10) / 3
@@ -86,8 +86,8 @@ def test_by_aspect_is_its_slow_twin(queries: list[tuple[set[str], float]]) -> No
 
 
 def test_ranks_and_counts_by_aspect_are_not_means_of_shares() -> None:
-    benchmark = report_worlds.circo()
-    report = report_of(report_worlds.circo_document(benchmark), benchmark, metrics=["mean_rank"])
+    benchmark = reports.circo()
+    report = report_of(reports.circo_document(benchmark), benchmark, metrics=["mean_rank"])
     found = rows(report, "by_aspect")
     # Best ranks of the five queries: 1, 2, none (51), 1, 10; the fourth query has no aspect.
     expected = {
@@ -115,11 +115,11 @@ def test_ranks_and_counts_by_aspect_are_not_means_of_shares() -> None:
 
 
 def test_the_share_of_lists_that_rank_the_reference_is_said_with_its_count() -> None:
-    world = report_worlds.circo()
+    world = reports.circo()
     references = {query: worlds.coco(70 + number) for number, query in enumerate(world.query_ids)}
     rows = [{**row, "reference_image_id": references[row["query_id"]]} for row in world.rows()]
     benchmark = Benchmark.from_rows(world.spec, rows, world.gallery)
-    document = report_worlds.circo_document(benchmark)
+    document = reports.circo_document(benchmark)
     first, second, third, *_ = benchmark.query_ids
     for query, place in ((first, 0), (third, 49)):
         document["rankings"][query][place] = references[query]
@@ -142,11 +142,11 @@ def test_the_share_of_lists_that_rank_the_reference_is_said_with_its_count() -> 
 
 
 def test_where_no_reference_is_kept_or_known_nothing_is_said_of_it() -> None:
-    known = report_worlds.circo()
+    known = reports.circo()
     rows = [{**row, "reference_image_id": None} for row in known.rows()]
     unknown = Benchmark.from_rows(known.spec, rows, known.gallery, schema=known.table.schema)
-    removed = full_report(report_worlds.scored("cirr_like"))
-    for report in (removed, report_of(report_worlds.circo_document(known), unknown)):
+    removed = full_report(reports.scored("cirr_like"))
+    for report in (removed, report_of(reports.circo_document(known), unknown)):
         assert "reference_ranked" not in report.counts
         assert not any(note.startswith("reference:") for note in report.notes)
 
@@ -334,7 +334,7 @@ def test_by_length_is_its_slow_twin(given_ranks: Sessions, k: int) -> None:
 
 
 def test_turns_agree_with_the_boards_own_numbers() -> None:
-    score = report_worlds.scored("shapes_multiturn_val")
+    score = reports.scored("shapes_multiturn_val")
     found = rows(full_report(score), "by_turn")
     for turn, row in found.items():
         assert row["hits@10"] == score.metrics[f"hits@10@turn{turn}"]
@@ -361,7 +361,7 @@ def test_a_missing_turn_counts_as_the_longest_list_and_a_file_of_nothing_has_no_
 
 
 def test_intervals_stand_beside_the_scores() -> None:
-    score = report_worlds.scored("circo_like")
+    score = reports.scored("circo_like")
     found = intervals(score, draws=200)
     report = full_report(score, found)
     table = report.tables()[0]
@@ -391,7 +391,7 @@ def test_json_has_no_nan_and_keeps_the_scores_own_keys(case: str) -> None:
     def refuse(constant: str) -> None:
         raise AssertionError(constant)
 
-    score = report_worlds.scored(case)
+    score = reports.scored(case)
     document = json.loads(full_report(score).render("json"), parse_constant=refuse)
     for key, value in score.to_dict().items():
         if key != "signatures":

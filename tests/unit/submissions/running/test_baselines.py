@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from retrieval_worlds import PlainEncoder, small_shapes
+from benchmark_world import small_shapes
+from benchmark_world.encoders import PlainEncoder
 
 import submissions
 from cir_datasets.errors import install_lines

@@ -9,12 +9,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+import benchmark_world as worlds
 import numpy as np
 import pytest
-import submissions_worlds as worlds
+from benchmark_world import sessions, small_shapes
+from benchmark_world.embeddings import fashioniq_pictures
+from benchmark_world.encoders import DIMENSIONS, PlainEncoder
 from metrics_twins import best_first
 from PIL import Image
-from retrieval_worlds import DIMENSIONS, PlainEncoder, fashioniq_pictures, sessions, small_shapes
 
 import cir_datasets
 import submissions
@@ -49,7 +51,7 @@ class TestWhatItSays:
         made: RankFile = run(small_shapes(), "image_text_sum")
         assert made.method == Method(
             name="Image + text, sum (plain)",
-            backbone="plain (plain, 24 dimensions, float32, revision 1)",
+            backbone="plain (plain, 12 dimensions, float32, revision 1)",
             zero_shot=True,
             caption_rule="single",
             text_fields=["relative_caption"],
@@ -69,7 +71,7 @@ class TestWhatItSays:
         benchmark = small_shapes(gallery=300)
         made, exact = run(benchmark, "image_only", search="ivfpq"), run(benchmark, "image_only")
         described = (
-            r"ivfpq \(FAISS, 7 lists, 7 probed, 3 codes of 8 bits\), recall@50 [01]\.\d{4} over 6 queries"
+            r"ivfpq \(FAISS, 7 lists, 7 probed, 1 codes of 8 bits\), recall@50 [01]\.\d{4} over 6 queries"
         )
         assert re.fullmatch(described, made.method.search)
         score = submissions.score(made, benchmark)
@@ -309,8 +311,8 @@ class TestYourOwn:
     @pytest.mark.parametrize(
         ("composed", "said"),
         [
-            (np.zeros((1, DIMENSIONS), np.float32), "composed an array of shape (1, 24) and type float32."),
-            (np.zeros((6, DIMENSIONS)), "of shape (6, 24) and type float64."),
+            (np.zeros((1, DIMENSIONS), np.float32), "composed an array of shape (1, 12) and type float32."),
+            (np.zeros((6, DIMENSIONS)), "of shape (6, 12) and type float64."),
             (np.full((6, DIMENSIONS), np.nan, np.float32), "type float32 with values that are not finite."),
             (np.array([None] * 6), "of shape (6,) and type object."),
         ],
@@ -323,7 +325,7 @@ class TestYourOwn:
         with pytest.raises(MethodError) as caught:
             run(small_shapes(), Wrong())
         assert said in str(caught.value)
-        assert "Fix: compose() gives finite float32 of shape (6, 24)" in str(caught.value)
+        assert "Fix: compose() gives finite float32 of shape (6, 12)" in str(caught.value)
 
     def test_an_object_without_a_method_is_refused(self, run: Any) -> None:
         with pytest.raises(MethodError, match="dict has none of compose, scores and rank"):

@@ -8,10 +8,11 @@ import inspect
 from pathlib import Path
 from typing import Any
 
+import benchmark_world as worlds
 import pytest
-import submissions_worlds as worlds
+from benchmark_world import small_shapes
+from benchmark_world.encoders import PlainEncoder
 from PIL import Image
-from retrieval_worlds import PlainEncoder, small_shapes
 
 from cir_datasets.errors import MissingImagesError, SourceError
 from cir_metrics.errors import CallError, UnknownNameError

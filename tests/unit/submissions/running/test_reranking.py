@@ -6,10 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import benchmark_world as worlds
 import pytest
-import submissions_worlds as worlds
+from benchmark_world import sessions, small_shapes
+from benchmark_world.embeddings import fashioniq_pictures
+from benchmark_world.encoders import PlainEncoder
 from cir_here import invoked as cir
-from retrieval_worlds import PlainEncoder, fashioniq_pictures, sessions, small_shapes
 from says import says
 
 import submissions

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from benchmark_world.user_scores import BENCHMARK, IMAGES, KEYS, SESSIONS, TURNS, best_first, for_real_cirr
 from numpy.typing import NDArray
 from says import refusal
-from user_answers import BENCHMARK, IMAGES, KEYS, SESSIONS, TURNS, best_first, for_real_cirr
 
 import submissions
 from cir_datasets.rows.benchmark import SUBSET, AskedRanking, Benchmark

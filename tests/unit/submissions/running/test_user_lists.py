@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+import benchmark_world as worlds
 import numpy as np
 import pytest
-import submissions_worlds as worlds
+from benchmark_world.user_scores import BENCHMARK, IMAGES, KEYS, SESSIONS, TURNS, for_real_cirr, small_suite
 from says import refusal
-from user_answers import BENCHMARK, IMAGES, KEYS, SESSIONS, TURNS, for_real_cirr, small_suite
 
 import submissions
 from cir_datasets.rows.benchmark import SUBSET, AskedRanking, Benchmark

@@ -6,14 +6,14 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
+import benchmark_world as worlds
 import numpy as np
 import pytest
-import submissions_worlds as worlds
+from benchmark_world.user_scores import BENCHMARK, IMAGES, KEYS, SESSIONS, TURNS, best_first
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from says import refusal
-from user_answers import BENCHMARK, IMAGES, KEYS, SESSIONS, TURNS, best_first
 
 import cir_datasets
 import submissions

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import benchmark_world as worlds
 import pytest
-import report_worlds
-import submissions_worlds as worlds
-from report_worlds import report_of, rows
+from benchmark_world import reports
+from benchmark_world.reports import report_of, rows
 from says import refusal
 
 import cir_datasets
@@ -20,9 +20,9 @@ from submissions.report import full_report
 
 
 def test_table_5_of_the_invented_cirr_equals_the_one_worked_by_hand() -> None:
-    report = full_report(report_worlds.scored("cirr_like"))
-    ranks = [rank for rank, _ in report_worlds.CIRR_RANKS]
-    subset = [rank for _, rank in report_worlds.CIRR_RANKS]
+    report = full_report(reports.scored("cirr_like"))
+    ranks = [rank for rank, _ in reports.CIRR_RANKS]
+    subset = [rank for _, rank in reports.CIRR_RANKS]
     for name, given_ranks in (("map", ranks), ("map_subset", subset)):
         for k in (1, 5, 10, 50) if name == "map" else (1, 2, 3):
             value = sum(1 / rank for rank in given_ranks if rank is not None and rank <= k) / 6
@@ -36,16 +36,16 @@ def test_table_5_of_the_invented_cirr_equals_the_one_worked_by_hand() -> None:
 def test_what_the_report_derives_is_what_scoring_computes() -> None:
     names_of = card("cirr").report.metrics
     benchmark = worlds.cirr()
-    document = report_worlds.cirr_document(benchmark)
+    document = reports.cirr_document(benchmark)
     asked = submissions.score(json.dumps(document).encode(), benchmark, metrics=names_of)
-    derived = full_report(report_worlds.scored("cirr_like"))
+    derived = full_report(reports.scored("cirr_like"))
     assert asked.extra == pytest.approx(dict(derived.extra), abs=1e-15)
     assert full_report(asked).extra == asked.extra
 
 
 def test_one_of_cirrs_two_files_has_its_own_half_of_table_5() -> None:
     benchmark = worlds.cirr()
-    document = report_worlds.cirr_document(benchmark)
+    document = reports.cirr_document(benchmark)
     subset = {"version": "rc2", "metric": "recall_subset", **document["subset_rankings"]}
     report = report_of(subset, benchmark)
     assert list(report.extra) == ["map_subset@1", "map_subset@2", "map_subset@3"]

@@ -7,10 +7,10 @@ import json
 import random
 from typing import Any
 
+import benchmark_world as worlds
 import numpy as np
 import pytest
-import submissions_worlds as worlds
-from submissions_worlds import score
+from benchmark_world import score
 
 from cir_metrics.errors import CallError, InputError
 from cir_metrics.resampling import bootstrap_means, bootstrap_medians, percentile_interval

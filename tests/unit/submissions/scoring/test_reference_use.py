@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import benchmark_world as worlds
 import pytest
-import submissions_worlds as worlds
-from submissions_worlds import score
+from benchmark_world import score
 
 import submissions
 from cir_datasets.common import tables

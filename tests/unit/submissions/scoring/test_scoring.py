@@ -6,11 +6,11 @@ import json
 import sys
 from pathlib import Path
 
+import benchmark_world as worlds
 import pytest
-import submissions_worlds as worlds
+from benchmark_world import score
 from programs import run_program
 from says import refusal
-from submissions_worlds import score
 
 import submissions
 from cir_datasets import registry
@@ -257,7 +257,7 @@ def test_scoring_imports_neither_datasets_nor_torch(tmp_path: Path) -> None:
     code = f"""
 import sys
 sys.path.insert(0, {str(ROOT / "tests/fixtures")!r})
-import submissions_worlds as worlds
+import benchmark_world as worlds
 import submissions
 assert submissions.score({str(path)!r}, worlds.cirr()).main == 1.0
 print([m for m in ("datasets", "evaluate", "torch", "gradio") if m in sys.modules])

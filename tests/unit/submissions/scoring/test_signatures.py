@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-import submissions_worlds as worlds
-from submissions_worlds import score
+import benchmark_world as worlds
+from benchmark_world import score
 
 from cir_datasets.registry.suites import SuiteSignature
 from cir_datasets.rows.benchmark import Benchmark

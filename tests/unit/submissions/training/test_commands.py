@@ -11,7 +11,7 @@ pytest.importorskip("torch", reason="needs the extra `retrieval`")
 pytest.importorskip("transformers", reason="needs the extra `retrieval`")
 
 import typer
-from head_worlds import few_pictures
+from benchmark_world.embeddings import shapes_pictures
 from retrieval_models import save_clip
 from typer.testing import CliRunner, Result
 
@@ -39,7 +39,7 @@ def call(main: Callable[..., None], *options: object) -> Result:
 def test_pic2word_trains_on_a_folder_of_pictures(tmp_path: Path, clip: Path) -> None:
     folder = tmp_path / "pictures" / "inside"
     folder.mkdir(parents=True)
-    shown = few_pictures(6)
+    shown = shapes_pictures(6)
     for place, name in enumerate(shown.ids):
         shown.open(place).save(folder / f"{name}.png")
     options = ["--images", folder.parent, "--encoder", clip, "--out", tmp_path / "head", "--hidden-size", 8]
@@ -125,7 +125,7 @@ def test_triplets_of_a_benchmark_are_trained_on(tmp_path: Path, clip: Path, name
         trained = load_encoder(out)
         assert trained.identity.family == "magiclens"
         before, after = load_encoder(clip), trained
-        images = [few_pictures().open(0)]
+        images = [shapes_pictures().open(0)]
         assert before.encode_images(images).tolist() != after.encode_images(images).tolist()
     else:
         training = load_head(out, "concat", encoder=load_encoder(clip).identity).training

@@ -21,9 +21,9 @@ pytest.importorskip("transformers", reason="needs the extra `retrieval`")
 
 import datasets_publishers as made
 import torch
+from benchmark_world.encoders import DIMENSIONS, PlainEncoder
 from datasets_pictures import write_nlvr2
-from head_worlds import save_bert
-from retrieval_worlds import DIMENSIONS, PlainEncoder
+from retrieval_models import save_bert
 
 from submissions.embeddings.store import EmbeddingStore
 from submissions.methods.heads.checkpoints import load_head

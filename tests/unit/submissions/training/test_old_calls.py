@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("torch", reason="needs the extra `retrieval`")
 pytest.importorskip("transformers", reason="needs the extra `retrieval`")
 
-from head_worlds import few_pictures
+from benchmark_world.embeddings import shapes_pictures
 from retrieval_models import save_clip
 
 from cir_metrics.errors import CirError
@@ -67,7 +67,7 @@ def test_concat(tmp_path: Path, encoder: Encoder, kept: dict[str, Any]) -> None:
 
 
 def test_pic2word(tmp_path: Path, encoder: Encoder, kept: dict[str, Any]) -> None:
-    pictures = few_pictures(6)
+    pictures = shapes_pictures(6)
     training = Pic2WordTraining(**PLAN.numbers, encoder=encoder, out=tmp_path, hidden_size=8)
     held_to(
         train_pic2word,

@@ -8,10 +8,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-import dialogue_world as world
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from benchmark_world import dialogues as world
 from transcript_mutations import MUTATIONS, SAYS, Lines, lines
 from transcript_twins import random_dialogue
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import scipy.stats
 import transcript_twins as twins
-from shapes_dialogues import shapes_dialogue
+from benchmark_world.dialogues import shapes_dialogue
 
 from cir_metrics.significance import kendall_tau
 from submissions.errors import ComparisonError

@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-import dialogue_world as world
 import pytest
 import transcript_twins as twins
+from benchmark_world import dialogues as world
 
 from submissions.rank_file.model import Method
 from submissions.report import full_report

@@ -7,8 +7,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import benchmark_world as worlds
 import pytest
-import submissions_worlds as worlds
 from cir_here import cir
 from says import refusal, says
 

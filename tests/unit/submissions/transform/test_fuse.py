@@ -8,8 +8,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import benchmark_world as worlds
 import pytest
-import submissions_worlds as worlds
 from hypothesis import given
 from hypothesis import strategies as st
 from metrics_twins import best_first

@@ -7,8 +7,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+import benchmark_world as worlds
 import pytest
-import submissions_worlds as worlds
 
 import submissions
 from cir_metrics.errors import CallError

@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import benchmark_world as worlds
 import pytest
-import submissions_worlds as worlds
 from says import says
 from transcript_mutations import MUTATIONS
 

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from circled_worlds import oracle_models, small_shapes
+from benchmark_world import small_shapes
+from benchmark_world.circled_models import oracle_models
 
 from cir_datasets.construction.backends import Failed, Question
 from cir_datasets.construction.circled.pipeline import MadeSessions, make_circled, stages_of
@@ -18,7 +19,7 @@ from cir_datasets.construction.circled.settings import CircledSettings
 from cir_datasets.construction.circled.turns import CircledModels
 from cir_datasets.errors import ConstructionError
 
-BENCHMARK = small_shapes()
+BENCHMARK = small_shapes(rows=60, gallery=300)
 FEW = CircledSettings(k=6)
 
 

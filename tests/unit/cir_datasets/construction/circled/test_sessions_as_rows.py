@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from circled_worlds import lengthened, noise, small_shapes
+from benchmark_world import small_shapes
+from benchmark_world.encoders import unit, word
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -128,15 +129,13 @@ class Names:
     identity: Mapping[str, Any] = {"names": 1}
 
     def __init__(self, dimensions: int = 192) -> None:
-        self.noise = functools.cache(functools.partial(noise, dimensions=dimensions))
+        self.noise = functools.cache(functools.partial(word, dimensions=dimensions))
 
     def images(self, ids: Sequence[str]) -> NDArray[np.float32]:
-        return lengthened(np.stack([self.noise(one) for one in ids]))
+        return unit(np.stack([self.noise(one) for one in ids]))
 
     def texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        return lengthened(
-            np.stack([np.sum([self.noise(word) for word in text.split()], axis=0) for text in texts])
-        )
+        return unit(np.stack([np.sum([self.noise(word) for word in text.split()], axis=0) for text in texts]))
 
     def caption(self, images: Sequence[str], prompt: str = "caption") -> list[str | Failed]:
         return [f"a-picture-of-{image}" for image in images]
@@ -162,7 +161,7 @@ def played(benchmark: Benchmark, folder: Path, **settings: Any) -> MadeSessions:
 
 
 def test_a_target_that_is_the_picture_of_the_reference_is_in_neither_folder(tmp_path: Path) -> None:
-    found = played(small_shapes(120, 400), tmp_path / "run", tau=0.05)
+    found = played(small_shapes(rows=120, gallery=400), tmp_path / "run", tau=0.05)
     quality = found.counts["rank margin"] + found.counts["text redundancy"]
     assert 0 < len(found.unfiltered) < quality, "some went at a quality filter and show their target"
     assert in_benchmark(tmp_path / "rows", found.unfiltered, found.images) == len(found.unfiltered)

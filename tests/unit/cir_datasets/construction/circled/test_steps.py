@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from circled_worlds import BagOfWords
+from benchmark_world.circled_models import BagOfWords
 
 from cir_datasets.construction.circled.definitions import check_definitions
 from cir_datasets.construction.circled.estimate import estimates

@@ -8,12 +8,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import challenge_world
 import pytest
 from bs4 import BeautifulSoup
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
-from full_boards import BOARD, METRIC, START, a_submission, add_entry
+from leaderboard_world import challenges
+from leaderboard_world.entries import BOARD, METRIC, START, a_submission, add_entry
 from read_pages import column, followed, html_of, read, words
 from starlette.middleware import Middleware
 
@@ -494,23 +494,23 @@ def test_a_closed_board_says_what_it_lacks_and_shows_published_results(
 
 
 def test_a_sealed_board_shows_no_picture_and_says_where_its_folder_comes_from(
-    places: challenge_world.Places, material: Material
+    places: challenges.Places, material: Material
 ) -> None:
-    name = challenge_world.NAME
+    name = challenges.NAME
     make(material, Rules(name, "Autumn", str(places.ground_truth), (default_phase(),)))
     server = Server.open(Settings(places.home, accounts="tokens"))
     try:
-        page = read(server, f"b/{challenge_world.ID}")
+        page = read(server, f"b/{challenges.ID}")
         home = read(server, "")
     finally:
         server.close()
     assert "sealed" in words(page.select_one(".badges"))
     sealed = [row for row in home.select(".boards tbody tr") if "sealed" in words(row.select("td")[-1])]
-    assert [row.select_one("th a")["href"] for row in sealed] == [f"./b/{challenge_world.ID}"]
+    assert [row.select_one("th a")["href"] for row in sealed] == [f"./b/{challenges.ID}"]
     assert page.select(".example img") == []
     assert "picture-" not in str(page)
     commands = page.select_one("#enter").get_text()
-    assert f"cir challenge join {challenge_world.NAME}" in commands
+    assert f"cir challenge join {challenges.NAME}" in commands
     assert "cir validate run.json" in commands
     assert "cir score" not in commands
     assert "export CIR_LEADERBOARD_TOKEN=TOKEN" in commands

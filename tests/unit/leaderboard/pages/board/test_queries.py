@@ -145,7 +145,7 @@ def test_a_sealed_board_and_one_without_data_have_no_such_tab(
 
 
 def test_a_suites_members_are_chosen(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from suite_world import write_home
+    from benchmark_world.suite import write_home
 
     write_home(tmp_path / "data")
     monkeypatch.setenv("CIR_DATA_HOME", str(tmp_path / "data"))

@@ -7,8 +7,7 @@ import time
 from typing import Any
 
 import pytest
-from full_boards import add_entry
-from inspected_entries import FILES, all_entries
+from leaderboard_world.entries import FILES, add_entry, all_entries
 from read_pages import column, read, words
 
 from leaderboard import boards

@@ -14,8 +14,9 @@ pytest.importorskip("torch", reason="needs the extra `retrieval`")
 pytest.importorskip("transformers", reason="needs the extra `retrieval`")
 
 import torch
-from head_worlds import context, save_bert, turn
-from retrieval_worlds import DIMENSIONS, PlainEncoder
+from benchmark_world.encoders import DIMENSIONS, PlainEncoder
+from benchmark_world.heads import context, turn
+from retrieval_models import save_bert
 from torch import nn
 
 from submissions.methods.cirplant import Cirplant, Tirg
@@ -158,7 +159,7 @@ def test_an_oscar_brings_its_layer_for_images(tmp_path: Path) -> None:
 def test_an_oscar_of_other_regions_leaves_the_projection_and_says_so(tmp_path: Path) -> None:
     save_bert(tmp_path / "oscar", BERT, WORDS, image_size=2054)
     said = read_bert_folder(tmp_path / "oscar").fill(network())
-    assert "takes 2,054 numbers and this encoder gives 30" in said
+    assert "takes 2,054 numbers and this encoder gives 18" in said
 
 
 @pytest.mark.parametrize("name", ["cirplant", "tirg"])

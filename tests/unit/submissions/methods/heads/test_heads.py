@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import cir_datasets
 from cir_datasets.rows.benchmark import Benchmark
 from submissions.errors import CheckpointError, EncoderError, MethodError, TruncationWarning
 from submissions.methods.composing import Context
@@ -19,9 +20,10 @@ from submissions.methods.composing import Context
 pytest.importorskip("torch", reason="needs the extra `retrieval`")
 pytest.importorskip("transformers", reason="needs the extra `retrieval`")
 
-import head_worlds as worlds
-import retrieval_worlds
+import benchmark_world
 import torch
+from benchmark_world import heads as worlds
+from benchmark_world.embeddings import shapes_pictures
 from retrieval_models import save_clip, save_siglip
 from torch import Tensor, nn
 from transformers import CLIPImageProcessorPil, PreTrainedTokenizerFast
@@ -164,13 +166,15 @@ def test_losses_are_those_of_the_paper() -> None:
 
 def test_rivals_are_the_targets_that_are_not_positives() -> None:
     examples = load_triplets("shapes/val")
-    positives = {row["query_id"]: set(row["positive_image_ids"]) for row in worlds.shapes().rows()}
+    positives = {
+        row["query_id"]: set(row["positive_image_ids"]) for row in cir_datasets.load("shapes/val").rows()
+    }
     names = sorted(positives)
     rows = np.arange(0, len(examples.targets), 7)
     shown = [examples.pictures.ids[target] for target in examples.targets[rows]]
     wanted = [[image not in positives[names[query]] for image in shown] for query in examples.queries[rows]]
     assert examples.rivals(rows).tolist() == wanted
-    first = worlds.shapes().rows()[0]
+    first = cir_datasets.load("shapes/val").rows()[0]
     assert examples.pictures.ids[examples.references[0]] == first["reference_image_id"]
     assert examples.captions[examples.texts[0]] == first["relative_caption"]
 
@@ -241,11 +245,11 @@ def test_a_run_tells_once_how_many_texts_were_cut(
 ) -> None:
     """Texts come in batches of two, and of sessions at each turn; the same text counts once."""
     captions = ["red " * 20, "a star", "blue " * 20, "red " * 20, "a moon", "green " * 30]
-    small = retrieval_worlds.small_shapes()
+    small = benchmark_world.small_shapes()
     if sessions:
         gallery = list(small.gallery or ())
         turns = [[(image, said) for said in captions[place:]] for place, image in enumerate(gallery[:3])]
-        benchmark = retrieval_worlds.sessions(turns, gallery)
+        benchmark = benchmark_world.sessions(turns, gallery)
     else:
         rows = [
             {**row, "captions": [said], "relative_caption": said}
@@ -326,7 +330,7 @@ def test_pic2word_reads_a_checkpoint_of_its_authors(root: Path, context: Context
     method = Pic2Word(path)
     made = method.compose([worlds.turn(ids(context)[4], CAPTION), worlds.turn(None, "sand")], context)
     # Their network reads features as they come out of the image encoder.
-    features = features_of(clip, worlds.few_pictures(), 5)
+    features = features_of(clip, shapes_pictures(), 5)
     assert abs(float(np.linalg.norm(features[4])) - 1.0) > 0.01
     with torch.inference_mode():
         read = PseudoWords(clip).encode(mapped(network, features[4:5]), [CAPTION]).numpy()
@@ -468,7 +472,7 @@ def test_magiclens_fuses_reference_and_caption(lens_context: Context, lens: Any)
         worlds.turn(None),
     ]
     made = MagicLens("lens").compose(turns, lens_context)
-    images = features_of(lens, worlds.few_pictures(), 5)
+    images = features_of(lens, shapes_pictures(), 5)
     texts = text_features(lens, [CAPTION, ""], 5)
     np.testing.assert_allclose(made[0], fused(lens.model, np.stack([images[0], texts[0]])), atol=1e-5)
     np.testing.assert_allclose(made[1], fused(lens.model, texts[:1]), atol=1e-5)
