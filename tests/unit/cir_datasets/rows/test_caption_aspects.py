@@ -7,10 +7,10 @@ import os
 from pathlib import Path
 from typing import Any
 
+import benchmark_world as worlds
 import datasets_publishers as made
 import numpy as np
 import pytest
-import submissions_worlds as worlds
 
 import cir_datasets
 from cir_datasets import registry
