@@ -171,7 +171,7 @@ def test_rivals_are_the_targets_that_are_not_positives() -> None:
     }
     names = sorted(positives)
     rows = np.arange(0, len(examples.targets), 7)
-    shown = [examples.pictures.ids[target] for target in examples.targets[rows]]
+    shown = [examples.picture_ids[target] for target in examples.targets[rows]]
     wanted = [[image not in positives[names[query]] for image in shown] for query in examples.queries[rows]]
     assert examples.rivals(rows).tolist() == wanted
     first = cir_datasets.load("shapes/val").rows()[0]
