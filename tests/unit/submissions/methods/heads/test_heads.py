@@ -175,7 +175,7 @@ def test_rivals_are_the_targets_that_are_not_positives() -> None:
     wanted = [[image not in positives[names[query]] for image in shown] for query in examples.queries[rows]]
     assert examples.rivals(rows).tolist() == wanted
     first = cir_datasets.load("shapes/val").rows()[0]
-    assert examples.pictures.ids[examples.references[0]] == first["reference_image_id"]
+    assert examples.picture_ids[examples.references[0]] == first["reference_image_id"]
     assert examples.captions[examples.texts[0]] == first["relative_caption"]
 
 
