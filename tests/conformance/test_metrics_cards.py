@@ -11,7 +11,7 @@ from pathlib import Path
 from types import CodeType
 
 import pytest
-from metrics_worlds import random_rows, results_of
+from metric_rows import random_rows, results_of
 
 import cir_metrics.hook as hook
 import submissions

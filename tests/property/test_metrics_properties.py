@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from metrics_worlds import GALLERY, KS, best_ranks, evaluated, queries, rows_of, sessions
+from metric_rows import GALLERY, KS, best_ranks, evaluated, queries, rows_of, sessions
 
 from cir_metrics import evaluate_multi_turn, evaluate_single_turn
 from cir_metrics import evaluation as coding

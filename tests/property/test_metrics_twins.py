@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from metric_rows import GALLERY, KS, evaluated, measured, queries, random_rows, results_of, rows_of
 from metrics_twins import TWINS, average_precision, best_rank, hit
-from metrics_worlds import GALLERY, KS, evaluated, measured, queries, random_rows, results_of, rows_of
 
 from cir_metrics import evaluate_multi_turn, measures
 from cir_metrics import evaluation as coding

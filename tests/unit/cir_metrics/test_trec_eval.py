@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import pytrec_eval
-from metrics_worlds import evaluated, random_rows, results_of
+from metric_rows import evaluated, random_rows, results_of
 
 RUNS = 5000
 KS = (1, 3, 5, 10, 30)

@@ -151,7 +151,7 @@ def test_a_dialogue_over_a_gallery_without_sessions_is_explained_as_well(tmp_pat
     path = write_transcript(shapes_dialogue(sessions=2), tmp_path / "run.jsonl")
     shapes = cir_datasets.load("shapes/val")
     rows = [{key: value for key, value in row.items() if key != "changes"} for row in shapes.rows()]
-    mine = cir_datasets.custom_benchmark("mine", rows, gallery=shapes.gallery)
+    mine = cir_datasets.custom_benchmark("mine", rows, gallery=shapes.gallery, folder=tmp_path / "mine")
     header, *rounds = path.read_text().splitlines()
     header = json.dumps({**json.loads(header), "benchmark": mine.id, "benchmark_version": mine.version})
     path.write_text("\n".join([header, *rounds]))
