@@ -306,7 +306,7 @@ def test_a_printed_metric_is_parsed_into_module_and_cutoff(
         ("pnr_map@5@turn1", InputError, "'pnr_map@5@turn1' names a turn ... drop '@turn1'"),
         ("recal@5", UnknownNameError, "'recal@5'. Did you mean 'recall@5'? Fix: use one that"),
         ("recall_at_k@5", UnknownNameError, "'recall_at_k@5'. Did you mean 'recall@5'? Fix: use one that"),
-        ("zzz", UnknownNameError, "no metric is printed as 'zzz'. Fix: use one that `cir metrics."),
+        ("zzz", UnknownNameError, "no metric is printed as 'zzz'. Fix: use one that"),
         ("recall@five", UnknownNameError, "'recall@five'. Did you mean 'recall@1'? Fix: use one that"),
     ],
 )
