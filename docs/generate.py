@@ -433,12 +433,31 @@ def _doors() -> str:
     return "\n".join(lines)
 
 
+def reports() -> str:
+    """`docs/reports.md` with the table of the papers' tables and figures written anew."""
+    import yaml
+
+    papers = yaml.safe_load((DOCS / "papers.yaml").read_text(encoding="utf-8"))
+    head = ["paper", "table, figure or protocol", "command", "what cannot be had here"]
+    rows = [
+        f"| {paper} | {row['what']} | {_command(row)} | {row.get('needs', '')} |"
+        for paper, listed in papers.items()
+        for row in listed
+    ]
+    return _filled(DOCS / "reports.md", {"papers": _table(head, rows)})
+
+
+def _command(row: Mapping[str, str]) -> str:
+    return f"`{row['command']}`" if "command" in row else "none"
+
+
 PAGES = {
     "docs/cli.md": command_line,
     "docs/benchmarks.md": benchmark_table,
     "docs/encoders.md": shapes_encoder,
     "docs/python_api.md": api_page,
     "docs/rank_files.md": rank_files,
+    "docs/reports.md": reports,
     "README.md": readme,
 }
 

@@ -1,0 +1,50 @@
+"""Every table and figure of the four papers has a command, and the command runs."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+import yaml
+from docs_shell import ROOT, Shell, parsed
+
+PAPERS = yaml.safe_load((ROOT / "docs" / "papers.yaml").read_text(encoding="utf-8"))
+ROWS = [row for rows in PAPERS.values() for row in rows if "command" in row]
+PREPARED = (
+    "cir run -b shapes/val -m random -o run.json",
+    "cir run -b shapes/multiturn_val -m random -o sessions.json",
+    "cir multiround -b shapes/val -m random -s oracle --limit 3 -o dialogue.jsonl",
+    "cir multiround -b shapes/val -m image_text_sum_pixels -s oracle --limit 3 -o other.jsonl",
+)
+NUMBERS = {
+    "CIRCLED": {"Table": range(1, 8), "Fig": range(1, 10)},
+    "CIRR": {"Table": range(1, 10), "Fig": range(1, 13)},
+    "FISD": {"Table": range(1, 9), "Fig": range(1, 15)},
+    "ZeroSight": {"Table": range(1, 14), "Fig": range(1, 10)},
+}
+"""As the papers count them."""
+
+
+@pytest.fixture(scope="module")
+def shell(tmp_path_factory: pytest.TempPathFactory) -> Shell:
+    shell = Shell(tmp_path_factory.mktemp("papers"))
+    for command in PREPARED:
+        shell.run(command)
+    return shell
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[row["what"].partition(":")[0] for row in ROWS])
+def test_a_command_of_the_papers_table_runs(row: dict[str, Any], shell: Shell) -> None:
+    assert parsed(row["command"]).command.name
+    shell.run(row.get("small", row["command"]))
+
+
+@pytest.mark.parametrize("paper", NUMBERS)
+def test_no_table_and_no_figure_of_a_paper_is_without_a_row(paper: str) -> None:
+    listed: dict[str, set[int]] = {"Table": set(), "Fig": set()}
+    for row in PAPERS[paper]:
+        for kind, numbers in re.findall(r"\b(Table|Fig)s?\.? ((?:\d+(?:-\d+)?(?:, )?)+)", row["what"]):
+            for first, last in re.findall(r"(\d+)(?:-(\d+))?", numbers):
+                listed[kind] |= {*range(int(first), int(last or first) + 1)}
+    assert listed == {kind: set(numbers) for kind, numbers in NUMBERS[paper].items()}
