@@ -127,6 +127,8 @@ def cirr_import_command(options: CirrImportOptions) -> None:
     from cir_datasets.construction.cirr.pipeline import import_answers
     from cir_datasets.construction.workspace import Workspace
 
+    if options.images is None and options.benchmark is None:
+        Workspace.existing(options.folder)
     corpus, pictures = _corpus(options.images, options.benchmark, options.folder)
     with Workspace.held(options.folder):
         made = import_answers(options.folder, corpus, options.answers)

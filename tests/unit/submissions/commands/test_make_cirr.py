@@ -141,6 +141,7 @@ def test_answers_become_a_benchmark_and_open_pairs_are_asked_again(
     out = tmp_path / "out"
     make(photos, out, "--subsets", 6, "--annotators", 2)
     call("make", "cirr-import", out, tmp_path / "absent.json", "--images", photos, fails=True)
+    assert "it holds no run" in refused("cirr-import", tmp_path, tmp_path / "absent.json")
     long = "put thing {} there".format
     first = answers_of(out, tmp_path / "one.json", page=1, caption=lambda at: long(at) if at else "short")
     said = call("make", "cirr-import", out, first, "--images", photos)
