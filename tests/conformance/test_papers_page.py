@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import re
+import shlex
 from typing import Any
 
 import pytest
 import yaml
-from docs_shell import ROOT, Shell, parsed
+from docs_shell import ROOT, Shell, parsed, section
 
 PAPERS = yaml.safe_load((ROOT / "docs" / "papers.yaml").read_text(encoding="utf-8"))
-ROWS = [row for rows in PAPERS.values() for row in rows if "command" in row]
+ROWS = [
+    pytest.param(
+        row,
+        id=f"{paper}, {row['what'].partition(':')[0]}",
+        marks=[pytest.mark.slow] if row["command"].startswith(("cir make", "cir train")) else [],
+    )
+    for paper, rows in PAPERS.items()
+    for row in rows
+    if "command" in row
+]
 PREPARED = (
     "cir run -b shapes/val -m random -o run.json",
     "cir run -b shapes/multiturn_val -m random -o sessions.json",
@@ -29,12 +39,18 @@ NUMBERS = {
 @pytest.fixture(scope="module")
 def shell(tmp_path_factory: pytest.TempPathFactory) -> Shell:
     shell = Shell(tmp_path_factory.mktemp("papers"))
+    small = ("layers", "heads", "hidden_size", "feed_forward", "epoch_steps", "threads")
+    (shell.folder / "small.yaml").write_text("".join(f"{name}: 1\n" for name in small), "utf-8")
+    (captions,) = re.findall(
+        r"^printf '%s\\n' (.+) > captions.txt$", section("make.md", "Aspects, as FISD"), re.M
+    )
+    (shell.folder / "captions.txt").write_text("\n".join(shlex.split(captions)), "utf-8")
     for command in PREPARED:
         shell.run(command)
     return shell
 
 
-@pytest.mark.parametrize("row", ROWS, ids=[row["what"].partition(":")[0] for row in ROWS])
+@pytest.mark.parametrize("row", ROWS)
 def test_a_command_of_the_papers_table_runs(row: dict[str, Any], shell: Shell) -> None:
     assert parsed(row["command"]).command.name
     shell.run(row.get("small", row["command"]))
