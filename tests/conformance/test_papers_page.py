@@ -41,9 +41,8 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Shell:
     shell = Shell(tmp_path_factory.mktemp("papers"))
     small = ("layers", "heads", "hidden_size", "feed_forward", "epoch_steps", "threads")
     (shell.folder / "small.yaml").write_text("".join(f"{name}: 1\n" for name in small), "utf-8")
-    (captions,) = re.findall(
-        r"^printf '%s\\n' (.+) > captions.txt$", section("make.md", "Aspects, as FISD"), re.M
-    )
+    page = section("make.md", "Aspects, as FISD")
+    (captions,) = re.findall(r"^printf '%s\\n' (.+) > captions.txt$", page, re.MULTILINE)
     (shell.folder / "captions.txt").write_text("\n".join(shlex.split(captions)), "utf-8")
     for command in PREPARED:
         shell.run(command)
