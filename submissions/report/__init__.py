@@ -13,7 +13,6 @@ from decimal import Decimal, localcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from cir_datasets.common.row_files import VIDEO_CATEGORIES
 from cir_datasets.common.terminal import Cell, Table, tables_text
 from cir_datasets.registry.schema import is_micro, main_metric_terms, member_metric
 from cir_datasets.rows import list_lengths
@@ -396,9 +395,13 @@ def _groupings(
     values = {name: known[name] for name in wanted if name in known}
     aspects = by_aspect(evidence, values, report.aspect_names, random) if values else None
     found = {} if aspects is None else {"by_aspect": aspects}
-    columns = (name for name in VIDEO_CATEGORIES if name in evidence.benchmark.table.column_names)
+    columns = (name for name in evidence.benchmark.table.column_names if name in _CATEGORIES)
     shown = values or {name: known[name] for name in score.metrics if name in known}
     return found | {f"by_{name}": by_column(evidence, shown, name, random) for name in columns}
+
+
+_CATEGORIES = ("video_category", "video_subcategory")
+"""Columns by which queries are counted apart."""
 
 
 def _scores(report: Report) -> Table:

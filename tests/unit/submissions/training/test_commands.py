@@ -65,15 +65,15 @@ def test_pic2word_trains_on_a_folder_of_pictures(tmp_path: Path, clip: Path) -> 
             pic2word_command,
             ["-b", "shapes/val", "--dropout", 1],
             CallError,
-            "dropout=1.0; it is a share",
+            "--dropout 1.0; it is a share",
         ),
         (
             concat_command,
             ["-b", "shapes/val", "--loss", "triplet"],
             CallError,
-            "loss='triplet' is not a choice. Did you mean 'soft_triplet'?",
+            "--loss 'triplet' is not a choice. Did you mean 'soft_triplet'?",
         ),
-        (concat_command, ["-b", "shapes/val", "--learning-rate", 0], CallError, "learning_rate=0.0"),
+        (concat_command, ["-b", "shapes/val", "--learning-rate", 0], CallError, "--learning-rate 0.0"),
         (
             magiclens_command,
             ["-b", "shapes/val", "--heads", 5],

@@ -94,7 +94,11 @@ def test_calls_that_cannot_be_done_are_refused_before_the_training(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     outcomes: list[tuple[list[str], type, str]] = [
-        (["--recipe", "papers"], UnknownNameError, "recipe='papers' is not a choice. Did you mean 'paper'?"),
+        (
+            ["--recipe", "papers"],
+            UnknownNameError,
+            "--recipe 'papers' is not a choice. Did you",
+        ),
         (["--init", "bert"], CallError, "--init gives the sizes, and hidden_size, layers, heads too"),
         (["--report", "nope/x"], UnknownNameError, "nope"),
         (["--report", "cirr/test1"], CallError, "--report cirr/test1: its publisher withholds"),
