@@ -62,7 +62,9 @@ def overlay_command(options: MakeOverlayOptions) -> None:
         chosen = sorted(chosen, key=lambda query: -ranks[query])[: options.hardest]
         said.append(f"{options.hardest} hardest by {options.by.name}")
     if not chosen:
-        raise CallError(f"{loaded.id}: nothing is so. Fix: choose another aspect or pattern.")
+        raise CallError(
+            f"{loaded.id}: no caption has {' and '.join(said)}. Fix: choose another aspect or pattern."
+        )
     kept = set(chosen)
     labels = {query: None for query in loaded.query_ids if query in kept}
     base = loaded.id.partition("+")[0]
