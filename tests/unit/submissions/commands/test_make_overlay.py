@@ -110,7 +110,7 @@ def test_an_aspect_and_the_hardest_of_it() -> None:
         ((), "nothing says what is chosen"),
         (("--hardest", 3), "--hardest goes by the rank file"),
         (("--pattern", "("), "correct the expression"),
-        (("--pattern", "zebra"), "no caption has pattern zebra"),
+        (("--pattern", "zebra"), "no caption has --pattern zebra"),
         (("--aspect", "colour"), "no query of shapes/val has it"),
         (("--pattern", "red", "--out", "Red Ones.json"), "the overlay is called as its file"),
     ],
