@@ -262,10 +262,10 @@ class RunOptions(MethodOptions, PromptOptions):
             >>> [(one.aggregation, one.alpha) for one in each]
             [('latest', None), ('average', None), ('weighted', 0.5)]
         """
-        from submissions.running.aggregation import AGGREGATIONS
-
         if self.aggregation != ALL:
             return (self,)
+        from submissions.running.aggregation import AGGREGATIONS
+
         names = [name for name in AGGREGATIONS if vectors or name != "feedback"]
         return tuple(
             self.changed(aggregation=name, alpha=self.alpha if name == "weighted" else None) for name in names
