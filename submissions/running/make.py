@@ -99,7 +99,8 @@ def make_rank_file(
 def _one(
     benchmark: str | Benchmark, method: str | Composer | Scorer | Ranker, options: RunOptions
 ) -> RankFile | RankBundle:
-    options.aggregated()  # refuses all
+    if options.aggregation is not None:
+        options.aggregated()  # refuses all
     (made,) = prepare(benchmark, method, options)()
     return made
 
