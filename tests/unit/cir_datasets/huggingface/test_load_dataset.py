@@ -70,7 +70,7 @@ def test_names_are_known_in_either_import_order(imports: str, home: Path, tmp_pa
 from datasets import get_dataset_config_names, get_dataset_split_names
 found = load_dataset("circled", "cirr_val", data_dir="home", verification_mode="no_checks")
 print(list(found), found["validation"].num_rows)
-print(get_dataset_config_names("cirr"), get_dataset_split_names("cirr", "test1"))
+print(get_dataset_config_names("cirr")[:6], get_dataset_split_names("cirr", "test1"))
 """
     assert run(code, tmp_path).splitlines() == [
         "['validation'] 2",
