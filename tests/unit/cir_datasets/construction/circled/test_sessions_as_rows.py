@@ -177,5 +177,5 @@ def test_sessions_made_of_real_annotations_are_rows_without_a_limit(
 ) -> None:
     found = played(cir_datasets.load(benchmark_id), tmp_path / "run", epsilon=300)
     assert in_benchmark(tmp_path / "kept", found.sessions, found.images) == len(found.sessions) > 0
-    if found.unfiltered:  # with one split's words all that the quality filters remove show their target
+    if found.unfiltered:  # there are none where all that was filtered out shows its target
         assert in_benchmark(tmp_path / "rest", found.unfiltered, found.images) == len(found.unfiltered)
