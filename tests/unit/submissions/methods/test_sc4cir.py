@@ -526,7 +526,7 @@ def test_what_was_answered_before_the_error_that_ends_all_is_used(run: Any) -> N
         rerank_processes="s1+s2",
         language=Closing(answers),
     )
-    made = prepare(benchmark, "image_text_sum", options, costs=costs)()
+    (made,) = prepare(benchmark, "image_text_sum", options, costs=costs)()
     assert made.rankings["s0"] == whole.rankings["s0"] != before.rankings["s0"]
     assert made.rankings["s1"] == before.rankings["s1"] != whole.rankings["s1"]
     assert costs[0].instructions == 1, "questions without an answer are not counted"
@@ -618,7 +618,7 @@ def test_what_it_took_is_counted(store: EmbeddingStore) -> None:
     options = RunOptions(
         encoder=PlainEncoder(), store=store, workers=0, rerank="sc4cir", rerank_top=4, language=ORACLE
     )
-    made = prepare(benchmark, "image_text_sum", options, costs=costs)()
+    (made,) = prepare(benchmark, "image_text_sum", options, costs=costs)()
     (cost,) = costs
     pairs = {
         (row["query_id"], image)

@@ -138,8 +138,11 @@ CALLS: dict[str, tuple[str, ...]] = {
     "make cirr-import": ("made", "answers.json", *CIRCO, "--images", "."),
     "make comparison": (*CIRCO, *OUT),
     "make judge": ("circo/val", "--judge", "oracle", *OUT),
+    "make overlay": ("circo/val", "--pattern", "a", "--out", "made.json"),
+    "make review": ("noise", "circo/val", "--images", ".", "--out", "asked"),
     "multiround": (*CIRCO, "--method", "random", "--simulator", "oracle", "--out", "made.jsonl"),
     "play": (*CIRCO, "--method", "random", "--out", "made.jsonl"),
+    "plot": ("run.json", "--out", "figures"),
     "rank": (*CIRCO, "--method", "mine", "--lists", "lists.json", "--out", "made.json"),
     "rerank": ("run.json", "--language", "oracle", "--out", "made.json"),
     "run": (*CIRCO, "--method", "random", "--out", "made.json"),
@@ -155,6 +158,8 @@ CALLS: dict[str, tuple[str, ...]] = {
     "validate": ("run.json",),
 }
 """Arguments with which a command loads `circo/val`."""
+WITH_ANSWERS = ("make review-import",)
+"""They load a benchmark when the answers about its pictures have been taken in, which here are not."""
 LONG = (
     "challenge new",
     "leaderboard",
@@ -183,7 +188,7 @@ def commands_with(*options: str) -> set[str]:
 
 
 def test_every_command_with_the_options_is_called_below() -> None:
-    assert commands_with("--data-dir", "--no-checks") == {*CALLS}
+    assert commands_with("--data-dir", "--no-checks") == {*CALLS, *WITH_ANSWERS}
 
 
 @pytest.mark.parametrize(
