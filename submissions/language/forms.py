@@ -18,6 +18,9 @@ _FENCED = re.compile(r"```[a-zA-Z]*\s*\n(?P<inside>.*?)```", re.DOTALL)
 _SHOWN = 3
 """Faults of an answer that one correction to the model names at most."""
 
+NOTHING_LEFT = "none"
+"""An instruction where nothing is left that may be asked for, as the prompt's limits say it."""
+
 Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1000)]
 Scale = Annotated[int, Field(ge=1, le=5)]
 Category = Literal["addition", "subtraction", "viewpoint", "background", "attribute", "relative"]

@@ -17,7 +17,7 @@ from cir_datasets.common.yaml import parse_yaml
 from cir_metrics.errors import UnknownNameError, did_you_mean
 from submissions.errors import MethodError
 from submissions.language.asking import answered
-from submissions.language.forms import Caption, Instruction
+from submissions.language.forms import NOTHING_LEFT, Caption, Instruction
 from submissions.language.protocol import FormLanguage, Item, Picture, pictures_by_id
 from submissions.rank_file.texts import plain_text
 
@@ -222,6 +222,8 @@ def checked_words(words: str, exchange: Exchange) -> str | Silence:
     """
     if not _spoken(words):
         return NOTHING
+    if exchange.style.aspect is not None and _spoken(words) == NOTHING_LEFT:
+        return Silence(f"no change of the aspect {exchange.style.aspect} is left")
     try:
         line = plain_text(" ".join(words.split()), LONGEST)
     except ValueError as error:
@@ -283,8 +285,8 @@ def style_of(name: str, aspect: str | None, words: int | None) -> Style:
     Example:
         >>> style_of("cirr", None, None).words, style_of("fashioniq", None, None).caption
         (30, 'caption_clothes')
-        >>> style_of("fisd", "negation", None).limits
-        'Name changes of one kind alone: negation. Leave out all others.'
+        >>> style_of("fisd", "negation", None).limits[:41]
+        'Name changes of one kind alone: negation.'
     """
     styles = _styles()
     own = {**styles["default"], **styles["benchmarks"].get(name, {})}

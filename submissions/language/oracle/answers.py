@@ -29,6 +29,7 @@ from cir_datasets.shapes.layout import SCENE_TEXT, scene_of_text
 from cir_datasets.shapes.queries import MEANING_KINDS, aspects
 from cir_datasets.shapes.world import Change
 from cir_metrics.errors import UnknownNameError
+from submissions.language.forms import NOTHING_LEFT
 from submissions.language.oracle.reading import apart, kind_of, merged, phrases, read_caption, said, scene_of
 from submissions.language.protocol import Item, Picture
 
@@ -61,11 +62,12 @@ def _request(first: Scene, second: Scene, item: Item) -> str:
     found = changes(first, second, viewpoint=True)
     aspect = item.words.get("aspect", "complex")
     # `complex` is the aspect of several changes of any kind.
-    wanted = found if aspect == "complex" else tuple(one for one in found if aspect in aspects([one]))
+    if aspect != "complex":
+        found = tuple(change for change in found if aspect in aspects([change]))
     if not found:
-        return describe(second)
+        return describe(second) if aspect == "complex" else NOTHING_LEFT
     key = f"{describe(first)}|{describe(second)}|{item.words.get('said', '')}"
-    return _in_words(wanted or found, int(item.words.get("words", _ANY)), key)
+    return _in_words(found, int(item.words.get("words", _ANY)), key)
 
 
 def _in_words(found: Sequence[Change], most: int, key: str) -> str:

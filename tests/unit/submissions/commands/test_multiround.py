@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 
@@ -10,6 +11,9 @@ from benchmark_world.dialogues import another_program
 from cir_here import invoked as cir
 from language_server import LanguageServer
 
+from cir_datasets.shapes import changes, scene
+from cir_datasets.shapes.language import relative_caption
+from cir_datasets.shapes.queries import aspects
 from cir_metrics.errors import CallError, CirError, UnknownNameError
 from submissions.errors import MethodError, SubmissionError
 from submissions.transcripts.checking import check_transcript
@@ -49,6 +53,25 @@ def test_every_choice_stands_in_the_header(tmp_path: Path) -> None:
     assert len(made.sessions()) == 4
     for value in ("k:3", "random-top7", "weighted", "unchanged", "seed:9"):
         assert value in made.choices.text_of()
+
+
+@pytest.mark.parametrize("aspect", ["background", "change", "addition"])
+def test_feedback_names_changes_of_its_aspect_alone_and_ends_where_none_is_left(aspect: str) -> None:
+    few = ("--limit", "40", "--k", "1", "--aspect", aspect)
+    cir(*PLAY, *few, "--out", "made.jsonl", code=0)
+    made = read_transcript("made.jsonl")
+    feedback = [played for played in made.rounds if played.round > 1 and played.caption]
+    assert feedback
+    for played in feedback:
+        of_aspect = [
+            change
+            for change in changes(scene(played.reference), scene(played.target), viewpoint=True)
+            if aspect in aspects([change])
+        ]
+        some = (picked for n in range(1, 4) for picked in itertools.combinations(of_aspect, n))
+        assert played.caption in map(relative_caption, some)
+    ends = [rounds[-1].end for rounds in made.sessions().values()]
+    assert f"silent: no change of the aspect {aspect} is left" in ends
 
 
 def test_page_sessions_and_rank_file_are_written_beside_the_transcript(tmp_path: Path) -> None:

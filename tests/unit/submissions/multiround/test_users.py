@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,18 @@ def test_clothes_have_a_prompt_of_their_own(server: LanguageServer) -> None:
     assert user.say([exchange(0, 10, benchmark="fashioniq")]) == ["longer"]
     assert any("clothes" in asked.prompt or "garment" in asked.prompt for asked in server.requests)
     assert list(user.prompts("caption_clothes")) == ["caption_clothes", "feedback"]
+
+
+@pytest.mark.parametrize(
+    ("aspect", "words"),
+    [("background", Silence("no change of the aspect background is left")), (None, "none")],
+)
+def test_a_model_says_that_nothing_of_the_aspect_is_left(
+    server: LanguageServer, aspect: str | None, words: object
+) -> None:
+    server.look = lambda asked: json.dumps({"caption": "a picture", "instruction": "none"})
+    shown = replace(exchange(0, 10), style=style_of("fisd", aspect, None))
+    assert SimulatedUser(asking(server), PICTURES).say([shown]) == [words]
 
 
 def test_every_prompt_in_use_stands_in_the_header_with_its_version(
