@@ -6,14 +6,17 @@ import json
 from pathlib import Path
 from typing import Any
 
+import av
 import numpy as np
 import pytest
 from fisd_runs import content
+from PIL import Image
+from retrieval_models import save_vit
 from typer.testing import CliRunner
 
-from cir_datasets.construction.zerosight.options import load_thresholds
+from cir_datasets.construction.zerosight.options import Thresholds, load_thresholds
 from cir_datasets.errors import ConstructionError
-from cir_datasets.shapes import clip
+from cir_datasets.shapes import clip, pixels, scene
 from examples.clips import write_clips
 from leaderboard.cli import build
 
@@ -55,13 +58,17 @@ def made(clips: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_triple_obeys_its_thresholds(made: Path) -> None:
-    limits = load_thresholds("shapes")
+    obey(made, load_thresholds("shapes"))
+
+
+def obey(made: Path, limits: Thresholds) -> None:
+    """What all references and targets keep to: the limits of sight and meaning, each by its own vectors."""
     ids = [row["image"] for row in rows(made, "frames")]
     place = {image: number for number, image in enumerate(ids)}
     visual = np.load(made / "03-visual.npy").astype(np.float64)
     semantic = np.load(made / "04-semantic.npy").astype(np.float64)
     queries = [row for row in rows(made, "review") if not row.get("failed")]
-    assert len(queries) > 3
+    assert queries
     for query in queries:
         reference = place[query["reference"]]
         targets = [place[image] for image in (*query["positives"], *query["negatives"])]
@@ -78,6 +85,82 @@ def test_every_triple_obeys_its_thresholds(made: Path) -> None:
         for second in kept:
             if first < second and ids[first].split("/")[0] == ids[second].split("/")[0]:
                 assert visual[first] @ visual[second] < limits.reference_visual
+                assert semantic[first] @ semantic[second] < limits.reference_semantic
+
+
+FILMS = {"still.webm": ("libvpx", 30, 23), "still.mkv": ("mpeg4", 25, 31)}
+"""Videos of one picture, which give no query: codec, frames a second, frames."""
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run over clips and other films by two encoders: a small ViT sees, the encoder of shapes means."""
+    folder = tmp_path_factory.mktemp("mixed")
+    write_clips(folder / "videos", 3)
+    for number, (name, (codec, rate, length)) in enumerate(FILMS.items()):
+        picture = av.VideoFrame.from_ndarray(pixels(scene(f"val-{number:06d}")), format="rgb24")
+        with av.open(str(folder / "videos" / name), "w") as out:
+            stream = out.add_stream(codec, rate=rate)
+            stream.width, stream.height, stream.pix_fmt = picture.width, picture.height, "yuv420p"
+            for _ in range(length):
+                out.mux(stream.encode(picture))
+                picture.pts = None
+            out.mux(stream.encode(None))
+    limits = load_thresholds("shapes").model_dump() | SIGHT
+    (folder / "limits.yaml").write_text(json.dumps(limits))
+    call(
+        "make", "zerosight", "--videos", folder / "videos", "--out", folder / "out",
+        "--unknown-dates", "keep", "--vit-encoder", save_vit(folder / "vit", seed=1),
+        "--thresholds", folder / "limits.yaml", "--pool-frames", "raw", "--pictures", "png",
+    )  # fmt: skip
+    return folder
+
+
+SIGHT = {"reference_visual": 0.99995, "target_visual": [0.9, 0.9999], "mutual_visual": 0.99999}
+"""Limits for a ViT that was never trained: all pictures look nearly alike to it."""
+
+
+@pytest.mark.slow
+def test_two_encoders_filter_each_by_its_own_limits(mixed: Path) -> None:
+    made = mixed / "out"
+    limits = load_thresholds(str(mixed / "limits.yaml"))
+    obey(made, limits)
+    visual, semantic = np.load(made / "03-visual.npy"), np.load(made / "04-semantic.npy")
+    assert (visual.shape[1], semantic.shape[1]) == (24, 128)
+    place = {row["image"]: number for number, row in enumerate(rows(made, "frames"))}
+    meanings = [
+        semantic[place[row["reference"]]] @ semantic[place[target["image"]]]
+        for row in rows(made, "targets") if not row.get("failed")
+        for target in row["targets"]
+    ]  # fmt: skip
+    # By the limits of the other encoder these would not be targets.
+    assert min(meanings) < limits.target_visual[0]
+    noted = (made / "benchmark" / "card.yaml").read_text()
+    assert "vit" in noted
+    assert "shapes" in noted
+
+
+@pytest.mark.slow
+def test_the_raw_pool_has_every_fifth_frame_of_all_videos_without_a_query(mixed: Path) -> None:
+    made = mixed / "out"
+    pool = [row["image"] for row in rows(made, "pool") if row["from"] == "other video"]
+    used = {row["reference"].split("/")[0] for row in rows(made, "targets") if not row.get("failed")}
+    expected = []
+    for row in rows(made, "videos"):
+        if row["video"] in used:
+            continue
+        with av.open(str(mixed / "videos" / row["file"])) as container:
+            for number, frame in enumerate(container.decode(video=0)):
+                if number % 5 == 0:
+                    image = f"{row['video']}/raw-{number:06d}.png"
+                    with Image.open(made / "benchmark" / "images" / image) as picture:
+                        assert (np.asarray(picture) == frame.to_ndarray(format="rgb24")).all()
+                    expected.append(image)
+    assert pool == expected
+    of_films = [image for image in pool if image.startswith("still")]
+    assert len(of_films) == sum(-(-length // 5) for _, _, length in FILMS.values())
+    gallery = [row["image"] for row in rows(made, "pool")]
+    assert len(set(gallery)) == len(gallery)
 
 
 def test_frames_are_those_of_the_scenes(made: Path) -> None:
