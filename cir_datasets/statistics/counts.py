@@ -115,15 +115,28 @@ def count_classes(captions: Mapping[str, int], label: str) -> Counter[str]:
         >>> counts["noun"], counts["adjective"], counts["verb"]
         (4, 4, 2)
     """
-    tagger, known = _tagger(), classes()
     found: Counter[str] = Counter()
     with step_progress(f"tagging {label}", len(captions)) as advance:
         for caption, times in captions.items():
-            # Each word comes back as (word, lemma, tag).
-            for _, _, tag in tagger.tag_sent([token[-_TAGGED:] for token in tokens(words(caption))]):
-                found[known.get(tag, OTHER)] += times
+            for _, _, name in tagged(caption):
+                found[name] += times
             advance(1)
     return found
+
+
+def tagged(caption: str) -> list[tuple[str, str, str]]:
+    """Each word of a caption with its lemma and its coarse class.
+
+    Raises:
+        MissingExtraError: HanTa is not installed.
+
+    Example:
+        >>> tagged("Two dogs ran.")
+        [('two', 'two', 'number'), ('dogs', 'dog', 'noun'), ('ran', 'run', 'verb')]
+    """
+    known = classes()
+    found = _tagger().tag_sent([token[-_TAGGED:] for token in tokens(words(caption))])
+    return [(word, lemma, known.get(tag, OTHER)) for word, lemma, tag in found]
 
 
 @functools.cache

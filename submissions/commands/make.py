@@ -73,7 +73,7 @@ def status(
     """Show how far each stage of a run is: rows, those that failed, the file, and what is a benchmark.
 
     Of several runs of `cir make circled` that are done it shows what the filters removed: a row each, a row
-    a dataset and a total.
+    a dataset and a total. Of a run of `cir make fisd` it counts the edits that were refused, by rule.
 
     \b
     Example:
@@ -83,6 +83,7 @@ def status(
     from cir_datasets.common.tables import render
     from cir_datasets.construction.circled.filters import counts
     from cir_datasets.construction.circled.tables import filter_table
+    from cir_datasets.construction.fisd.outcome import refusals
     from cir_datasets.construction.folder import benchmarks_in
     from cir_datasets.construction.report import stage_table
     from cir_datasets.construction.workspace import Workspace
@@ -100,7 +101,8 @@ def status(
                 raise CallError(f"{run.folder}: another run is of {source}, too. Fix: leave one of them out.")
             filtered[source] = counts(run.rows("filters", tuple))
             continue
-        echo(render([stage_table(run.states())], "table"))
+        refused = refusals(run) if run.kind == "fisd" else None
+        echo(render([stage_table(run.states()), *([refused] if refused else [])], "table"))
         for benchmark in benchmarks_in(run.folder):
             echo(f"benchmark: {benchmark}")
     if filtered:

@@ -49,6 +49,12 @@ class MakeFisdOptions(FisdOptions, MakingOptions):
         "default: COCO's categories.",
         in_file=True,
     )
+    templates: str = option(
+        "ours",
+        "Templates: whose words for numbers in English: ours, or paper (FISD's Figure 5).",
+        choices=("ours", "paper"),
+        in_file=True,
+    )
     steps: int | None = option(
         None, "Steps: of the diffusion pipeline; default: its own number.", min=1, in_file=True
     )
@@ -87,9 +93,9 @@ class MakeFisdOptions(FisdOptions, MakingOptions):
 def fisd_command(options: MakeFisdOptions) -> None:
     """Make a benchmark of six aspects from captions, with pictures that a generator draws, as FISD was made.
 
-    Each caption is edited in one aspect; caption, edited caption and a hard negative are drawn from one seed.
-    Numbers come from templates. The same call goes on where a run was stopped. Fill in review.html or
-    review.csv, and call again with --review.
+    Each caption is edited in one aspect; an edit of another is refused, and asked for again. Caption, edited
+    caption and a hard negative are drawn from one seed. Numbers come from templates. The same call goes on
+    where a run was stopped. Fill in review.html or review.csv, and call again with --review.
 
     The paper took captions of COCO val (addition), Flickr30k val and test (negation), NoCaps val (change),
     CC3M val (background), and edits of HQ-Edit with more than 25 words (complex), Mixtral-8x7B to edit them
@@ -111,7 +117,7 @@ def fisd_command(options: MakeFisdOptions) -> None:
 
     settings = options.call(FisdOptions)
     _check_generator(options.generator)
-    manner = _manner(options.generator, options.nouns)
+    manner = _manner(options.generator, options.nouns, options.templates)
     files = _files(options.captions or [], options.aspect or [], manner)
     wanted = [each for each in ASPECTS if not options.aspect or each in options.aspect]
     if not options.allow_missing:
@@ -204,14 +210,16 @@ def _check_aspects(wanted: Sequence[str], there: Container[str], what: str) -> N
         )
 
 
-def _manner(generator: str, nouns: Path | None) -> Manner:
+def _manner(generator: str, nouns: Path | None, templates: str) -> Manner:
     from cir_datasets.construction.fisd.manners import English, ShapesLanguage, default_nouns, read_nouns
     from cir_metrics.errors import CallError
 
     if generator != "shapes":
-        return English(default_nouns() if nouns is None else read_nouns(nouns))
+        return English(default_nouns() if nouns is None else read_nouns(nouns), templates=templates)
     if nouns is not None:
         raise CallError("--nouns is of English, and shapes has things of its own. Fix: leave it out.")
+    if templates != "ours":
+        raise CallError("--templates is of English, and shapes has words of its own. Fix: leave it out.")
     return ShapesLanguage()
 
 

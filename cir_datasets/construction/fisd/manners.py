@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,12 +11,14 @@ from typing import Any, Protocol
 
 from cir_datasets.common.yaml import package_yaml
 from cir_datasets.construction.filled_tables import read_text
+from cir_datasets.construction.fisd.edit_checks import EditFault, edit_fault, rules_hash
 from cir_datasets.construction.fisd.options import COMPLEX
 from cir_datasets.errors import ConstructionError, RecordError
 from cir_datasets.shapes.draws import Draws
-from cir_datasets.shapes.language import NUMBERS, describe, difference, plural
+from cir_datasets.shapes.language import NUMBERS, describe, difference, merge, plural
 from cir_datasets.shapes.layout import scenes_of
-from cir_datasets.shapes.world import MOST_OBJECTS, MOST_THINGS, Scene
+from cir_datasets.shapes.queries import aspects
+from cir_datasets.shapes.world import MOST_OBJECTS, MOST_THINGS, Scene, changes
 
 _WORDS = (3, 77)
 """Fewest and most words of an English source caption; text encoders of diffusion models read no more."""
@@ -40,6 +43,9 @@ class Manner(Protocol):
     def lacks(self, aspect: str, caption: str) -> str | None:
         """Why a caption cannot be the source of an aspect other than cardinality, or None."""
 
+    def edit_fault(self, aspect: str, caption: str, request: str, target: str) -> EditFault | None:
+        """Why an edit is none of its aspect, or None."""
+
     def subjects(self, captions: Iterable[str]) -> list[str]:
         """What can be counted, each once."""
 
@@ -59,20 +65,21 @@ class English:
 
     Args:
         nouns: singular and plural of what can be counted.
+        templates: whose words for numbers: `ours`, or `paper` (FISD's supplement A and Figure 5).
     """
 
     nouns: tuple[tuple[str, str], ...]
     most: int = 10
     complex_words: int = 25
+    templates: str = "ours"
 
     @property
     def identity(self) -> dict[str, Any]:
-        """Its templates and nouns."""
-        words = _english()
+        """Its templates, the rules of edits, and nouns."""
         return {
             "manner": "english",
-            "caption": words["caption"],
-            "requests": words["requests"],
+            **_english()["templates"][self.templates],
+            "checks": rules_hash(),
             "nouns": [list(pair) for pair in self.nouns],
         }
 
@@ -97,6 +104,12 @@ class English:
             return "it does not say where something is"
         return None
 
+    def edit_fault(self, aspect: str, caption: str, request: str, target: str) -> EditFault | None:
+        """The first rule of the aspect that it breaks; plurals of the nouns are known."""
+        pairs = [(one.split(), many.split()) for one, many in self.nouns]
+        words = [zip(many, one, strict=True) for one, many in pairs if len(one) == len(many)]
+        return edit_fault(aspect, caption, request, target, dict(itertools.chain(*words)))
+
     def subjects(self, captions: Iterable[str]) -> list[str]:
         """The nouns; captions do not matter."""
         return [singular for singular, _ in self.nouns]
@@ -110,7 +123,7 @@ class English:
             ('a photo of one mouse', 'a photo of ten mice')
         """
         noun = subject if number == 1 else dict(self.nouns)[subject]
-        caption: str = _english()["caption"]
+        caption: str = _english()["templates"][self.templates]["caption"]
         return caption.format(count=_english()["numbers"][number - 1], noun=noun)
 
     def number_request(self, subject: str, before: int, after: int, draws: Draws) -> str:
@@ -120,9 +133,8 @@ class English:
             >>> English((("dog", "dogs"),)).number_request("dog", 4, 1, Draws("example", 2))
             'Instead of four, show one.'
         """
-        words = _english()
-        numbers: list[str] = words["numbers"]
-        template: str = draws.choice(words["requests"])
+        numbers: list[str] = _english()["numbers"]
+        template: str = draws.choice(_english()["templates"][self.templates]["requests"])
         return template.format(**{"from": numbers[before - 1], "to": numbers[after - 1]})
 
     def meaning(self, caption: str) -> Hashable:
@@ -159,6 +171,25 @@ class ShapesLanguage:
         if aspect == "addition" and (full or len(scene.things) == MOST_THINGS):
             return "its scene is full"
         return None
+
+    def edit_fault(self, aspect: str, caption: str, request: str, target: str) -> EditFault | None:
+        """Whether the scenes differ in another aspect, or the request does not lead to the target.
+
+        Example:
+            >>> before, after = (f"a small red star on a {one} background" for one in ("sandy", "snowy"))
+            >>> ShapesLanguage().edit_fault("background", before, "a snowy background", after)
+            >>> ShapesLanguage().edit_fault("addition", before, "a snowy background", after).code
+            'other_aspect'
+        """
+        try:
+            before, after = _scene(caption), _scene(target)
+            leads_there = merge(before, request).meaning == after.meaning
+        except RecordError as error:
+            return EditFault("no_scene", str(error).partition(" Fix: ")[0])
+        kinds = aspects(changes(before, after, viewpoint=True))
+        if aspect not in kinds or (aspect != COMPLEX and kinds != [aspect]):
+            return EditFault("other_aspect", f"its change is {', '.join(kinds) or 'none'}")
+        return None if leads_there else EditFault("not_requested", "the request does not lead to the target")
 
     def subjects(self, captions: Iterable[str]) -> list[str]:
         """The first thing of each caption on its background, in singular."""

@@ -8,13 +8,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from cir_datasets.common.stages import FAILED
 from cir_datasets.common.terminal import Table, counted
 from cir_datasets.construction.fisd.making import MadeFisd
 from cir_datasets.construction.fisd.options import ASPECTS
 from cir_datasets.construction.fisd.triplets import ReviewedTriplet, gallery
+from cir_datasets.construction.fisd.wording import REFUSED
 from cir_datasets.construction.folder import write_benchmark
 from cir_datasets.construction.report import Example, Section, Step, table_of, write_report
-from cir_datasets.construction.workspace import BENCHMARK
+from cir_datasets.construction.workspace import BENCHMARK, Workspace
 from cir_datasets.errors import ConstructionError
 from cir_datasets.registry.folder_card import PICTURES
 
@@ -132,6 +134,9 @@ def _sections(made: MadeFisd) -> list[Section]:
         Section("Triplets", (_ends(made.triplets),), notes=("Each triplet is counted once.",)),
         _numbers(made.triplets),
     ]
+    refused = refusals(made.workspace)
+    if refused is not None:
+        sections.append(Section("Edits that were refused", (refused,)))
     for aspect in ASPECTS:
         kept = [each for each in made.triplets if each.aspect == aspect and each.failed is None]
         if kept:
@@ -140,6 +145,25 @@ def _sections(made: MadeFisd) -> list[Section]:
     if dropped:
         sections.append(Section("Not in the benchmark", (_reasons(dropped),)))
     return sections
+
+
+def refusals(work: Workspace) -> Table | None:
+    """Of each aspect and rule the edits that broke it, and the triplets that ended so.
+
+    Args:
+        work: a run; None comes back where its edits are not all there, or none was refused.
+    """
+    edited = any(stage.name == "edits" and stage.finished for stage in work.states())
+    answers, ends = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+    for row in work.rows("edits", tuple) if edited else ():
+        codes = [(row["id"].rpartition("_")[0], each["code"]) for each in row.get(REFUSED, ())]
+        answers.update(codes)
+        # A backend that then answers nothing is no refusal.
+        ends.update([code for code in codes[-1:] if str(row.get(FAILED)).startswith(f"{code[1]}: ")])
+    if not answers:
+        return None
+    rows = [(*code, answers[code], ends[code]) for code in sorted(answers)]
+    return table_of("Refused edits", ("aspect", "rule", "answers", "triplets lost"), rows)
 
 
 def _sources(made: MadeFisd) -> Table:

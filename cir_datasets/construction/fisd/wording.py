@@ -7,38 +7,67 @@ from typing import Any
 
 from cir_datasets.common.stages import FAILED, Row
 from cir_datasets.construction.backends import Failed, Question, Words
+from cir_datasets.construction.fisd.edit_checks import EditFault
 from cir_datasets.construction.fisd.manners import Manner
 from cir_datasets.construction.fisd.options import ASPECTS, COMPLEX
 from cir_datasets.errors import ConstructionError
 from cir_datasets.shapes.draws import Draws
 
+ATTEMPTS = 3
+"""How often a model is asked for an edit at most."""
+REFUSED = "refused"
+"""Field of a row: earlier edits, each with the code of the rule that it breaks, and why."""
 LIKES = ("the target", "the request")
 """What a hard negative is close to."""
 
 
 def edits_of(chunk: Sequence[Row], *, manner: Manner, words: Words | None, seed: int) -> list[Row]:
-    """Relative and target caption of each row, from template, file or model."""
-    answers: dict[str, Any] = {}
-    for aspect in ASPECTS:
-        open_ = [
-            row
-            for row in chunk
-            if row["aspect"] == aspect and "target_caption" not in row and "noun" not in row
-        ]
-        found = _asked(words, f"edit_{aspect}", [{"caption": row["caption"]} for row in open_])
-        answers |= {row["id"]: answer for row, answer in zip(open_, found, strict=True)}
-    return [_edit(row, answers.get(row["id"], row), manner, seed) for row in chunk]
+    """Relative and target caption of each row, from template, file or model.
+
+    A model whose edit is refused is told why and asked again, `ATTEMPTS` times in all; each refusal stays in
+    the row.
+    """
+    made: dict[str, Row] = {row["id"]: {} for row in chunk}
+    for row in chunk:
+        if "noun" in row:
+            before, after, _ = row["numbers"]
+            request = manner.number_request(row["noun"], before, after, request_draws(seed, row["id"]))
+            answer = {"relative_caption": request, "target_caption": manner.counted(row["noun"], after)}
+            made[row["id"]] = _edit(row, answer, manner)
+        elif "target_caption" in row:
+            made[row["id"]] = _edit(row, row, manner)
+    pending = [row for row in chunk if not made[row["id"]]]
+    for attempt in range(1, ATTEMPTS + 1):
+        for aspect in ASPECTS:
+            open_ = [row for row in pending if row["aspect"] == aspect]
+            refused = [made[row["id"]].get(REFUSED, []) for row in open_]
+            asked = [
+                {"caption": row["caption"], "retry": _retry(earlier)}
+                for row, earlier in zip(open_, refused, strict=True)
+            ]
+            found = _asked(words, f"edit_{aspect}", asked)
+            for row, answer, earlier in zip(open_, found, refused, strict=True):
+                made[row["id"]] = _edit(row, answer, manner, earlier)
+        pending = [row for row in pending if len(made[row["id"]].get(REFUSED, ())) == attempt]
+    return [made[row["id"]] for row in chunk]
 
 
-def _edit(row: Row, answer: Any, manner: Manner, seed: int) -> Row:
-    if "noun" in row:
-        before, after, _ = row["numbers"]
-        request = manner.number_request(row["noun"], before, after, request_draws(seed, row["id"]))
-        answer = {"relative_caption": request, "target_caption": manner.counted(row["noun"], after)}
-    why = answer.why if isinstance(answer, Failed) else _edit_fault(row, answer, manner)
-    if why is not None:
-        return {"id": row["id"], FAILED: why}
-    return {"id": row["id"], **{name: _line(answer[name]) for name in ("relative_caption", "target_caption")}}
+def _edit(row: Row, answer: Any, manner: Manner, earlier: Sequence[Row] = ()) -> Row:
+    """A row of the stage: the edit, or why it is none, and the refusals."""
+    refused = {REFUSED: list(earlier)} if earlier else {}
+    if isinstance(answer, Failed):
+        return {"id": row["id"], FAILED: answer.why, **refused}
+    texts = {name: _line(answer[name]) for name in ("relative_caption", "target_caption")}
+    fault = _edit_fault(row, texts, manner)
+    if fault is None:
+        return {"id": row["id"], **texts, **refused}
+    return {"id": row["id"], FAILED: str(fault), REFUSED: [*earlier, {**texts, **fault._asdict()}]}
+
+
+def _retry(refused: Sequence[Row]) -> str:
+    """What a model is told of its earlier edits; nothing at first."""
+    said = "".join(f"\n- {e['relative_caption']} -> {e['target_caption']} ({e['why']})" for e in refused)
+    return f"These answers were wrong, for the reason behind each; do better:{said}\n" if said else ""
 
 
 def request_draws(seed: int, id: str) -> Draws:
@@ -46,14 +75,16 @@ def request_draws(seed: int, id: str) -> Draws:
     return Draws("fisd request", seed, id)
 
 
-def _edit_fault(row: Row, answer: Mapping[str, str], manner: Manner) -> str | None:
+def _edit_fault(row: Row, edit: Mapping[str, str], manner: Manner) -> EditFault | None:
     """Why an edit is of no use, or None."""
-    if manner.meaning(_line(answer["target_caption"])) == manner.meaning(row["caption"]):
-        return "the target's caption is that of the reference"
-    words = len(answer["relative_caption"].split())
-    if row["aspect"] == COMPLEX and words <= manner.complex_words:
-        return f"its relative caption has {words} words, and a complex one more than {manner.complex_words}"
-    return None
+    request, target = edit["relative_caption"], edit["target_caption"]
+    if manner.meaning(target) == manner.meaning(row["caption"]):
+        return EditFault("unchanged", "the target's caption is that of the reference")
+    words, least = len(request.split()), manner.complex_words
+    if row["aspect"] == COMPLEX and words <= least:
+        why = f"its relative caption has {words} words, and a complex one more than {least}"
+        return EditFault("too_short", why)
+    return manner.edit_fault(row["aspect"], row["caption"], request, target)
 
 
 def negatives_of(chunk: Sequence[Row], *, manner: Manner, words: Words | None, seed: int) -> list[Row]:

@@ -35,6 +35,7 @@ def surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("OPENAI_BASE_URL", "CIR_PROMPTS", "CIR_BENCHMARKS", "CIR_LANGUAGE_PRICES"):
         monkeypatch.delenv(name, raising=False)
     shapes_captions(tmp_path)
+    (tmp_path / "paper.yaml").write_text("templates: paper\n")
 
 
 cir = functools.partial(invoked, code=0)
@@ -123,9 +124,30 @@ def test_a_server_that_goes_wrong_costs_questions_and_no_answer_is_bought_twice(
         cir(*call)
         assert server.answered == bought
     settings = json.loads(cir("make", "status", "mine", "--json").stdout)["settings"]
-    assert settings["prompts"]["edit_change"].startswith("edit_change 1 (")
+    assert settings["prompts"]["edit_change"].startswith("edit_change 2 (")
     for row in (tmp_path / "mine" / "08-benchmark.jsonl").read_text().splitlines():
         assert "127.0.0.1" not in row
+
+
+def test_a_model_that_answers_nonsense_leaves_nothing_and_its_refusals_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = {"relative_caption": "a red circle", "target_caption": "a red circle and a blue cross"}
+    with LanguageServer(look=lambda asked: json.dumps(words)) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        call = [*FEW, "--language", "openai:tiny", "--aspect", "change", "--aspect", "addition"]
+        done = CliRunner().invoke(build(), call)
+    assert isinstance(done.exception, ConstructionError)
+    assert "no triplet is left" in str(done.exception)
+    assert len(server.requests) == 3 * 6
+    assert (
+        sum("a red circle -> a red circle and a blue cross (" in each.prompt for each in server.requests)
+        == 12
+    )
+    said = cir("make", "status", "mine").stdout
+    assert re.search(r"addition\s+no_scene\s+9\s+3", said)
+    assert re.search(r"change\s+no_scene\s+9\s+3", said)
+    assert "no_scene" in (tmp_path / "mine" / "report.html").read_text()
 
 
 def test_a_dry_run_says_what_would_be_asked_and_drawn_and_writes_nothing(tmp_path: Path) -> None:
@@ -158,6 +180,7 @@ def test_a_dry_run_says_what_would_be_asked_and_drawn_and_writes_nothing(tmp_pat
         (("--captions", "captions.txt", "--engine", "spark"), "no engine 'spark'"),
         (("--captions", "captions.txt", "--address", "auto"), "--address: of a Ray cluster"),
         (("--captions", "captions.txt", "--nouns", "captions.txt"), "--nouns is of English"),
+        (("--captions", "captions.txt", "--config", "paper.yaml"), "--templates is of English"),
         (("--captions", "captions.txt"), "edits of captions need a language backend"),
     ],
 )

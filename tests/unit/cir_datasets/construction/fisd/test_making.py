@@ -190,7 +190,7 @@ def test_edits_and_negatives_that_say_the_same_are_of_no_use(tmp_path: Path, cop
         options=options,
     )
     assert {each.failed for each in made.triplets} == {
-        "edits: the target's caption is that of the reference",
+        "edits: unchanged: the target's caption is that of the reference",
         f"negatives: the hard negative's caption is that of the {copied}",
     }
     with pytest.raises(ConstructionError, match="no triplet is left"):
