@@ -37,10 +37,9 @@ class Pic2Word(HeadMethod):
 
     def said_of(self, head: Head) -> dict[str, Any]:
         """What a rank file says of this head's training: it saw pictures alone."""
-        pictures = head.training.get("pictures")
-        return {
-            "trained_on": trained_on(head.training, [] if pictures is None else [f"pictures of {pictures}"])
-        }
+        training = head.training
+        galleries = training.get("members") or filter(None, [training.get("pictures")])
+        return {"trained_on": trained_on(training, [f"pictures of {gallery}" for gallery in galleries])}
 
     def compose(self, turns: Sequence[Turn], context: Context) -> Vectors:
         """The text's vector, shape (turns, dimensions); of several texts the mean.

@@ -26,6 +26,7 @@ from submissions.training.earlier import check_sizes, earlier_head
 from submissions.training.loop import SAVE_SECONDS, Lesson, Trained, seeded, train_head
 from submissions.training.old_calls import takes_old_calls
 from submissions.training.training_options import Pic2WordTraining
+from submissions.training.triplets import joint_hash
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -46,7 +47,7 @@ def train_pic2word(
 
     Args:
         training: all options; the encoder is of the CLIP family.
-        pictures: what to train on in place of the benchmark's gallery or the folder of images.
+        pictures: what to train on in place of the benchmarks' galleries or the folder of images.
         store: where the pictures' vectors are kept; None is the store in the cache.
         save_seconds: seconds between two states of an unfinished training.
 
@@ -58,7 +59,7 @@ def train_pic2word(
     """
     from submissions.methods.heads.pseudo_words import PseudoWords
 
-    shown = pictures or _pictures(training)
+    shown = [pictures] if pictures else _pictures(training)
     encoder = training.loaded()
     words = PseudoWords(encoder)
     earlier, begun = earlier_head(training, Pic2Word, encoder)
@@ -69,9 +70,11 @@ def train_pic2word(
                 "here gives it such. Fix: go on from a folder that `cir train pic2word` wrote."
             )
         check_sizes({"hidden_size": training.hidden_size, "dropout": training.dropout}, earlier.sizes)
+    name = shown[0].name if len(shown) == 1 else training.benchmark
     settings = {
-        "pictures": shown.name,
-        "pictures_digest": shown.digest,
+        "pictures": name,
+        **({"members": [part.name for part in shown]} if len(shown) > 1 else {}),
+        "pictures_digest": joint_hash([part.digest for part in shown]),
         "encoder": asdict(encoder.identity),
         "hidden_size": training.hidden_size,
         "dropout": training.dropout,
@@ -85,7 +88,8 @@ def train_pic2word(
         from submissions.embeddings.embed import embed_gallery
         from submissions.methods.heads.mapping_network import MappingNetwork
 
-        vectors = embed_gallery(encoder, shown, store=store).vectors
+        galleries = [embed_gallery(encoder, part, store=store).vectors for part in shown]
+        vectors = np.concatenate(galleries)
         sizes: dict[str, Any] = {
             "vector_size": encoder.identity.dimensions,
             "token_size": words.token_size,
@@ -108,19 +112,21 @@ def train_pic2word(
         save = functools.partial(
             save_head, training.folder, "pic2word", network, sizes=sizes, encoder=encoder.identity
         )
-        return Lesson(network, loss_of, [len(vectors)], save)
+        return Lesson(network, loss_of, [len(gallery) for gallery in galleries], save)
 
-    label = f"pic2word: training on {shown.name}"
+    label = f"pic2word: training on {name}"
     return train_head(training.folder, training, settings, label, begin, save_seconds)
 
 
-def _pictures(training: Pic2WordTraining) -> Pictures:
-    """A benchmark's gallery, or all pictures below a folder."""
+def _pictures(training: Pic2WordTraining) -> list[Pictures]:
+    """The gallery of a benchmark or of each member of a suite, or all pictures below a folder."""
     import cir_datasets
+    from cir_datasets.registry import members_of
     from submissions.embeddings.pictures import pictures_in, pictures_of
 
     if training.benchmark is not None:
-        return pictures_of(cir_datasets.load(training.benchmark), images=training.images)
+        members = map(cir_datasets.load, members_of(training.benchmark))
+        return [pictures_of(member, images=training.images) for member in members]
     if training.images is None:
         raise CallError("nothing to train on. Fix: add --images FOLDER or --benchmark NAME.")
-    return pictures_in(training.images)
+    return [pictures_in(training.images)]

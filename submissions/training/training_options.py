@@ -207,7 +207,9 @@ class Pic2WordTraining(Plan, Trains):
         "Folder of the images, which are trained on with those of its sub-folders; with "
         "--benchmark the benchmark's, default: below CIR_IMAGES.",
     )
-    benchmark: str | None = option(None, "Id of the benchmark, whose gallery is trained on.", "-b")
+    benchmark: str | None = option(
+        None, "Id of the benchmark, or of a suite, whose gallery is trained on.", "-b"
+    )
     hidden_size: int = option(512, "Hidden size: units of the two layers between.", min=1, in_file=True)
     dropout: float = option(
         0.1, "Dropout: share of units left out in training, from 0 to below 1.", in_file=True
@@ -343,7 +345,8 @@ class CompositionTraining(Plan, TrainsOnQueries):
                 "Fix: give another benchmark, or hold_out (0.1 is a usual one)."
             )
         sizes = self.sizes
-        if sizes["hidden_size"] % sizes.get("heads", 1):
+        # A checkpoint has its heads, which the usual ones need not be.
+        if self.from_checkpoint is None and sizes["hidden_size"] % sizes.get("heads", 1):
             raise CallError(
                 f"hidden_size={sizes['hidden_size']}, heads={sizes['heads']}; heads divide hidden_size. "
                 "Fix: 768 and 12 are BERT's."
