@@ -35,15 +35,25 @@ class NoAnswerError(CopiedError):
         final: whether every other question would fare the same, so that asking on is pointless.
         unheard: whether it may be the backend that fails, and not this question: no reply came in time, say.
         fix: what to do about it.
+        wrong_form: whether there was an answer, but not in the form that was asked for.
     """
 
-    def __init__(self, why: str, *, final: bool = False, unheard: bool = False, fix: str = "") -> None:
+    def __init__(
+        self,
+        why: str,
+        *,
+        final: bool = False,
+        unheard: bool = False,
+        fix: str = "",
+        wrong_form: bool = False,
+    ) -> None:
         """See the class."""
         super().__init__(why)
         self.why = why
         self.final = final
         self.unheard = unheard
         self.fix = fix
+        self.wrong_form = wrong_form
 
 
 class WrongFormError(NoAnswerError):
@@ -56,7 +66,11 @@ class WrongFormError(NoAnswerError):
 
     def __init__(self, said: str, why: str) -> None:
         """See the class."""
-        super().__init__(f"the answer is not of the form that was asked for: {why}", fix="change the prompt")
+        super().__init__(
+            f"the answer is not of the form that was asked for: {why}",
+            fix="change the prompt",
+            wrong_form=True,
+        )
         self.said = said
         self.correction = (
             f"That answer is not of the form that was asked for: {why}. Answer again, in that form."

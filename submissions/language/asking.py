@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 _EXAMPLES = 5
 _SHOWN = 60
 UNREADABLE = "the picture cannot be read"
+_HOPELESS = 30
+"""Answers of a wrong form in a row, to questions of one prompt: the others would fare no better."""
 _READ_AHEAD = 8
 """Tasks that wait for each thread: enough to keep it busy, few enough to stop soon."""
 
@@ -116,6 +119,8 @@ class AskingLanguage:
         self._title = title
         self._ask = ask
         self._stopping = threading.Event()
+        self._wrong: Counter[str] = Counter()
+        self._counting = threading.Lock()
 
     def known_only(self) -> Self:
         """The same backend with the answers on disk alone: nobody is asked, and the others have no answer."""
@@ -231,7 +236,12 @@ class AskingLanguage:
         return key, depends, None if self.cache is None else self.cache.get(key)
 
     def _asked(self, chunk: Sequence[_Open]) -> Sequence[Answer | NoAnswerError]:
-        replies = self._ask([question for _, _, question in chunk])
+        prompt = chunk[0][2].template.name
+        try:
+            replies = self._ask([question for _, _, question in chunk])
+        except NoAnswerError as error:
+            self._refuse_wrong_forms(prompt, [error])
+            raise
         came: dict[str, tuple[Answer, dict[str, Any]]] = {}
         for (key, depends, question), reply in zip(chunk, replies, strict=True):
             if isinstance(reply, Answer):
@@ -242,7 +252,25 @@ class AskingLanguage:
             self.cache.put(came)
         for _ in came:
             self.usage.came(cached=False)
+        self._refuse_wrong_forms(prompt, replies)
         return replies
+
+    def _refuse_wrong_forms(self, prompt: str, replies: Sequence[Answer | NoAnswerError]) -> None:
+        """Give up where no answer of a prompt keeps to its form; other failures say nothing about that."""
+        with self._counting:
+            for reply in replies:
+                if isinstance(reply, Answer):
+                    self._wrong[prompt] = 0
+                elif reply.wrong_form:
+                    self._wrong[prompt] += 1
+            hopeless = self._wrong[prompt] >= _HOPELESS
+        last = replies[-1]
+        if hopeless and isinstance(last, NoAnswerError) and last.wrong_form:
+            raise NoAnswerError(
+                f"{last.why}; so were the {self._wrong[prompt] - 1} before it",
+                final=True,
+                fix="change the prompt or the model and run the same again",
+            )
 
     def _in_threads(
         self, tasks: Sequence[_In], work: Callable[[_In], _Out], steps: int, label: str
@@ -298,7 +326,8 @@ class AskingLanguage:
         texts: Sequence[str | None],
     ) -> NoReturn:
         listed = [(questions[place].about, failed[place].why) for place in sorted(failed)]
-        shown = "".join(f"\n  {about!r}: {why}" for about, why in listed[:_EXAMPLES])
+        worst = sorted(failed, key=lambda place: (not failed[place].final, place))
+        shown = "".join(f"\n  {questions[n].about!r}: {failed[n].why}" for n in worst[:_EXAMPLES])
         more = f"\n  ... and {len(listed) - _EXAMPLES:,} more" if len(listed) > _EXAMPLES else ""
         task = questions[0].template.name
         answered = sum(text is not None for text in texts)
@@ -307,7 +336,7 @@ class AskingLanguage:
             if self.cache is None
             else "in the cache; only the others are asked again"
         )
-        fix = next((error.fix for error in failed.values() if error.fix), "run the same again")
+        fix = next((failed[n].fix for n in worst if failed[n].fix), "run the same again")
         raise LanguageError(
             f"{self._title}, {task}: {len(listed):,} of {len(questions):,} questions have no answer:"
             f"{shown}{more}\nThe {answered:,} answers that came are {kept}. "

@@ -171,7 +171,11 @@ class ServerLanguage(AskingLanguage):
         except _RetryError as error:
             times = f"{self._attempts} times" if self._attempts > 1 else "once"
             raise NoAnswerError(
-                f"{error.why} (asked {times})", final=error.final, unheard=error.unheard, fix=error.fix
+                f"{error.why} (asked {times})",
+                final=error.final,
+                unheard=error.unheard,
+                fix=error.fix,
+                wrong_form=error.wrong_form,
             ) from error
         return answer
 
@@ -305,6 +309,7 @@ class _CorrectedError(_RetryError):
 
     def __init__(self, why: str, said: str, correction: str) -> None:
         super().__init__(why, fix="change the prompt")
+        self.wrong_form = True
         self.said = said
         self.correction = correction
 

@@ -131,6 +131,24 @@ def test_a_session_that_a_model_refuses_keeps_its_reason_and_costs_nothing_else(
 
 
 @pytest.mark.usefixtures("plain_language")
+def test_a_model_that_never_keeps_to_the_form_is_given_up_and_the_same_call_goes_on_later(
+    tmp_path: Path,
+) -> None:
+    wrong = [True]
+    with LanguageServer(look=lambda asked: '{"marks": "good"}' if wrong else marks(asked)) as server:
+        name = f"openai:tiny,url={server.url},concurrency=1,attempts=1"
+        call = ("make", "judge", "shapes/multiturn_val", "--sessions", 40, "--out", "judged", "--judge", name)
+        error = str(invoked(*call, code=1).exception)
+        assert "so were the 29 before it" in error
+        assert "Fix: change the prompt or the model and run the same again" in error
+        assert len(server.requests) == 30
+        wrong.clear()
+        cir(*call)
+        assert len(server.requests) == 70
+    assert not [row for row in lines(tmp_path / "judged/judgements.jsonl") if "failed" in row]
+
+
+@pytest.mark.usefixtures("plain_language")
 def test_two_judges_and_two_runs_give_their_agreement(tmp_path: Path) -> None:
     pytest.importorskip("krippendorff", reason="needs the extra `construction`")
     judge = ("make", "judge", "shapes/multiturn_val", "--sessions", 6)
