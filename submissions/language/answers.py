@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import dataclass
+from importlib import resources
 
+from cir_datasets.common.yaml import parse_yaml
 from cir_metrics.errors import CopiedError
 
 _THOUGHTS = re.compile(r".*</think(?:ing)?>", re.DOTALL)
@@ -77,6 +80,20 @@ class WrongFormError(NoAnswerError):
         )
 
 
+class EmptyAnswerError(WrongFormError):
+    """Words are there that answer nothing: a refusal, a label, the prompt.
+
+    Args:
+        said: the answer.
+        why: which of them.
+    """
+
+    def __init__(self, said: str, why: str) -> None:
+        """See the class."""
+        super().__init__(said, why)
+        self.why, self.args = why, (why,)
+
+
 def usable(text: str | None) -> str:
     """An answer without a model's thoughts (`<think>...</think>`), blanks and one pair of quotation marks.
 
@@ -98,6 +115,76 @@ def usable(text: str | None) -> str:
     if not is_text(cleaned):
         raise NoAnswerError("the answer is not text: it holds half a character (a lone surrogate)")
     return cleaned
+
+
+def bare_words(text: str) -> str:
+    """Words without a code fence around them and a label before them.
+
+    Raises:
+        EmptyAnswerError: nothing is left, or what is left refuses to answer.
+
+    Example:
+        >>> bare_words("Instruction: **make it red**")
+        'make it red'
+        >>> bare_words("Instruction:")
+        Traceback (most recent call last):
+        submissions.language.answers.EmptyAnswerError: it is a label without an answer
+    """
+    label, refusal = _empty_answers()
+    inside = _FENCE.sub("", text).strip()
+    words = label.sub("", inside, count=1).strip().strip("*_`").strip()
+    if len(words) > 1 and words[0] == words[-1] == '"':
+        words = words[1:-1].strip()
+    if "`" in text and not inside:
+        raise EmptyAnswerError(text, "it is a code fence without an answer")
+    if inside and not words:
+        raise EmptyAnswerError(text, "it is a label without an answer")
+    if refusal.match(words.casefold().replace("\u2019", "'")):
+        raise EmptyAnswerError(text, "it refuses to answer")
+    return words
+
+
+def check_new_words(text: str, prompt: str) -> None:
+    """Refuse an answer that gives a prompt's words back: three or more that stand in it, or a sentence of it.
+
+    Args:
+        text: the answer.
+        prompt: as its author wrote it; what an item puts into its placeholders may come back.
+
+    Raises:
+        EmptyAnswerError: the answer does.
+
+    Example:
+        >>> check_new_words("a red dress", "Say what leads from a red dress to {second}.")
+        Traceback (most recent call last):
+        submissions.language.answers.EmptyAnswerError: it gives the prompt's own words back
+    """
+    answer, asked = _in_a_row(text), [_in_a_row(part) for part in _SENTENCE_ENDS.split(prompt)]
+    inside = answer.count(" ") >= _FEW and any(answer in part for part in asked)
+    if inside or any(part.count(" ") >= 2 * _FEW and part in answer for part in asked):
+        raise EmptyAnswerError(text, "it gives the prompt's own words back")
+
+
+_FEW = 4
+"""Blanks of three words in a row, with one at each end."""
+_FENCE = re.compile(r"```\w*")
+_SENTENCE_ENDS = re.compile(r"[.:;!?]\s|\{\w+\}")
+
+
+def _in_a_row(text: str) -> str:
+    return " ".join(["", *re.findall(r"\w+", text.casefold()), ""])
+
+
+@functools.cache
+def _empty_answers() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Labels, and the beginnings of refusals."""
+    text = (resources.files("submissions") / "language" / "no_answers.yaml").read_text("utf-8")
+    known = parse_yaml(text)
+    before, labels = ("|".join(known[name]) for name in ("before_labels", "labels"))
+    return (
+        re.compile(rf"^\W*(?:(?:{before})\W+)*(?:{labels})\W*:[\s*_]*", re.IGNORECASE),
+        re.compile("|".join(known["refusals"])),
+    )
 
 
 def is_text(words: str) -> bool:

@@ -18,7 +18,7 @@ from cir_datasets.common.progress import step_progress
 from cir_datasets.common.terminal import visible
 from cir_metrics.errors import CirError
 from submissions.errors import LanguageError
-from submissions.language.answers import Answer, NoAnswerError, is_text, usable
+from submissions.language.answers import Answer, NoAnswerError, check_new_words, is_text, usable
 from submissions.language.cache import AnswerCache, cache_key, picture_digest
 from submissions.language.prompts import Prompts, Template
 from submissions.language.protocol import FormT, Item, Picture
@@ -73,7 +73,11 @@ class ModelQuestion:
             NoAnswerError: the model said nothing that can be used.
         """
         words = usable(said)
-        return words if self.form is None else self.form.read(words).model_dump_json()
+        if self.form is None:
+            return words
+        form = self.form.read(words)
+        check_new_words(self.form.text_of(form), f"{self.template.text}\n\n{self.form.request()}")
+        return form.model_dump_json()
 
 
 _In = TypeVar("_In")

@@ -12,7 +12,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
-from submissions.language.answers import WrongFormError
+from submissions.language.answers import WrongFormError, bare_words
 
 _FENCED = re.compile(r"```[a-zA-Z]*\s*\n(?P<inside>.*?)```", re.DOTALL)
 _SHOWN = 3
@@ -47,22 +47,48 @@ class Form(BaseModel):
     def read(cls, said: str) -> Self:
         """The form as a model filled it in, with or without a fence or words around the object.
 
+        Where the only field is a text, one paragraph without an object is taken as that text.
+
         Raises:
-            WrongFormError: there is no JSON object, a field is missing, or its value is not what was asked.
+            WrongFormError: there is no JSON object, a field is missing, its value is not what was asked, or
+                the only text answers nothing.
 
         Example:
             >>> Instruction.read('```json\\n{"instruction": "make it red"}\\n```').instruction
+            'make it red'
+            >>> Instruction.read("Instruction: make it red").instruction
             'make it red'
         """
         fenced = _FENCED.search(said)
         inside = said if fenced is None else fenced["inside"]
         start, end = inside.find("{"), inside.rfind("}")
-        if start < 0 or end < start:
-            raise WrongFormError(said, "it holds no JSON object")
         try:
-            return cls.model_validate_json(inside[start : end + 1])
+            if 0 <= start < end:
+                form = cls.model_validate_json(inside[start : end + 1])
+                if text := cls.text_of(form):
+                    bare_words(text)
+                return form
+            name = cls._only_text()
+            if name is None or start >= 0 or end >= 0:
+                raise WrongFormError(said, "it holds no JSON object")
+            words = bare_words(inside or said)
+            if "\n\n" in words:
+                raise WrongFormError(said, "it holds no JSON object")
+            return cls(**{name: words})
         except ValidationError as error:
             raise WrongFormError(said, _faults(error)) from error
+
+    @classmethod
+    def _only_text(cls) -> str | None:
+        """The name of the only field, where it is a text."""
+        fields = [(name, field.annotation) for name, field in cls.model_fields.items()]
+        return fields[0][0] if [kind for _, kind in fields] == [str] else None
+
+    @classmethod
+    def text_of(cls, form: Form) -> str:
+        """The text of a form whose only field is one; else nothing."""
+        name = cls._only_text()
+        return "" if name is None else str(getattr(form, name))
 
 
 def _faults(error: ValidationError) -> str:

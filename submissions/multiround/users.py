@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from cir_datasets.common.yaml import parse_yaml
 from cir_metrics.errors import UnknownNameError, did_you_mean
 from submissions.errors import MethodError
+from submissions.language.answers import EmptyAnswerError, bare_words
 from submissions.language.asking import answered
 from submissions.language.forms import NOTHING_LEFT, Caption, Instruction
 from submissions.language.protocol import FormLanguage, Item, Picture, pictures_by_id
@@ -199,13 +200,22 @@ class SimulatedUser:
 def _answered(ask: Callable[[Sequence[_In]], Sequence[str]], items: Sequence[_In]) -> list[str | Silence]:
     """The answers as words, with the reason in the place of those that did not come."""
     replies = answered(lambda: ask(items), Silence)
-    return [one if isinstance(one, Silence) else _text(one) for one in replies]
+    return [one if isinstance(one, Silence) else _useful(_text(one)) for one in replies]
 
 
 def _text(answer: Any) -> str:
     if isinstance(answer, Instruction):
         return answer.instruction
     return answer.caption if isinstance(answer, Caption) else str(answer)
+
+
+def _useful(words: str) -> str | Silence:
+    """Words that answer; a caption that refuses to be one tells nobody what to ask for."""
+    try:
+        bare_words(words)
+    except EmptyAnswerError as error:
+        return Silence(error.why)
+    return words
 
 
 def checked_words(words: str, exchange: Exchange) -> str | Silence:

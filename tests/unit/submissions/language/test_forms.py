@@ -17,7 +17,7 @@ from cir_datasets.shapes.language import relative_caption
 from submissions.errors import LanguageError
 from submissions.language import Picture, load_language
 from submissions.language.answers import WrongFormError
-from submissions.language.forms import Form, FrameChoice, Instruction, SessionScores
+from submissions.language.forms import Edit, Form, FrameChoice, Instruction, SessionScores
 from submissions.language.loading import PairedLanguage
 from submissions.language.protocol import FormLanguage, Item, Language
 from submissions.language.server import ServerLanguage
@@ -50,7 +50,7 @@ def asking(server: LanguageServer, **options: object) -> ServerLanguage:
 @pytest.mark.parametrize(
     ("said", "why"),
     [
-        ("a red star", "it holds no JSON object"),
+        ("a red star\n\nor a blue one", "it holds no JSON object"),
         ("} {", "it holds no JSON object"),
         ('{"instruction": "a"', "it holds no JSON object"),
         ('{"instruction": ', "it holds no JSON object"),
@@ -78,6 +78,71 @@ def test_what_is_not_of_the_form_says_why_without_the_answers_words(said: str, w
 )
 def test_a_form_is_found_among_other_words(said: str) -> None:
     assert Instruction.read(said) == Instruction(instruction="a red star")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Make it red.",
+        "Instruction: Make it red.",
+        "**Instruction:** Make it red.",
+        'Sure! Here is the instruction: "Make it red."',
+        "```\nMake it\nred.\n```",
+        '"instruction": "Make it red."',
+    ],
+)
+def test_one_paragraph_is_the_only_text_of_a_form(said: str) -> None:
+    """As the paper's prompts end, which invite no JSON."""
+    assert " ".join(Instruction.read(said).instruction.split()) == "Make it red."
+
+
+@pytest.mark.parametrize("words", ["Make it red.", "Choice: 2", "```\n1\n```"])
+def test_words_are_no_form_of_numbers_or_of_several_fields(words: str) -> None:
+    for form in (FrameChoice, SessionScores, Edit):
+        with pytest.raises(WrongFormError, match="it holds no JSON object"):
+            form.read(words)
+
+
+EMPTY = {
+    "I'm sorry, I cannot see any pictures.": "it refuses to answer",
+    "I\u2019m sorry, but I can\u2019t assist with that.": "it refuses to answer",
+    "Instruction: As an AI language model, I have no eyes.": "it refuses to answer",
+    "Instruction:": "it is a label without an answer",
+    "**Target image caption:**": "it is a label without an answer",
+    "```\n```": "it is a code fence without an answer",
+    "```json```": "it is a code fence without an answer",
+}
+
+
+@pytest.mark.parametrize("inside_json", [False, True])
+@pytest.mark.parametrize("said", EMPTY)
+def test_what_answers_nothing_has_a_name_and_is_asked_again(
+    server: LanguageServer, said: str, inside_json: bool
+) -> None:
+    server.look = lambda asked: json.dumps({"instruction": said}) if inside_json else said
+    with pytest.raises(LanguageError) as caught:
+        asking(server, attempts=2).ask("feedback_pictures", [ASKED], Instruction)
+    assert [why for _, why in caught.value.failed] == [f"{EMPTY[said]} (asked 2 times)"]
+    assert EMPTY[said] in (server.requests[1].correction or "")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "most visible ones first",
+        "The request, as text",
+        "Picture 1 is what a search has found. I say: red.",
+    ],
+)
+def test_the_prompts_words_are_no_answer_and_those_of_its_pictures_are(
+    server: LanguageServer, said: str
+) -> None:
+    server.look = lambda asked: said
+    with pytest.raises(LanguageError, match="it gives the prompt's own words back"):
+        asking(server, attempts=1).ask("feedback_pictures", [ASKED], Instruction)
+    server.look = lambda asked: "a very red dress"
+    item = Item({"first": "a very red dress", "second": "a hat", "words": "5", "limits": ""})
+    assert asking(server).ask("feedback", [item], Instruction)[0].instruction == "a very red dress"
 
 
 def test_scales_have_ends() -> None:
@@ -112,7 +177,7 @@ def test_nonsense_is_corrected_once_and_the_good_answer_is_kept(server: Language
     first, second = server.requests
     assert first.correction is None
     assert "it holds no JSON object" in (second.correction or "")
-    assert second.body["messages"][1] == {"role": "assistant", "content": "at last"}
+    assert second.body["messages"][1] == {"role": "assistant", "content": '{"at last"'}
     assert second.images == first.images
     assert asking(server).ask("feedback_pictures", [ASKED], Instruction)[0].instruction == "make it red"
     assert len(server.requests) == 2
@@ -287,5 +352,5 @@ def test_a_local_model_sees_several_pictures_and_is_corrected(
     assert answer.said
     before = language.usage.requests  # type: ignore[attr-defined]
     with pytest.raises(LanguageError, match="it holds no JSON object"):
-        language.ask("{word}", [Item({"word": "star"}, pictures[:2])], Instruction)
+        language.ask("{word}", [Item({"word": "star"}, pictures[:2])], Edit)
     assert language.usage.requests == before + 3  # type: ignore[attr-defined]

@@ -128,6 +128,9 @@ def test_prompts_of_ones_own_are_asked_by_and_named(server: LanguageServer, tmp_
     [
         (instruction("  "), "the answer is not of the form that was asked for"),
         ("", "the answer is empty"),
+        ("Instruction:", "it is a label without an answer (asked 2 times)"),
+        (instruction("I'm sorry, I cannot help."), "it refuses to answer (asked 2 times)"),
+        ("the most visible ones first", "it gives the prompt's own words back (asked 2 times)"),
         (instruction("сделай красным"), "it answers in another script than Latin"),
         (instruction("赤くして"), "it answers in another script than Latin"),
         (
@@ -164,7 +167,7 @@ def test_a_simulator_of_no_use_ends_every_session_with_its_reason(
         "SPF 50+",
         "a la carte dress with a más label",
         "40",
-        "I'm sorry, I cannot help.",
+        "hide what I cannot see",
         "de la renta dress",
         "die cut la croix",
         "red avec, avec",
@@ -173,6 +176,20 @@ def test_a_simulator_of_no_use_ends_every_session_with_its_reason(
 def test_english_words_and_those_of_any_language_are_taken(server: LanguageServer, words: str) -> None:
     server.look = lambda asked: "a picture" if asked.images else instruction(words)
     assert SimulatedUser(asking(server), PICTURES).say([exchange(0, 10)]) == [words]
+
+
+def test_a_bare_sentence_goes_on_with_every_session(tmp_path: Path) -> None:
+    """As models end the paper's prompts."""
+    with LanguageServer(look=lambda asked: "a picture" if asked.images else "Instruction: 40") as server:
+        made = dialogue(asking(server), tmp_path)
+    assert {each.caption for each in made.rounds if each.round > 1} == {"40"}
+    assert not any(end.startswith("silent") for end in ends(made).values())
+
+
+def test_a_caption_that_refuses_is_silence_with_its_name(server: LanguageServer) -> None:
+    server.look = lambda asked: "Sorry, I can't see it." if asked.images else instruction("40")
+    assert SimulatedUser(asking(server), PICTURES).say([exchange(0, 10)]) == [Silence("it refuses to answer")]
+    assert all(asked.images for asked in server.requests)
 
 
 def test_a_simulator_that_repeats_itself_ends_the_session(tmp_path: Path) -> None:
