@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from cir_datasets.shapes.draws import Draws
 from cir_datasets.shapes.world import (
     BACKGROUNDS,
     CELLS,
     COLOURS,
+    LOOKS,
     MOST_OBJECTS,
     MOST_THINGS,
     SHAPES,
@@ -24,6 +27,7 @@ _THING_COUNTS = ((1, 20), (2, 42), (3, 38))
 _TEXTURE_WEIGHTS = tuple((texture, 46 if texture == "plain" else 18) for texture in TEXTURES)
 _VIEWPOINT_WEIGHTS = tuple((view, 40 if view == "straight" else 20) for view in VIEWPOINTS)
 _GRAINS = 1 << 32
+_OF_SCENES = {"background": BACKGROUNDS, "viewpoint": VIEWPOINTS}
 
 
 def random_scene(draws: Draws, *, fewest_things: int = 1) -> Scene:
@@ -98,16 +102,16 @@ def altered(
         None where the scene allows no change of that kind.
     """
     grain = draws.below(_GRAINS)
-    if kind == "background":
-        background = draws.choice([other for other in BACKGROUNDS if other != scene.background])
-        return replace(scene, background=background, grain=grain), Change(kind, scene.background, background)
-    if kind == "viewpoint":
-        view = draws.choice([other for other in VIEWPOINTS if other != scene.viewpoint])
-        return replace(scene, viewpoint=view, grain=grain), Change(kind, scene.viewpoint, view)
+    if kind in _OF_SCENES:
+        before = getattr(scene, kind)
+        new = draws.choice([other for other in _OF_SCENES[kind] if other != before])
+        values: dict[str, Any] = {kind: new, "grain": grain}
+        return replace(scene, **values), Change(kind, before, new)
     if kind == "addition":
-        new = _extra(scene, draws)
-        things = (*scene.things, *([new] if new else []))
-        return (replace(scene, things=things, grain=grain), Change(kind, None, new.look)) if new else None
+        extra = _extra(scene, draws)
+        if extra is None:
+            return None
+        return replace(scene, things=(*scene.things, extra), grain=grain), Change(kind, None, extra.look)
     thing = _pick(scene, kind, draws, but_not)
     if thing is None:
         return None
@@ -134,12 +138,8 @@ def _extra(scene: Scene, draws: Draws) -> Thing | None:
         return None
     count = 1 + (_spare(scene) > 1 and draws.chance(25))
     return Thing(
-        shape=draws.choice(
-            [shape for shape in SHAPES if all(shape != thing.shape for thing in scene.things)]
-        ),
-        colour=draws.choice(
-            [colour for colour in COLOURS if all(colour != thing.colour for thing in scene.things)]
-        ),
+        shape=draws.choice(_unused(scene.things, "shape")),
+        colour=draws.choice(_unused(scene.things, "colour")),
         size=draws.choice(SIZES),
         texture=draws.weighted(_TEXTURE_WEIGHTS),
         cells=tuple(draws.sample(_free(scene), count)),
@@ -167,14 +167,12 @@ def _other(scene: Scene, thing: Thing, kind: str, draws: Draws) -> Thing:
         count = draws.choice([n for n in range(1, most + 1) if n != len(thing.cells)])
         cells = (*thing.cells, *draws.shuffled(_free(scene)))[:count]
         return replace(thing, cells=cells)
-    if kind == "shape":
-        return replace(
-            thing, shape=draws.choice([s for s in SHAPES if all(s != t.shape for t in scene.things)])
-        )
-    if kind == "colour":
-        return replace(
-            thing, colour=draws.choice([c for c in COLOURS if all(c != t.colour for t in scene.things)])
-        )
-    if kind == "size":
-        return replace(thing, size=draws.choice([size for size in SIZES if size != thing.size]))
-    return replace(thing, texture=draws.choice([texture for texture in TEXTURES if texture != thing.texture]))
+    # No two things of a scene have one shape or colour.
+    others = scene.things if kind in ("shape", "colour") else (thing,)
+    values: dict[str, Any] = {kind: draws.choice(_unused(others, kind))}
+    return replace(thing, **values)
+
+
+def _unused(things: Sequence[Thing], kind: str) -> list[str]:
+    """The shapes, colours, sizes or textures that no thing has."""
+    return [value for value in LOOKS[kind] if all(getattr(thing, kind) != value for thing in things)]

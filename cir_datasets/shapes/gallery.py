@@ -24,10 +24,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from cir_datasets.common.atomic import whole_file
+from cir_datasets.common.atomic import whole_file, write_errors
+from cir_datasets.common.paths import DECODING_ERRORS, open_picture
 from cir_datasets.common.progress import step_progress
 from cir_datasets.errors import DatasetError
-from cir_datasets.rows.records import Row, image_row
+from cir_datasets.rows.records import Row, image_row, session_row
 from cir_datasets.shapes.draws import Draws
 from cir_datasets.shapes.edits import altered, random_scene, rearranged, retaken
 from cir_datasets.shapes.language import VIEWS, is_rival, noun_phrase, read
@@ -45,10 +46,9 @@ from cir_datasets.shapes.render import SIDE, Pixels, pixel_sha256, pixels
 from cir_datasets.shapes.world import (
     BACKGROUNDS,
     COLOURS,
+    LOOKS,
     MOST_OBJECTS,
     SHAPES,
-    SIZES,
-    TEXTURES,
     Change,
     Goal,
     Look,
@@ -290,7 +290,7 @@ def _asked_last(found: Journey) -> _Asked:
 def _number(look: Look) -> int:
     """A number of its own for each look, above 0."""
     number = 0
-    for place, names in zip(look[:4], (SHAPES, COLOURS, SIZES, TEXTURES), strict=True):
+    for place, names in zip(look[:4], LOOKS.values(), strict=True):
         number = number * len(names) + names.index(place)
     return number * MOST_OBJECTS + look.number
 
@@ -314,20 +314,8 @@ def _query(query_id: str, reference: Scene, found: MadeQuery, gallery: _SceneInd
 
 
 def _session(session_id: str, config: str, found: Journey, gallery: _SceneIndex) -> Row:
-    return {
-        "session_id": session_id,
-        "subset": config,
-        "ground_truth_ids": gallery.ids(gallery.by_meaning[found.target.meaning]),
-        "num_turns": len(found.steps),
-        "turns": [
-            {
-                "turn": turn,
-                "reference_image_id": gallery.id_of[step.reference],
-                "relative_caption": step.caption,
-            }
-            for turn, step in enumerate(found.steps, start=1)
-        ],
-    }
+    turns = ((gallery.id_of[step.reference], step.caption) for step in found.steps)
+    return session_row(session_id, config, gallery.ids(gallery.by_meaning[found.target.meaning]), turns)
 
 
 def _in_words(change: Change) -> Row:
@@ -489,40 +477,29 @@ def write_pictures(config: str, folder: str | Path) -> int:
         UnknownNameError: shapes has no such configuration.
         DatasetError: a file cannot be written.
     """
+    from PIL import Image
+
     found = split_of(config)
     root = Path(folder).expanduser().absolute()
     written = 0
-    try:
-        (root / found.name).mkdir(parents=True, exist_ok=True)
-        with step_progress(f"shapes/{config}: writing pictures", len(found.scenes)) as advance:
-            for image_id, one in zip(found.image_ids, found.scenes, strict=True):
-                written += _write(pixels(one), root / relative_path(image_id))
-                advance(1)
-    except OSError as error:
-        raise DatasetError(
-            f"{error.filename or root}: cannot be written: {error.strerror}. Fix: use another folder."
-        ) from error
+    with (
+        step_progress(f"shapes/{config}: writing pictures", len(found.scenes)) as advance,
+        write_errors(root / found.name, DatasetError, "use another folder."),
+    ):
+        for image_id, one in zip(found.image_ids, found.scenes, strict=True):
+            path, whole = root / relative_path(image_id), pixels(one)
+            if not _holds(path, whole):
+                with whole_file(path) as file:
+                    Image.fromarray(whole).save(file, format="PNG")
+                written += 1
+            advance(1)
     return written
 
 
-def _write(whole: Pixels, path: Path) -> bool:
-    """Write one picture unless it is there; whether it was written."""
-    from PIL import Image
-
-    if _holds(path, whole):
-        return False
-    with whole_file(path) as file:
-        Image.fromarray(whole).save(file, format="PNG")
-    return True
-
-
 def _holds(path: Path, whole: Pixels) -> bool:
-    from PIL import UnidentifiedImageError
-
-    from cir_datasets.common.paths import open_picture
-
+    """Whether a file is there, undamaged, and has these pixels."""
     try:
         with open_picture(path, ["PNG"]) as image:
-            return image.size == (SIDE, SIDE) and np.array_equal(np.asarray(image.convert("RGB")), whole)
-    except (UnidentifiedImageError, OSError, SyntaxError, ValueError):
-        return False  # missing or damaged: to be written
+            return np.array_equal(np.asarray(image.convert("RGB")), whole)
+    except DECODING_ERRORS:
+        return False

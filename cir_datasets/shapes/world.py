@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from cir_datasets.errors import RecordError
 
@@ -18,6 +18,7 @@ SHAPES = ("circle", "square", "triangle", "star", "diamond", "cross", "heart", "
 COLOURS = ("red", "orange", "yellow", "green", "blue", "purple", "white", "black")
 SIZES = ("small", "large")
 TEXTURES = ("plain", "striped", "dotted", "checkered")
+LOOKS = {"shape": SHAPES, "colour": COLOURS, "size": SIZES, "texture": TEXTURES}
 BACKGROUNDS = ("sandy", "grassy", "snowy", "watery", "starry", "stony", "wooden", "brick")
 VIEWPOINTS = ("straight", "close", "far", "tilted")
 CELLS = 9
@@ -101,7 +102,7 @@ class Scene:
         for kind, value, known in (
             ("background", self.background, BACKGROUNDS),
             ("viewpoint", self.viewpoint, VIEWPOINTS),
-            *((kind, getattr(thing, kind), known) for thing in self.things for kind, known in _KNOWN),
+            *((kind, getattr(thing, kind), known) for thing in self.things for kind, known in LOOKS.items()),
         ):
             if value not in known:
                 raise RecordError(
@@ -136,9 +137,6 @@ class Scene:
             if thing.shape == shape and len(thing.cells) == 1:
                 return thing.cells[0]
         return None
-
-
-_KNOWN = (("shape", SHAPES), ("colour", COLOURS), ("size", SIZES), ("texture", TEXTURES))
 
 
 class Change(NamedTuple):
@@ -267,13 +265,11 @@ def one_step_away(meaning: Meaning) -> Iterable[Meaning]:
 
 def _variants(look: Look) -> Iterable[Look]:
     """The looks that differ in one attribute."""
-    shape, colour, size, texture, number = look
-    yield from (Look(other, colour, size, texture, number) for other in SHAPES if other != shape)
-    yield from (Look(shape, other, size, texture, number) for other in COLOURS if other != colour)
-    yield from (Look(shape, colour, other, texture, number) for other in SIZES if other != size)
-    yield from (Look(shape, colour, size, other, number) for other in TEXTURES if other != texture)
-    counts = range(1, MOST_OBJECTS + 1)
-    yield from (Look(shape, colour, size, texture, other) for other in counts if other != number)
+    known: dict[str, Iterable[Any]] = {**LOOKS, "number": range(1, MOST_OBJECTS + 1)}
+    for attribute, values in known.items():
+        for value in values:
+            if value != getattr(look, attribute):
+                yield look._replace(**{attribute: value})
 
 
 def less_one(meaning: Meaning) -> Iterable[Meaning]:
