@@ -57,6 +57,22 @@ class CallError(CirError, ValueError):
 class UnknownNameError(CallError):
     """No benchmark, metric, method or format has that name."""
 
+    @classmethod
+    def of(cls, what: str, name: object, known: Iterable[str]) -> UnknownNameError:
+        """The error of a name that is none of some.
+
+        Args:
+            what: what has names, `search` say.
+            name: the unknown one.
+            known: the names that there are.
+
+        Example:
+            >>> print(UnknownNameError.of("search", "flta", ["exact", "flat"]))
+            no search 'flta'. Did you mean 'flat'? Fix: use one of exact, flat.
+        """
+        names = list(known)
+        return cls(f"no {what} {name!r}.{did_you_mean(name, names)} Fix: use one of {', '.join(names)}.")
+
 
 class MissingExtraError(CirError, ImportError):
     """A feature needs an optional dependency that is not installed."""

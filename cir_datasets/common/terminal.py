@@ -17,7 +17,7 @@ from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cir_metrics.errors import CallError, UnknownNameError, did_you_mean, without_passwords
+from cir_metrics.errors import CallError, UnknownNameError, without_passwords
 
 FORMATS = ("table", "json", "csv", "latex", "markdown")
 """Formats that tables are written in; `table` is text for a terminal."""
@@ -265,9 +265,7 @@ def check_format(format: str) -> None:
         UnknownNameError: there is no such format; the message names the nearest.
     """
     if format not in FORMATS:
-        raise UnknownNameError(
-            f"no format {format!r}.{did_you_mean(format, FORMATS)} Fix: use one of {', '.join(FORMATS)}."
-        )
+        raise UnknownNameError.of("format", format, FORMATS)
 
 
 def tables_text(tables: Iterable[Table]) -> str:

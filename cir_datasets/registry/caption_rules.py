@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict
 
 from cir_datasets.common.yaml import checked, read_yaml
 from cir_datasets.errors import CaptionRuleError, CardError
-from cir_metrics.errors import UnknownNameError, did_you_mean
+from cir_metrics.errors import UnknownNameError
 
 _BLANKS = str.maketrans(dict.fromkeys(string.punctuation, " "))
 
@@ -127,9 +127,7 @@ def caption_rule(name: str, *, spelling: str | Path | Mapping[str, str] | None =
     """
     if name not in _rules():
         known = caption_rule_names()
-        raise UnknownNameError(
-            f"no caption rule {name!r}.{did_you_mean(name, known)} Fix: use one of {', '.join(known)}."
-        )
+        raise UnknownNameError.of("caption rule", name, known)
     rule = _rules()[name]
     if spelling is None:
         return rule

@@ -28,7 +28,7 @@ from cir_datasets.registry.schema import (
     member_metric,
 )
 from cir_metrics.catalogue import NO_MEANS, Signature
-from cir_metrics.errors import InputError, UnknownNameError, did_you_mean
+from cir_metrics.errors import InputError, UnknownNameError
 
 _SHORT = 7
 """Characters of a hash in the printed form, as in `Signature`."""
@@ -297,8 +297,7 @@ def suite(suite_id: str) -> Suite:
         'fashioniq/dress_val'
     """
     if suite_id not in _suites():
-        hint = did_you_mean(suite_id, suite_ids())
-        raise UnknownNameError(f"no suite {suite_id!r}.{hint} Fix: use one of {', '.join(suite_ids())}.")
+        raise UnknownNameError.of("suite", suite_id, suite_ids())
     return _suites()[suite_id]
 
 

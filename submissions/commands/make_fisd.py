@@ -189,12 +189,10 @@ def _files(
 
 
 def _check_aspect(aspect: str) -> None:
-    from cir_metrics.errors import UnknownNameError, did_you_mean
+    from cir_metrics.errors import UnknownNameError
 
     if aspect not in ASPECTS:
-        raise UnknownNameError(
-            f"no aspect {aspect!r}.{did_you_mean(aspect, ASPECTS)} Fix: use one of {', '.join(ASPECTS)}."
-        )
+        raise UnknownNameError.of("aspect", aspect, ASPECTS)
 
 
 def _check_aspects(wanted: Sequence[str], there: Container[str], what: str) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from cir_datasets.common.stages import CALLED
 from cir_datasets.construction.backends import Failed, Question
-from cir_metrics.errors import UnknownNameError, did_you_mean
+from cir_metrics.errors import UnknownNameError
 from submissions.embeddings.embed import embed_gallery
 from submissions.encoders.check import encoded_texts
 from submissions.errors import MethodError
@@ -158,10 +158,7 @@ class LanguageWords:
     def ask(self, prompt: str, questions: Sequence[Question]) -> list[dict[str, Any] | Failed]:
         """The fields of the form that belongs to a prompt, for each question."""
         if prompt not in FORMS:
-            raise UnknownNameError(
-                f"no form for the prompt {prompt!r}.{did_you_mean(prompt, FORMS)} "
-                f"Fix: use one of {', '.join(sorted(FORMS))}."
-            )
+            raise UnknownNameError.of("form for the prompt", prompt, sorted(FORMS))
         flat = [image for question in questions for image in question.pictures]
         opened = {picture.id: picture for picture in pictures_by_id(self._pictures, dict.fromkeys(flat))}
         items = [

@@ -197,9 +197,7 @@ def class_of(name: str, kind: Kind | None = None) -> Any:
                 f"the method {name!r} works with {word} encoder. Fix: use one of {', '.join(own)}."
             )
         names = method_names()
-        raise UnknownNameError(
-            f"no method {name!r}.{did_you_mean(name, names)} Fix: use one of {', '.join(names)}."
-        )
+        raise UnknownNameError.of("method", name, names)
     cls = _load(name, known.get(name, name))
     if kind is not None and kind_of_class(cls) != kind:
         raise MethodError(f"the method {name}: its class has no {_DOES[kind]}. Fix: see docs/running.md.")

@@ -14,7 +14,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from cir_datasets.common.yaml import parse_yaml
-from cir_metrics.errors import UnknownNameError, did_you_mean
+from cir_metrics.errors import UnknownNameError
 from submissions.errors import MethodError
 from submissions.language.answers import EmptyAnswerError, bare_words
 from submissions.language.asking import answered
@@ -110,9 +110,7 @@ class SimulatedUser:
     def __init__(self, language: Language, pictures: Pictures, way: str = "captions") -> None:
         """See the class."""
         if way not in WAYS:
-            raise UnknownNameError(
-                f"no simulator {way!r}.{did_you_mean(way, WAYS)} Fix: use one of {', '.join(WAYS)}."
-            )
+            raise UnknownNameError.of("simulator", way, WAYS)
         if not isinstance(language, FormLanguage):
             raise MethodError(
                 f"{language.identity.text()} has no ask, which a simulated user needs. "

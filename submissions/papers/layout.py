@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 from cir_datasets.common.yaml import read_model
 from cir_datasets.registry import members_of
 from cir_datasets.registry.suites import find_suite
-from cir_metrics.errors import UnknownNameError, did_you_mean
+from cir_metrics.errors import UnknownNameError
 from submissions.errors import LayoutError
 
 
@@ -129,10 +129,7 @@ def layout(name: str) -> Layout:
         UnknownNameError: no table has that name; the message names the nearest.
     """
     if name not in _layouts():
-        raise UnknownNameError(
-            f"no table for {name!r}.{did_you_mean(name, layout_names())} "
-            f"Fix: use one of {', '.join(layout_names())}."
-        )
+        raise UnknownNameError.of("table for", name, layout_names())
     return _layouts()[name]
 
 

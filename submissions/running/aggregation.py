@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cir_metrics.errors import UnknownNameError, did_you_mean
+from cir_metrics.errors import UnknownNameError
 from submissions.errors import MethodError
 
 if TYPE_CHECKING:
@@ -116,10 +116,7 @@ def aggregation(name: str, *, alpha: float | None = None) -> Aggregation:
         Aggregation(name='weighted', alpha=0.5)
     """
     if name not in AGGREGATIONS:
-        raise UnknownNameError(
-            f"no aggregation {name!r}.{did_you_mean(name, AGGREGATIONS)} "
-            f"Fix: use one of {', '.join(AGGREGATIONS)}."
-        )
+        raise UnknownNameError.of("aggregation", name, AGGREGATIONS)
     if name != "weighted":
         if alpha is not None:
             raise MethodError(f"alpha={alpha}: {name} has no alpha. Fix: leave it out, or use weighted.")

@@ -206,9 +206,7 @@ class RunOptions(MethodOptions, PromptOptions):
         names = [each.name for each in fields(self)]
         for name in changes:
             if name not in names:
-                raise UnknownNameError(
-                    f"no option {name!r}.{did_you_mean(name, names)} Fix: use one of {', '.join(names)}."
-                )
+                raise UnknownNameError.of("option", name, names)
         return replace(self, **changes)
 
     def with_encoder(self, encoder: Encoder) -> RunOptions:

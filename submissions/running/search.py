@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cir_datasets.errors import missing_extra
-from cir_metrics.errors import UnknownNameError, did_you_mean
+from cir_metrics.errors import UnknownNameError
 from cir_metrics.gallery import Gallery, pair_scores
 from cir_metrics.ranking import best_of
 from cir_metrics.sums import exact_mean
@@ -90,9 +90,7 @@ def check_search(name: str) -> None:
         UnknownNameError: none has.
     """
     if name not in SEARCHES:
-        raise UnknownNameError(
-            f"no search {name!r}.{did_you_mean(name, SEARCHES)} Fix: use one of {', '.join(SEARCHES)}."
-        )
+        raise UnknownNameError.of("search", name, SEARCHES)
 
 
 class Searcher:

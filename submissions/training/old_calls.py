@@ -65,10 +65,7 @@ def _kind(kinds: tuple[type[Trains], ...], composition: str | None) -> type[Trai
         return kinds[0]
     by_name = {str(getattr(kind, "composition", "")): kind for kind in kinds}
     if composition not in by_name:
-        raise UnknownNameError(
-            f"no composition {composition!r}.{did_you_mean(composition, tuple(by_name))} Fix: use one of "
-            f"{', '.join(by_name)}."
-        )
+        raise UnknownNameError.of("composition", composition, by_name)
     return by_name[composition]
 
 

@@ -18,7 +18,7 @@ import orjson
 
 from cir_datasets.common.terminal import counted_rows
 from cir_datasets.registry.suites import find_suite
-from cir_metrics.errors import CallError, UnknownNameError, did_you_mean
+from cir_metrics.errors import CallError, UnknownNameError
 from submissions.errors import ConversionError
 from submissions.formats import json_run, lines, parquet, servers, trec
 from submissions.rank_file.columns import Columns
@@ -118,9 +118,7 @@ def convert(
     if not isinstance(files, Sequence) or isinstance(files, str | bytes):
         raise CallError(f"files is of type {type(files).__name__}. Fix: pass a list, such as ['run.json'].")
     if to not in FORMATS:
-        raise UnknownNameError(
-            f"no format {to!r}.{did_you_mean(to, FORMATS)} Fix: use one of {', '.join(FORMATS)}."
-        )
+        raise UnknownNameError.of("format", to, FORMATS)
     if compress and to not in _COMPRESSIBLE:
         why = "is compressed already" if to == PARQUET else "is read by others as plain JSON"
         raise CallError(
