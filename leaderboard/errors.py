@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import errno
-import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import datetime
-from typing import Any
 
 from cir_metrics.errors import CallError, CirError, did_you_mean
 
@@ -171,7 +169,9 @@ class UploadRefusedError(LeaderboardError, ValueError):
             >>> UploadRefusedError.of("missing-reason", action="hide").message
             'to hide needs a reason.'
         """
-        texts = _refusals()[case]
+        from cir_datasets.common.yaml import package_yaml
+
+        texts = package_yaml("leaderboard", "refusals.yaml")[case]
         facts |= {"resets_at": resets_at, "board_offered": board_offered}
         message, fix = (str(texts[part]).format(**facts) for part in ("message", "fix"))
         return cls(
@@ -188,14 +188,6 @@ class UploadRefusedError(LeaderboardError, ValueError):
         later = {} if self.resets_at is None else {"resets_at": self.resets_at.isoformat()}
         offered = {} if self.board_offered is None else {"board_offered": self.board_offered}
         return {"code": self.code, "message": self.message, "fix": self.fix, **later, **offered}
-
-
-@functools.cache
-def _refusals() -> Mapping[str, Mapping[str, Any]]:
-    """The refusals by case."""
-    from cir_datasets.common.yaml import package_yaml
-
-    return dict(package_yaml("leaderboard", "refusals.yaml"))
 
 
 def refuse_unknown(names: Iterable[str], known: Iterable[str], what: str) -> None:

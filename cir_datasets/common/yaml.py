@@ -101,8 +101,9 @@ def read_fields(path: Path, error: Callable[[str], CirError], example: str) -> t
     return fields, text
 
 
+@functools.cache
 def package_yaml(package: str, path: str) -> Any:
-    """The value of a YAML file that lies in a package of ours.
+    """The value of a YAML file that lies in a package of ours, read once: nobody changes it.
 
     Args:
         package: such as `submissions`.

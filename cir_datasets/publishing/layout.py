@@ -6,13 +6,11 @@ version alone, so that publishing again changes nothing.
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -68,7 +66,9 @@ def published_fields(name: str, kind: str, schema: pa.Schema, text: CardText) ->
     Raises:
         CardError: nobody has described a field.
     """
-    words: Mapping[str, str] = {**_shared()[kind], **text.fields}
+    from cir_datasets.common.yaml import package_yaml
+
+    words = {**package_yaml("cir_datasets", "publishing/fields.yaml")[kind], **text.fields}
     return tuple(_field(name, field, "", words) for field in schema)
 
 
@@ -95,14 +95,6 @@ def _field(name: str, field: pa.Field, above: str, words: Mapping[str, str]) -> 
         inside=tuple(_field(name, child, f"{path}.", words) for child in inside),
         description=words[path],
     )
-
-
-@functools.cache
-def _shared() -> Mapping[str, Mapping[str, str]]:
-    from cir_datasets.common.yaml import package_yaml
-
-    loaded: dict[str, Any] = package_yaml("cir_datasets", "publishing/fields.yaml")
-    return loaded
 
 
 MAX_ROWS_A_FILE = 500_000

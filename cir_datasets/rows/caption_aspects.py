@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 
-@functools.cache
 def aspect_table() -> Mapping[str, Mapping[str, Any]]:
     """The aspects in the order of the paper's rows: of each its name, its patterns, and the paper's coverage.
 

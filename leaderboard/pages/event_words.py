@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Mapping
-
 from cir_datasets.common.yaml import package_yaml
 from leaderboard.store.submission import Event
 
@@ -20,11 +17,6 @@ def event_words(event: Event) -> str:
         >>> event_words(Event(2, "corrected", datetime(2026, 1, 2, tzinfo=UTC), {"fields": ["name"]}))
         'Its words were corrected: name.'
     """
-    words = _words().get(event.kind, event.kind)
+    words: str = package_yaml("leaderboard", "pages/event_words.yaml").get(event.kind, event.kind)
     fields = event.payload.get("fields") if event.kind == "corrected" else None
     return f"{words.rstrip('.')}: {', '.join(fields)}." if fields else words
-
-
-@functools.cache
-def _words() -> Mapping[str, str]:
-    return dict(package_yaml("leaderboard", "pages/event_words.yaml"))

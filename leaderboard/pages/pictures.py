@@ -147,7 +147,8 @@ def _galleries() -> set[tuple[str, str]]:
 @functools.cache
 def task_example() -> dict[str, Any]:
     """The query that explains the task on the first page, with the paths of its pictures."""
-    found: dict[str, Any] = package_yaml("leaderboard", "pages/task_example.yaml")
+    found = dict(package_yaml("leaderboard", "pages/task_example.yaml"))
     for part in ("reference", "target", "near_miss"):
-        found[part]["path"] = picture_path(registry.spec(found["benchmark"]), found[part]["image"])
+        path = picture_path(registry.spec(found["benchmark"]), found[part]["image"])
+        found[part] = {**found[part], "path": path}
     return found

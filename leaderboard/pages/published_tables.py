@@ -267,7 +267,7 @@ def _kind(metric: str, has_recall: bool) -> int:
 
 def published_benchmarks() -> list[str]:
     """The benchmarks with published numbers, in the order of `published_order.yaml`, then of the boards."""
-    wanted = _first_wanted()
+    wanted = package_yaml("leaderboard", "pages/published_order.yaml")
     found = sorted({name for row in published() for name, _ in row.values})
     places = {board.benchmark: place for place, board in reversed(list(enumerate(boards.boards())))}
     by_card: dict[str, int] = {}
@@ -280,11 +280,6 @@ def published_benchmarks() -> list[str]:
         return (first, by_card.get(name.partition("/")[0], len(places)), places.get(name, len(places)))
 
     return sorted(found, key=order)
-
-
-@functools.cache
-def _first_wanted() -> list[str]:
-    return list(package_yaml("leaderboard", "pages/published_order.yaml"))
 
 
 def rows_of(method: str = "") -> list[Reported]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from cir_datasets.common.yaml import package_yaml
@@ -46,11 +44,7 @@ def part_meaning(part: str) -> str:
         'checks that were not made'
     """
     name, colon, _ = part.partition(":")
-    if colon and name in _meanings():
-        return _meanings()[name]
+    meanings: dict[str, str] = package_yaml("leaderboard", "pages/signature_meanings.yaml")
+    if colon and name in meanings:
+        return meanings[name]
     return "the benchmark or suite, and its version" if "#" in part else ""
-
-
-@functools.cache
-def _meanings() -> Mapping[str, str]:
-    return dict(package_yaml("leaderboard", "pages/signature_meanings.yaml"))

@@ -299,12 +299,10 @@ def _with_form(form: str) -> frozenset[str]:
 def _listed() -> dict[str, dict[str, dict[str, Any]]]:
     from cir_datasets.common.yaml import package_yaml
 
-    found: dict[str, dict[str, dict[str, Any]]] = package_yaml("submissions", "rank_file/words.yaml")
-    rules, own = package_yaml("cir_datasets", "registry/caption_rules.yaml"), found["caption_rule"]
-    found["caption_rule"] = {
-        name: {"meaning": rule["meaning"], **own.get(name, {})} for name, rule in rules.items()
-    }
-    return found
+    words = package_yaml("submissions", "rank_file/words.yaml")
+    rules, own = package_yaml("cir_datasets", "registry/caption_rules.yaml"), words["caption_rule"]
+    told = {name: {"meaning": rule["meaning"], **own.get(name, {})} for name, rule in rules.items()}
+    return {**words, "caption_rule": told}
 
 
 @functools.cache

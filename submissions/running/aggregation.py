@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cir_datasets.common.yaml import package_yaml
 from cir_metrics.errors import UnknownNameError
 from submissions.errors import MethodError
 
@@ -258,9 +259,5 @@ def _firsts(turns: Sequence[int]) -> list[bool]:
     return [turn == 0 for count in turns for turn in range(count)]
 
 
-@functools.cache
-def _figures() -> dict[str, dict[str, Any]]:
-    from cir_datasets.common.yaml import package_yaml
-
-    read: dict[str, dict[str, Any]] = package_yaml("submissions", "running/aggregation.yaml")
-    return read
+def _figures() -> Any:
+    return package_yaml("submissions", "running/aggregation.yaml")

@@ -14,7 +14,6 @@ ground truth knows has to say it in `oracle`.
 
 from __future__ import annotations
 
-import functools
 import os
 import re
 import unicodedata
@@ -312,12 +311,10 @@ def _declared(method: Method | None, benchmark: Benchmark) -> bool:
     return bool(method.skipped_images) or own not in ("", benchmark.gallery_hash)
 
 
-@functools.cache
-def _contradictions() -> dict[str, Any]:
+def _contradictions() -> Any:
     from cir_datasets.common.yaml import package_yaml
 
-    found: dict[str, Any] = package_yaml("submissions", "validation/contradictions.yaml")
-    return found
+    return package_yaml("submissions", "validation/contradictions.yaml")
 
 
 def check_words(method: Mapping[str, Any], spec: BenchmarkSpec, findings: Findings) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
@@ -10,6 +9,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from cir_datasets.common.yaml import package_yaml
 from cir_datasets.registry.caption_rules import TURN_RULE
 from submissions.methods.card import method_card
 from submissions.methods.turns import Candidates, Turn
@@ -39,12 +39,8 @@ class TextOnlyPixels:
         return shown / np.prod(gallery.pictures.shape[1:3])
 
 
-@functools.cache
-def _words() -> dict[str, Any]:
-    from cir_datasets.common.yaml import package_yaml
-
-    words: dict[str, Any] = package_yaml("submissions", "methods/pixels/words.yaml")
-    return words
+def _words() -> Any:
+    return package_yaml("submissions", "methods/pixels/words.yaml")
 
 
 def _tones() -> dict[str, list[int]]:
