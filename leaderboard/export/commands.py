@@ -44,6 +44,7 @@ def export_hub(
     Example:
         cir leaderboard export-hub shapes/val --dataset me/shapes --out hub --model "Mine=me/mine"
     """
+    from cir_datasets.common.atomic import write_errors, write_whole
     from leaderboard import boards, settings
     from leaderboard.export.hub import Exporter, hub_files, select
     from leaderboard.server import Server
@@ -52,12 +53,15 @@ def export_hub(
     exporter = Exporter(dataset, chosen.name, chosen.url, revision, framework, _models(model or []))
     boards.use(chosen.home)
     wanted = list(dict.fromkeys(boards.board(board_id) for board_id in board_ids))
-    _check_folder(out)
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise CallError(f"--out: {out} is not an empty folder. Fix: name a new one, or empty it.")
     with closing(Server.open(chosen)) as server:
         standings = [(board, server.entries(board)) for board in wanted]
     results, left_out = select(standings, exporter.models)
     for path, content in hub_files(wanted, results, exporter).items():
-        _write(out / path, content)
+        with write_errors(out / path, CallError, "name another folder with --out."):
+            (out / path).parent.mkdir(parents=True, exist_ok=True)
+            write_whole(out / path, content)
         echo(str(out / path))
     for sentence in left_out:
         echo(f"left out: {sentence}", err=True)
@@ -107,20 +111,3 @@ def _models(written: list[str]) -> dict[str, str]:
             raise CallError(f"--model: {name!r} stands there twice. Fix: leave one of them out.")
         models[name] = repository
     return models
-
-
-def _check_folder(out: Path) -> None:
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise CallError(f"--out: {out} is not an empty folder. Fix: name a new one, or empty it.")
-
-
-def _write(path: Path, content: bytes) -> None:
-    from cir_datasets.common.atomic import write_whole
-
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, content)
-    except OSError as error:
-        raise CallError(
-            f"{path}: cannot be written: {error.strerror}. Fix: name another folder with --out."
-        ) from error

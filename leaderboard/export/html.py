@@ -23,7 +23,7 @@ import httpx
 import yaml
 from fastapi import FastAPI
 
-from cir_datasets.common.atomic import staging_folder
+from cir_datasets.common.atomic import staging_folder, write_errors
 from cir_metrics.catalogue import package_version
 from cir_metrics.errors import CallError, CirError
 from leaderboard import boards
@@ -376,29 +376,23 @@ def write_mirror(
     folder = folder.absolute()
     check_folder(folder)
     fix = "name another folder."
-    with staging_folder(folder.parent, _PARTIAL, error=CallError, fix=fix) as made:
-        try:
-            said = Mirror(server, queries, at).write(made, advance)
-            (made / "README.md").write_text(_space_card(server.settings.name), encoding="utf-8")
-            (made / MARKER).write_text(
-                json.dumps(
-                    {
-                        "format": "cir-mirror",
-                        "made_at": at.isoformat(),
-                        "of": server.settings.url,
-                        "version": package_version(),
-                    }
-                ),
-                encoding="utf-8",
-            )
-            # Someone may have put something there meanwhile.
-            check_folder(folder)
-            earlier = made.parent / "earlier"
-            if folder.exists():
-                folder.replace(earlier)
-            made.replace(folder)
-        except OSError as error:
-            raise CallError(f"{folder}: cannot be written: {error.strerror}. Fix: {fix}") from error
+    staged = staging_folder(folder.parent, _PARTIAL, error=CallError, fix=fix)
+    with staged as made, write_errors(folder, CallError, fix):
+        said = Mirror(server, queries, at).write(made, advance)
+        (made / "README.md").write_text(_space_card(server.settings.name), encoding="utf-8")
+        about = {
+            "format": "cir-mirror",
+            "made_at": at.isoformat(),
+            "of": server.settings.url,
+            "version": package_version(),
+        }
+        (made / MARKER).write_text(json.dumps(about), encoding="utf-8")
+        # Someone may have put something there meanwhile.
+        check_folder(folder)
+        earlier = made.parent / "earlier"
+        if folder.exists():
+            folder.replace(earlier)
+        made.replace(folder)
     return said
 
 

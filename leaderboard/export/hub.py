@@ -8,7 +8,7 @@ names it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -242,18 +242,12 @@ def _check_names(ranked: Sequence[tuple[Board, Entry]], models: Mapping[str, str
                 "Fix: write the method's name, or the submission's id, as the board's page has it."
             )
         for board in dict.fromkeys(board.id for board, _ in ranked):
-            same = list(_ids(ranked, board, name))
+            same = [one.submission.id for on, one in ranked if on.id == board and one.name == name]
             if len(same) > 1:
                 raise CallError(
                     f"--model: {len(same)} entries of {board} are named {name!r}, and may be of different "
                     f"people. Fix: write the id of the one that is meant: {', '.join(same)}."
                 )
-
-
-def _ids(ranked: Sequence[tuple[Board, Entry]], board_id: str, name: str) -> Iterator[str]:
-    for board, entry in ranked:
-        if board.id == board_id and entry.name == name:
-            yield entry.submission.id
 
 
 def _check_boards(boards: Sequence[Board]) -> None:

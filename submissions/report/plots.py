@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from cir_datasets.common.atomic import write_errors
 from cir_datasets.common.plots import DPI, INK, QUIET, empty_figure, percent_axes, quiet_axes
 from cir_metrics.errors import CallError
 from submissions.errors import SubmissionError
@@ -147,13 +148,11 @@ def save_plot(figure: Figure, path: Path) -> Path:
 
     dates = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
     metadata = dates.get(path.suffix.lower(), {})
-    try:
-        with rc_context({"svg.fonttype": "none", "svg.hashsalt": "cir", "pdf.fonttype": 42}):
-            figure.savefig(path, dpi=DPI, facecolor="white", metadata=metadata)
-    except OSError as error:
-        raise SubmissionError(
-            f"{path}: cannot be written: {error.strerror}. Fix: name a file in a folder that exists."
-        ) from error
+    with (
+        write_errors(path, SubmissionError, "name a file in a folder that exists."),
+        rc_context({"svg.fonttype": "none", "svg.hashsalt": "cir", "pdf.fonttype": 42}),
+    ):
+        figure.savefig(path, dpi=DPI, facecolor="white", metadata=metadata)
     return path
 
 
