@@ -159,7 +159,7 @@ def _each_once(lines: list[PublishedLine]) -> list[PublishedLine]:
 
 def _line(board: Board, row: Reported, benchmark: str, other_split: str) -> PublishedLine | None:
     known = row.numbers
-    keys = {metric: _key(metric, benchmark) for metric in (board.primary, *_metrics(board))}
+    keys = {metric: _key(metric, benchmark) for metric in board.labels}
     found = {metric: known[key] for metric, key in keys.items() if key in known}
     remarks = [row.note] if row.note else []
     if not found and board.dialogue is None:
@@ -181,10 +181,6 @@ def as_sentence(words: str) -> str:
         'Retrained by the authors.'
     """
     return f"{words[:1].upper()}{words[1:].rstrip('.')}." if words else ""
-
-
-def _metrics(board: Board) -> list[str]:
-    return [column.metric for column in board.columns]
 
 
 def _key(metric: str, benchmark: str) -> tuple[str, str]:

@@ -190,7 +190,8 @@ def judge(
     if "outcome" in ended.answer and ended.limit is None:
         if ended.code:
             log.info("explaining %s, which is refused: the process %s", file_name, ended.words)
-        return _judged(ended.answer, values_to)
+        kept = values_to if values_to is not None and values_to.is_file() else None
+        return Judged(**ended.answer, values=kept)
     words = f"judging {file_name} on {benchmark}: the process {ended.words}"
     if ended.log and not sealed:
         log.warning("%s; its last words:\n%s", words, ended.log)
@@ -361,10 +362,6 @@ class _Heard:
 def _quoted(words: bytes) -> str:
     """Lines of the process, such that none of them looks like a line of the server's own log."""
     return "\n".join(f"  | {line}" for line in visible(words.decode(errors="replace")).splitlines())
-
-
-def _judged(answer: dict[str, Any], values: Path | None) -> Judged:
-    return Judged(**answer, values=values if values is not None and values.is_file() else None)
 
 
 def _too_costly(limit: Limited, limits: Limits, benchmark: str, file_name: str) -> Judged:

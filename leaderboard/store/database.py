@@ -7,7 +7,7 @@ import json
 import logging
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -226,9 +226,8 @@ class Database:
             return
         said = connection.exec_driver_sql("PRAGMA quick_check(3)").scalars().all()
         if said != ["ok"]:
-            raise SubmissionStoreError(
-                f"{self.shown}: the database is damaged: {_one_line(said)}. Fix: {_RESTORE}"
-            )
+            line = " ".join(" ".join(said).split())[:300]
+            raise SubmissionStoreError(f"{self.shown}: the database is damaged: {line}. Fix: {_RESTORE}")
 
     def _bring_up(self, connection: sa.Connection, found: str) -> None:
         """Make what the tables of an earlier version lack."""
@@ -262,10 +261,6 @@ def _json_of(text: str | bytes) -> Any:
     except ValueError:
         log.error("a value in the database is not JSON; it is read as empty")
         return {}
-
-
-def _one_line(said: Sequence[str]) -> str:
-    return " ".join(" ".join(said).split())[:300]
 
 
 def _without_secrets(url: sa.URL) -> str:

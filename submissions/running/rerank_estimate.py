@@ -120,11 +120,8 @@ def _calls(
 def estimate_of(benchmark: str, work: Sequence[Work], options: RunOptions, call_seconds: float) -> Estimate:
     """What is asked for a benchmark, with hours."""
     assumed = f"{SC4CIR.title} on {benchmark}, at most, {ANSWER_TOKENS} tokens an answer"
-    return Estimate(assumed, work, at_once=_at_once(options), call_seconds=call_seconds)
-
-
-def _at_once(options: RunOptions) -> int:
-    return calls_at_once(options.language) if isinstance(options.language, str) else 1
+    at_once = calls_at_once(options.language) if isinstance(options.language, str) else 1
+    return Estimate(assumed, work, at_once=at_once, call_seconds=call_seconds)
 
 
 def _of_the_method(

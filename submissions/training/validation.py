@@ -124,7 +124,8 @@ class BestEpoch:
         self.history.append({"step": step, **self.measure(module)})
         if self.best == len(self.history) - 1:
             self.weights = {name: value.detach().cpu().clone() for name, value in module.state_dict().items()}
-        shown = ", ".join(f"{name} {100 * self.history[-1][name]:.2f}" for name in self._names())
+        values = {name: self.history[-1][name] for name in RECALLS if name in self.history[-1]}
+        shown = ", ".join(f"{name} {100 * value:.2f}" for name, value in values.items())
         self.say(f"step {step:,}: {shown}")
 
     def state(self) -> dict[str, Any]:
@@ -134,6 +135,3 @@ class BestEpoch:
     def take_up(self, state: dict[str, Any]) -> None:
         """Put them back."""
         self.history, self.weights = list(state["history"]), dict(state["weights"])
-
-    def _names(self) -> Sequence[str]:
-        return [name for name in RECALLS if name in self.history[-1]]

@@ -62,14 +62,10 @@ def _of(board: Board, spec: BenchmarkSpec, metric: str) -> float | None:
     if benchmark is not None:
         return _by_data(spec.id, benchmark.data_hash, metric, settings)
     if settings is not None:
-        one_target = settings.start == "random" or _has_one_target(spec)
+        # Each query has one right picture alone where no metric of the card counts several.
+        one_target = settings.start == "random" or not any(map(counts_all_positives, spec.metrics))
         return _expected(_by_card(spec) if one_target else None, metric, settings)
     return _expected(_by_card(spec) if parse_metric(metric)[0] in _BY_CARD else None, metric, None)
-
-
-def _has_one_target(spec: BenchmarkSpec) -> bool:
-    """Whether each query has one right picture alone: no metric of the card counts several."""
-    return not any(map(counts_all_positives, spec.metrics))
 
 
 @functools.lru_cache(256)

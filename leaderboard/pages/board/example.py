@@ -95,12 +95,8 @@ def _fits(row: Row) -> bool:
     return (
         len(turns) <= 3
         and turns[0]["reference_image_id"] is not None
-        and all(_is_short(turn) for turn in turns)
+        and all(0 < len(caption_of(turn)) <= _SHORT for turn in turns)
     )
-
-
-def _is_short(turn: Any) -> bool:
-    return 0 < len(caption_of(turn)) <= _SHORT
 
 
 def _picture(spec: BenchmarkSpec, image_id: str | None) -> ShownPicture:

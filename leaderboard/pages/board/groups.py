@@ -58,7 +58,8 @@ def aspects(board: Board, found: Sequence[tuple[str, MemberNumbers]], asked: str
         line = [(*grouping.groups, *grouping.means)[place] for _, grouping in groupings]
         expected = group.random.get(metric)
         cells = [_cell(metric, each.values.get(metric)) for each in line]
-        rows.append((Cell(group.name), Cell(f"{group.n:,}", group.n), *cells, _expected(metric, expected)))
+        cells.append(Cell(chance(expected, "rank" if is_rank(metric) else "percent"), expected))
+        rows.append((Cell(group.name), Cell(f"{group.n:,}", group.n), *cells))
     heads = ("aspect", "queries", *(name for name, _ in groupings), "random order")
     notes = (f"{label} in per cent.", *groupings[0][1].notes)
     shown["tables"] = [table_values(Table("", heads, tuple(rows), notes))]
@@ -188,10 +189,6 @@ def leading_metric(board: Board, known: Iterable[str]) -> str:
     """
     names = list(known)
     return next((name for name in (board.primary, *board.primary_terms) if name in names), (names or [""])[0])
-
-
-def _expected(metric: str, value: float | None) -> Cell:
-    return Cell(chance(value, "rank" if is_rank(metric) else "percent"), value)
 
 
 def _cell(metric: str, value: float | None) -> Cell:

@@ -139,7 +139,7 @@ def facts(board: Board, view: Mapping[str, Any]) -> list[Fact]:
     return [
         Fact("Ranked by", f"{ranked_by(board)}{better}", f"m/{next(iter(metrics))}"),
         Fact(
-            "Sessions" if _has_sessions(board) else "Queries",
+            "Sessions" if board.spec.kind == "multi_turn" else "Queries",
             "not counted yet" if board.queries is None else f"{board.queries:,}",
         ),
         _gallery(board, view),
@@ -159,10 +159,6 @@ def in_short(board: Board, view: Mapping[str, Any]) -> dict[str, Any]:
     """
     found = facts(board, view)
     return {"protocol": found[:_IN_SHORT], "facts": found[_IN_SHORT:], "open": takes_files(view)}
-
-
-def _has_sessions(board: Board) -> bool:
-    return board.spec.kind == "multi_turn"
 
 
 def number_word(count: int) -> str:
