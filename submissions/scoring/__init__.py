@@ -41,7 +41,7 @@ from submissions.rank_file.benchmarks import Benchmarks, board_depth
 from submissions.rank_file.columns import Codes, Columns
 from submissions.rank_file.content import MAX_BYTES
 from submissions.rank_file.findings import REPAIRED, RefusedError, ValidationReport, evident_gallery
-from submissions.rank_file.model import CIRR_SERVER, RankFile, as_columns
+from submissions.rank_file.model import RankFile, as_columns
 from submissions.rank_file.texts import is_oracle
 from submissions.scoring.evidence import Evidence
 from submissions.scoring.score_report import ScoreReport, main_value, signatures
@@ -239,7 +239,7 @@ def _score_run(
 
 def computable(rank_file: RankFile, benchmark: Benchmark) -> tuple[list[str], tuple[str, ...]]:
     """The board's metrics that the file holds rankings for, and the others."""
-    has_all = bool(rank_file.rankings) or rank_file.format != CIRR_SERVER
+    has_all = bool(rank_file.rankings) or not rank_file.subset_rankings
     has_subset = rank_file.subset_rankings is not None
     wanted = benchmark.spec.metrics
     possible = [metric for metric in wanted if (has_subset if reads_subset(metric) else has_all)]

@@ -149,6 +149,15 @@ def test_missing_queries_are_refused_unless_they_are_allowed_and_then_are_misses
     assert any("missing rankings, which count as misses: 2" in note for note in report.notes())
 
 
+def test_rankings_of_subsets_alone_are_scored_for_the_subsets() -> None:
+    document = worlds.perfect_cirr(CIRR)
+    document["rankings"] = {}
+    report = score(document, CIRR, allow_missing=True)
+    assert {name.partition("_subset@")[0] for name in report.metrics} == {"recall"}
+    assert set(report.metrics.values()) == {1.0}
+    assert "recall@5" in report.missing_metrics
+
+
 def test_missing_turns_are_misses() -> None:
     document = worlds.circled_document(CIRCLED)
     document["rankings"]["s1"] = document["rankings"]["s1"][:1]
