@@ -28,6 +28,7 @@ function make(tag, values = {}, ...parts) {
 // Names with blanks stand in quotation marks.
 const namesIn = (text) => [...(text || "").matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, bare]) => quoted || bare);
 const questionsOf = (item) => form.questions.filter((question) => item.asked.includes(question.name));
+const picksOne = (question) => question.kind === "sort" && question.max === 1;
 const columnsOf = (question) => question.kind === "sort" ? Object.keys(question.choices) : [question.name];
 
 function answerOf(item) {
@@ -111,7 +112,7 @@ function control(question, item, number) {
   if (question.kind === "sort") {
     const places = Object.entries(question.choices);
     const of = (name) => places.find(([column]) => namesIn(answer[column]).includes(name))?.[0] || "";
-    return make("fieldset", { className: "question small", data: { of: question.name } }, make("legend", {}, question.label),
+    return make("fieldset", { className: `question ${picksOne(question) ? "pictures" : "small"}`, data: { of: question.name } }, make("legend", {}, question.label),
       ...item.pictures[question.pictures].map((one) => make("figure", { data: { picture: one.name } },
         shown(one.picture, one.text || one.name),
         make("figcaption", {}, menu(question, of(one.name), `what ${one.name} is`, [...places, ["", question.rest]]), one.text || one.name))));
@@ -269,7 +270,7 @@ part("items").addEventListener("input", (event) => {
   const article = event.target.closest("article"), question = form.questions.find((one) => one.name === event.target.dataset.question);
   at = Number(article.dataset.at);
   // Of columns for one picture the last choice counts.
-  if (question.kind === "sort" && question.max === 1 && event.target.value === columnsOf(question)[0]) {
+  if (picksOne(question) && event.target.value === columnsOf(question)[0]) {
     for (const node of article.querySelectorAll(`select[data-question="${question.name}"]`)) {
       if (node !== event.target && node.value === event.target.value) node.value = "";
     }
@@ -282,6 +283,11 @@ part("items").addEventListener("input", (event) => {
   keep(article);
 });
 part("items").addEventListener("click", (event) => {
+  const menu = event.target.matches("fieldset.pictures img") && event.target.closest("figure").querySelector("select");
+  if (menu) {
+    menu.selectedIndex = 0;
+    menu.dispatchEvent(new Event("input", { bubbles: true }));
+  }
   if (!event.target.dataset.clears) return;
   const article = event.target.closest("article");
   choose(article, event.target.dataset.clears, "");
