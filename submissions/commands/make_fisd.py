@@ -274,6 +274,7 @@ def _say_plan(
     from cir_datasets.common.estimates import CHARACTERS, Estimate, Work
     from cir_datasets.common.tables import render
     from cir_datasets.construction.fisd.dealing import deal
+    from cir_datasets.construction.fisd.wording import ATTEMPTS
     from submissions.language.prompts import load_prompts
 
     dealt = deal(files, manner, options.per_aspect + options.spare, options.seed, options.limit)
@@ -294,7 +295,8 @@ def _say_plan(
     assumed = f"{counted(len(dealt.rows), 'triplet')}, our prompts and these captions"
     estimate = Estimate(assumed, found, at_once=at_once, picture_seconds=picture_seconds)
     echo(render([estimate.table()], "table"))
-    echo("Answers in the cache are not asked again; numbers come from templates.", err=True)
+    again = f"An edit that is refused is asked for again, {ATTEMPTS} times in all."
+    echo(f"Answers in the cache are not asked again; numbers come from templates. {again}", err=True)
 
 
 def _write(

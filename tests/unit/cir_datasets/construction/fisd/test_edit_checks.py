@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from fisd_runs import run, shapes_captions
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cir_datasets.common.paths import data_home
 from cir_datasets.construction.backends import Failed, Question
 from cir_datasets.construction.fisd.captions import CaptionFile, SourceCaption
 from cir_datasets.construction.fisd.edit_checks import edit_fault
@@ -23,6 +25,7 @@ from cir_datasets.shapes import Draws
 
 pytest.importorskip("HanTa", reason="needs the extra `statistics`")
 
+ENGLISH = English(default_nouns())
 SUBJECTS = ("woman", "farmer", "child", "dog")
 THINGS = ("hat", "umbrella", "guitar", "kite", "tennis racket")
 PLACES = ("window", "river", "castle", "railway station")
@@ -285,7 +288,7 @@ def test_nonsense_ends_with_nothing_kept_and_reasons_counted(tmp_path: Path) -> 
     made = make_fisd(
         tmp_path / "out",
         files,
-        manner=English(default_nouns()),
+        manner=ENGLISH,
         words=Nonsense(),  # type: ignore[arg-type]
         generator=ShapesGenerator(),
         options=FisdOptions(per_aspect=3, spare=0),
@@ -293,3 +296,25 @@ def test_nonsense_ends_with_nothing_kept_and_reasons_counted(tmp_path: Path) -> 
     assert made.queries == ()
     assert {cells[0] for cells in refused_in(made)} == set(ASPECTS[1:])
     assert [sum(int(cells[place]) for cells in refused_in(made)) for place in (2, 3)] == [45, 15]
+
+
+@pytest.mark.slow
+@pytest.mark.real_data
+def test_of_the_captions_of_circo_few_good_edits_are_refused_and_no_others_caption_is_taken() -> None:
+    home = data_home()
+    if home is None or not (home / "CIRCO").is_dir():
+        pytest.skip("needs CIRCO's own files below CIR_DATA_HOME")
+    files = [home / "CIRCO" / "annotations" / f"{split}.json" for split in ("val", "test")]
+    concepts = {row["shared_concept"] for file in files for row in json.loads(file.read_text("utf-8"))}
+    captions = [each for each in sorted(concepts) if ENGLISH.lacks("addition", each) is None]
+    others = [*captions[len(captions) // 2 :], *captions[: len(captions) // 2]]
+    assert len(captions) > 800
+    good = [code("addition", each, "Put a zebra there.", f"{each} next to a zebra") for each in captions]
+    assert sum(found is not None for found in good) <= 0.005 * len(captions)
+    replaced = [each for each in captions if " man " in each]
+    good = [code("change", each, "Let it be a robot.", each.replace("man", "robot", 1)) for each in replaced]
+    assert sum(found is not None for found in good) <= 0.05 * len(replaced)
+    for aspect in ("addition", "negation", "background", "change"):
+        pairs = zip(captions, others, strict=True)
+        taken = [one for one, two in pairs if code(aspect, one, "Put a zebra there.", two) is None]
+        assert taken == []
