@@ -19,7 +19,7 @@ from submissions.methods.composing import Composer, Context, Vectors, unit
 from submissions.methods.registry import composer_names, methods_for, needs_of
 from submissions.methods.turns import Candidates, Turn, excluded_columns, turns_of
 from submissions.methods.user_methods import bound_encoder, composed, describe_method
-from submissions.running.aggregation import aggregate, aggregate_feedback, feedback_weights
+from submissions.running.aggregation import Aggregation, aggregate, aggregate_feedback, feedback_weights
 from submissions.running.answers import Answers, ByRank, declaring_reference
 from submissions.running.describing import describe, with_skipped
 from submissions.running.search import Searcher
@@ -59,22 +59,24 @@ class ByEmbeddings(ByRank):
         """The images without a picture, which were skipped."""
         return self._context.gallery.missing | self._context.missing_outside
 
-    def rank(self, k: int, *, whole: bool) -> RankFile:
+    def rank(self, k: int, *, whole: bool, how: Aggregation | None = None) -> RankFile:
         """The rank file of its rankings.
 
         Args:
             k: images a ranking.
             whole: whether second rankings hold all that they rank, instead of what a board asks for.
+            how: the aggregation of a session's turns; None is the one of the run's options.
 
         Raises:
             MethodError: what the method composes is not a query vector a turn.
         """
         benchmark, context, turns = self._context.benchmark, self._context, self._turns
         answers = Answers(benchmark)
+        queries = self._queries if how is None else self._aggregated(how)
         with step_progress(f"{self._name}: ranking {benchmark.id}", len(turns)) as advance:
-            order = VectorOrder(turns, self._queries, self._searcher, self._gallery, advance)
+            order = VectorOrder(turns, queries, self._searcher, self._gallery, advance)
             answers.take(order, benchmark.rows(), k, whole=whole)
-        described = describe(self._method, context, turns, self._how, order.note)
+        described = describe(self._method, context, turns, how or self._how, order.note)
         return answers.rank_file(declaring_reference(_with_skipped(described, context), benchmark))
 
     def rank_by_each(self, each: Sequence[RunOptions], k: int) -> list[RankFile]:
@@ -87,12 +89,7 @@ class ByEmbeddings(ByRank):
         Raises:
             MethodError: as for `rank`.
         """
-        found = []
-        for one in each:
-            self._how = one.aggregated()
-            vars(self).pop("_queries", None)
-            found.append(self.rank(k, whole=False))
-        return found
+        return [self.rank(k, whole=False, how=one.aggregated()) for one in each]
 
     def similarities(self, asked: Sequence[tuple[Turn, Sequence[str]]]) -> list[list[float]]:
         """S1: the cosine of the query's vector and the vector of each image, up to the first skipped one."""
@@ -130,13 +127,16 @@ class ByEmbeddings(ByRank):
 
     @functools.cached_property
     def _queries(self) -> Vectors:
+        return self._aggregated(self._how)
+
+    def _aggregated(self, how: Aggregation) -> Vectors:
         """A query vector a turn, of length 1: of a session for the turns so far."""
         context, turns, vectors = self._context, self._turns, self._composed
         if not context.benchmark.multi_turn:
             return vectors
         lengths = [len(each) for each in context.benchmark.column("turns")]
-        if self._how.name != "feedback":
-            return aggregate(self._how, vectors, lengths)
+        if how.name != "feedback":
+            return aggregate(how, vectors, lengths)
         shown, keys = feedback_weights().shown, [turn.key for turn in turns]
         return aggregate_feedback(
             vectors,

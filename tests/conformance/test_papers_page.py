@@ -10,6 +10,8 @@ import pytest
 import yaml
 from docs_shell import ROOT, Shell, parsed, section
 
+from examples.clips import write_clips
+
 PAPERS = yaml.safe_load((ROOT / "docs" / "papers.yaml").read_text(encoding="utf-8"))
 ROWS = [
     pytest.param(
@@ -44,6 +46,7 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Shell:
     page = section("make.md", "Aspects, as FISD")
     (captions,) = re.findall(r"^printf '%s\\n' (.+) > captions.txt$", page, re.MULTILINE)
     (shell.folder / "captions.txt").write_text("\n".join(shlex.split(captions)), "utf-8")
+    write_clips(shell.folder / "videos", 3)
     for command in PREPARED:
         shell.run(command)
     return shell
