@@ -59,7 +59,12 @@ def overlay_command(options: MakeOverlayOptions) -> None:
     said = [f"{name} {value}" for name, value in options.by_option("aspect", "pattern").items()]
     if options.by is not None and options.hardest is not None:
         ranks = _ranks(loaded, options.by)
-        chosen = sorted(chosen, key=lambda query: -ranks[query])[: options.hardest]
+        chosen = sorted(chosen, key=lambda query: -ranks[query])
+        chosen, others = chosen[: options.hardest], chosen[options.hardest :]
+        tied = [query for query in others if ranks[query] == ranks[chosen[-1]]]
+        if tied:
+            note = f"{len(tied):,} more share the last one's rank, {ranks[chosen[-1]]:,}"
+            echo(f"cir: {note}; those that come first in {loaded.id} were taken", err=True)
         said.append(f"{options.hardest} hardest by {options.by.name}")
     if not chosen:
         raise CallError(

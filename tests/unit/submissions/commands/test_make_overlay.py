@@ -45,9 +45,12 @@ def test_the_hardest_queries_are_those_whose_targets_rank_last_and_commands_take
         query: rank(query, right)
         for query, right in zip(benchmark.query_ids, benchmark.positives, strict=True)
     }
-    cir("make", "overlay", "shapes/val", "--hardest", 20, "--by", "run.json", "--out", "hard.json")
+    done = cir("make", "overlay", "shapes/val", "--hardest", 20, "--by", "run.json", "--out", "hard.json")
     found = chosen("hard.json")
     assert len(found) == 20
+    last = min(ranks[query] for query in found)
+    tied = sum(rank == last for query, rank in ranks.items() if query not in found)
+    assert (f"{tied} more share the last one's rank" in done.stderr) == bool(tied)
     assert min(ranks[query] for query in found) >= max(
         rank for query, rank in ranks.items() if query not in found
     )
