@@ -8,7 +8,7 @@ replaces. Forms are what the program goes on with; they are not.
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
@@ -42,6 +42,22 @@ class Form(BaseModel):
         """
         lines = [f'"{name}": {field.description}' for name, field in cls.model_fields.items()]
         return "\n".join(("Answer with one JSON object alone, with these fields:", *lines))
+
+    @classmethod
+    def response_format(cls) -> dict[str, Any]:
+        """The form as servers take it that hold a model to a JSON schema.
+
+        What not every server knows of a schema (lengths, ranges) is left out: `read` checks it.
+
+        Example:
+            >>> Instruction.response_format()["json_schema"]["schema"]["required"]
+            ['instruction']
+        """
+        schema = _known_everywhere(cls.model_json_schema())
+        return {
+            "type": "json_schema",
+            "json_schema": {"name": cls.__name__, "strict": True, "schema": schema},
+        }
 
     @classmethod
     def read(cls, said: str) -> Self:
@@ -89,6 +105,26 @@ class Form(BaseModel):
         """The text of a form whose only field is one; else nothing."""
         name = cls._only_text()
         return "" if name is None else str(getattr(form, name))
+
+
+def _known_everywhere(schema: Any) -> Any:
+    """A schema without limits of values, whose objects hold what they name and nothing else."""
+    if isinstance(schema, list):
+        return [_known_everywhere(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kept = {
+        # Names of fields are no words of schemas.
+        key: {name: _known_everywhere(field) for name, field in part.items()}
+        if key in ("properties", "$defs")
+        else _known_everywhere(part)
+        for key, part in schema.items()
+        if key not in _LEFT_TO_READ
+    }
+    return {**kept, "additionalProperties": False} if kept.get("type") == "object" else kept
+
+
+_LEFT_TO_READ = ("title", "default", "minLength", "maxLength", "minimum", "maximum")
 
 
 def _faults(error: ValidationError) -> str:

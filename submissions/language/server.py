@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import email.utils
+import functools
 import hashlib
 import io
 import json
@@ -123,6 +124,7 @@ class ServerLanguage(AskingLanguage):
         _check_parameters(parameters or {})
         asked = {"temperature": 0, "max_tokens": max_tokens, **(parameters or {})}
         self._parameters = {name: value for name, value in asked.items() if value is not None}
+        self._takes_schemas = "response_format" not in asked
         self._model = model
         self._attempts = attempts
         self._sleep = sleep or self._wait
@@ -219,10 +221,7 @@ class ServerLanguage(AskingLanguage):
         self._pace.wait()
         self.usage.sent()
         try:
-            reply = self._client.chat.completions.create(
-                model=self._model, messages=messages, extra_body=parameters
-            )
-            return self._read(question, reply)
+            return self._read(question, self._replied(question, messages, parameters))
         except _CorrectedError as error:
             # The same question would have the same answer.
             messages[1:] = [
@@ -239,6 +238,25 @@ class ServerLanguage(AskingLanguage):
             raise _refused(error, self._key) from error
         except (openai.OpenAIError, HttpAnswerError, ValueError, RecursionError) as error:
             raise self._passing(error) from error
+
+    def _replied(
+        self, question: ModelQuestion, messages: list[dict[str, Any]], parameters: dict[str, Any]
+    ) -> Any:
+        """The reply; of a server that refuses a JSON schema without one, from then on for all questions."""
+        import openai
+
+        create = functools.partial(self._client.chat.completions.create, model=self._model, messages=messages)
+        if question.form is None or not self._takes_schemas:
+            return create(extra_body=parameters)
+        try:
+            return create(extra_body={**parameters, "response_format": question.form.response_format()})
+        except (openai.BadRequestError, openai.UnprocessableEntityError):
+            self._pace.wait()
+            self.usage.sent()
+            reply = create(extra_body=parameters)
+        # It was the schema then, and no other fault of the question.
+        self._takes_schemas = False
+        return reply
 
     def _passing(self, error: Exception) -> NoAnswerError:
         import httpx

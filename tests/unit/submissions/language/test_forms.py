@@ -196,6 +196,59 @@ def test_what_stays_nonsense_is_listed_and_the_rest_is_kept(server: LanguageServ
     assert len(server.requests) == 4
 
 
+def test_a_server_is_held_to_the_schema_of_the_form(server: LanguageServer) -> None:
+    asking(server).ask("feedback_pictures", [ASKED], Instruction)
+    asking(server, cache=False).judge("{word}", [{"word": "star"}])
+    form, free = server.requests
+    assert form.body["response_format"] == {
+        "type": "json_schema",
+        "json_schema": {
+            "name": "Instruction",
+            "strict": True,
+            "schema": {
+                "type": "object",
+                "description": "One relative caption.",
+                "properties": {"instruction": {"type": "string", "description": "the request, as text"}},
+                "required": ["instruction"],
+                "additionalProperties": False,
+            },
+        },
+    }
+    assert "response_format" not in free.body
+    scales = SessionScores.response_format()["json_schema"]["schema"]["properties"]
+    assert scales["redundancy"]["type"] == "integer"
+
+
+@pytest.mark.parametrize("status", [400, 422])
+def test_a_server_that_refuses_schemas_is_asked_without_them_from_then_on(
+    server: LanguageServer, status: int
+) -> None:
+    """And what it answered is known to one that takes them: the question is the same."""
+    server.fault_of_body = lambda body: Fault("status", status) if "response_format" in body else None
+    language = asking(server, concurrency=1)
+    items = [Item({"words": str(number), "limits": ""}, PAIR) for number in range(3)]
+    assert len(language.ask("feedback_pictures", items, Instruction)) == 3
+    assert ["response_format" in asked.body for asked in server.requests] == [True, False, False, False]
+    server.fault_of_body = lambda body: None
+    asking(server).ask("feedback_pictures", items, Instruction)
+    assert len(server.requests) == 4
+
+
+def test_another_bad_request_says_nothing_about_schemas(server: LanguageServer) -> None:
+    other = Item({"words": "30", "limits": ""}, PAIR)
+    server.fault = lambda prompt, times: Fault("status", 400) if "30 words" in prompt else None
+    with pytest.raises(LanguageError, match="the server answered 400"):
+        asking(server, concurrency=1).ask("feedback_pictures", [other, ASKED], Instruction)
+    assert ["response_format" in asked.body for asked in server.requests] == [True, False, True]
+
+
+@pytest.mark.parametrize("chosen", [None, {"type": "json_object"}])
+def test_a_response_format_of_ones_own_goes_before(server: LanguageServer, chosen: object) -> None:
+    language = asking(server, parameters={"response_format": chosen})
+    language.ask("feedback_pictures", [ASKED], Instruction)
+    assert server.requests[0].body.get("response_format") == chosen
+
+
 class Chosen(Form):
     """Another form for the same words."""
 
