@@ -43,7 +43,7 @@ _CLASSES_NOTE = (
 _ASPECTS_NOTE = "per cent of the captions that have a word, by the patterns of rows/aspects.yaml"
 _AUXILIARY_NOTE = (
     "Q1-Q4: answers but those that begin with a mark ([c], [cr0], [cr1]); Table 6 has 0.5 to 6.2 points "
-    "fewer, and no rule on these files was found that gives its shares\n"
+    "fewer, and counts something else: no number of 4,181 pairs is its 67.67 %\n"
     "CLOSED LOOPS: subsets whose pairs lead through all images and back; the paper has 71.1 % over all splits"
 )
 

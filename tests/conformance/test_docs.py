@@ -15,7 +15,7 @@ from cir_datasets.audit.describe import listed
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
-WORDS = 47_400
+WORDS = 47_430
 """Of all pages in docs/, with that of the commands."""
 
 

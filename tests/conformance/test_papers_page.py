@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
+from benchmark_world.suite import write_home, write_pictures
 from docs_shell import ROOT, Shell, parsed, section
 
 from examples.clips import write_clips
@@ -40,13 +41,21 @@ NUMBERS = {
 
 @pytest.fixture(scope="module")
 def shell(tmp_path_factory: pytest.TempPathFactory) -> Shell:
-    shell = Shell(tmp_path_factory.mktemp("papers"))
+    folder = tmp_path_factory.mktemp("papers")
+    tiny = {"caption_rule": "trim_and", "hidden_size": 8, "epochs": 3, "patience": 1, "batch_size": 4}
+    tiny |= (few := {"epoch_steps": 1, "threads": 1})
+    for name, options in (("tiny", tiny), ("few", few)):
+        (folder / f"{name}.yaml").write_text(yaml.safe_dump(options), "utf-8")
+    for split in ("train", "val"):
+        write_home(folder / "home", split)
+    write_pictures(folder / "pictures")
+    shell = Shell(folder, CIR_DATA_HOME=str(folder / "home"), CIR_VERIFICATION_MODE="no_checks")
     small = ("layers", "heads", "hidden_size", "feed_forward", "epoch_steps", "threads")
-    (shell.folder / "small.yaml").write_text("".join(f"{name}: 1\n" for name in small), "utf-8")
+    (folder / "small.yaml").write_text("".join(f"{name}: 1\n" for name in small), "utf-8")
     page = section("make.md", "Aspects, as FISD")
     (captions,) = re.findall(r"^printf '%s\\n' (.+) > captions.txt$", page, re.MULTILINE)
-    (shell.folder / "captions.txt").write_text("\n".join(shlex.split(captions)), "utf-8")
-    write_clips(shell.folder / "videos", 3)
+    (folder / "captions.txt").write_text("\n".join(shlex.split(captions)), "utf-8")
+    write_clips(folder / "videos", 3)
     for command in PREPARED:
         shell.run(command)
     return shell

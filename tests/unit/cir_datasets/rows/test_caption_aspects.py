@@ -14,6 +14,7 @@ import pytest
 
 import cir_datasets
 from cir_datasets import registry
+from cir_datasets.common.yaml import package_yaml
 from cir_datasets.rows.benchmark import Benchmark
 from cir_datasets.rows.caption_aspects import aspect_table, caption_aspects, query_aspects
 from cir_datasets.statistics.counts import measure
@@ -158,3 +159,11 @@ def test_the_rows_of_cirr_are_what_they_were_before_it_had_aspects(
     found = measure(benchmark, tags=False)
     assert (found.subset_loops, found.subsets) == (369, 503)
     assert [round(100 * share, 1) for share in found.auxiliary_shares or ()] == [77.9, 73.0, 55.2, 65.2]
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "pairs"), [("cirr/val", 4181), ("cirr/val", 4184), ("cirr/test1", 4148)]
+)
+def test_table_6_has_a_share_that_no_number_of_the_published_pairs_has(benchmark: str, pairs: int) -> None:
+    share = package_yaml("cir_datasets", "statistics/auxiliary.yaml")[benchmark][1]
+    assert all(abs(100 * answers / pairs - share) > 0.005 for answers in range(pairs + 1))

@@ -10,7 +10,7 @@ import datasets_publishers as made
 import numpy as np
 import pytest
 import yaml
-from benchmark_world.suite import QUERIES, write_home
+from benchmark_world.suite import QUERIES, write_home, write_pictures
 from cir_here import cir
 from datasets_pictures import write_flat, write_nlvr2
 from retrieval_models import save_bert, save_clip
@@ -43,8 +43,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("fashioniq")
     for split in ("train", "val"):
         write_home(root / "home", split)
-    images = [f"{category[0].upper()}{number:03d}" for category in QUERIES for number in range(80)]
-    write_flat(root / "pictures", images)
+    write_pictures(root / "pictures")
     save_clip(root / "clip")
     return root
 
