@@ -89,20 +89,8 @@ class MemberNumbers:
     ranks: tuple[RankShare, ...]
 
 
-@dataclass(frozen=True)
-class EntryNumbers:
-    """An entry's numbers by group.
-
-    Args:
-        members: a benchmark each; several of a suite, in its order.
-    """
-
-    members: tuple[MemberNumbers, ...]
-
-    @property
-    def first(self) -> MemberNumbers:
-        """Of the only benchmark, or the suite's first."""
-        return self.members[0]
+EntryNumbers = tuple[MemberNumbers, ...]
+"""An entry's numbers: of the only benchmark, or of a suite's members in its order."""
 
 
 class GroupedNumbers:
@@ -196,7 +184,7 @@ def _numbers(board: Board, report: ScoreReport, lists: KeptLists) -> EntryNumber
                 ranks=rank_shares(own.final_ranks, int(own.listed.max())),
             )
         )
-    return EntryNumbers(tuple(members))
+    return tuple(members)
 
 
 def _curve(evidence: Evidence, k: int) -> tuple[TurnPoint, ...]:

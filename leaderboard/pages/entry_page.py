@@ -190,7 +190,7 @@ def _looked_at(site: Site, board: Board, submission: Submission, row: Mapping[st
     name = method_name(row)
     return {
         "checked": checked,
-        "members": [] if numbers is None else [_member(board, name, each) for each in numbers.members],
+        "members": [] if numbers is None else [_member(board, name, each) for each in numbers],
         "parts": [] if numbers is None else parts_of(board, [(name, numbers)]),
         "unread": as_sentence(UNREAD) if lists is None else "",
     }

@@ -134,7 +134,7 @@ def parts_of(board: Board, found: Sequence[tuple[str, EntryNumbers]]) -> list[di
         found: names of methods, and their numbers.
     """
     parts = []
-    for members in zip(*(numbers.members for _, numbers in found), strict=True):
+    for members in zip(*(numbers for _, numbers in found), strict=True):
         beside = [(name, member) for (name, _), member in zip(found, members, strict=True)]
         where = f", {members[0].benchmark}" if board.takes_bundles else ""
         if all(member.curve for member in members):

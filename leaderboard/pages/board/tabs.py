@@ -166,7 +166,7 @@ def _by_group(
         submission = site.server.store.submission(row["submission"])
         numbers = None if submission is None else site.server.numbers.of(submission)
         if numbers is not None:
-            found.append((method_name(row), numbers.first))
+            found.append((method_name(row), numbers[0]))
         else:
             unread.append(method_name(row))
     asked = query.get("metric", "")

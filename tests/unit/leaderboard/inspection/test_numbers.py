@@ -43,15 +43,15 @@ def test_groups_and_curves_are_those_of_the_report(demo: Server, entries: Entrie
     sessions = demo.numbers.of(entries["tirg"])
     assert sessions is not None
     by_aspect = full_report(score(FILES["sum"])).groupings["by_aspect"]
-    assert (queries.first.aspects, queries.first.turns, queries.first.curve) == (by_aspect, None, ())
+    assert (queries[0].aspects, queries[0].turns, queries[0].curve) == (by_aspect, None, ())
     whole = full_report(score(FILES["tirg"])).groupings
-    assert sessions.first.turns == whole["by_turn"]
-    assert sessions.first.lengths == whole["by_length"]
+    assert sessions[0].turns == whole["by_turn"]
+    assert sessions[0].lengths == whole["by_length"]
     hits = [group.values["hits@10"] for group in whole["by_turn"].groups]
-    assert [point.value for point in sessions.first.curve] == hits
+    assert [point.value for point in sessions[0].curve] == hits
     wanted = [f"hits@10@turn{turn}" for turn in range(1, len(hits) + 1)]
     drawn = intervals(score(FILES["tirg"], metrics=wanted)).values
-    assert [(point.low, point.high) for point in sessions.first.curve] == [
+    assert [(point.low, point.high) for point in sessions[0].curve] == [
         (drawn[name].low, drawn[name].high) for name in wanted
     ]
     assert demo.numbers.of(entries["tirg"]) is sessions
@@ -67,9 +67,9 @@ def test_ranks_are_counted_by_range(demo: Server, entries: Entries) -> None:
         rank = listed.index(row["target_image_id"]) + 1 if row["target_image_id"] in listed else 51
         counts[next(label for end, label in zip((1, 5, 10, 50, 51), counts, strict=True) if rank <= end)] += 1
     found = demo.numbers.of(entries["sum"])
-    assert {each.label: each.count for each in found.first.ranks} == counts
-    assert sum(each.share for each in found.first.ranks) == pytest.approx(1)
-    assert [each.label for each in demo.numbers.of(entries["tirg"]).first.ranks] == [  # type: ignore[union-attr]
+    assert {each.label: each.count for each in found[0].ranks} == counts
+    assert sum(each.share for each in found[0].ranks) == pytest.approx(1)
+    assert [each.label for each in demo.numbers.of(entries["tirg"])[0].ranks] == [  # type: ignore[index]
         "1",
         "2-5",
         "6-10",
@@ -80,11 +80,11 @@ def test_ranks_are_counted_by_range(demo: Server, entries: Entries) -> None:
 def test_a_dialogue_has_a_curve_and_ranks_of_the_whole_gallery(demo: Server, entries: Entries) -> None:
     found = demo.numbers.of(entries["talk"])
     metrics = (entries["talk"].scores or {})["metrics"]
-    assert [point.value for point in found.first.curve] == [
+    assert [point.value for point in found[0].curve] == [
         metrics[f"hits@10@turn{turn}"] for turn in range(1, 6)
     ]
-    assert (found.first.aspects, found.first.turns) == (None, None)
-    assert [each.label for each in found.first.ranks][-2:] == ["over 50", "not listed"]
+    assert (found[0].aspects, found[0].turns) == (None, None)
+    assert [each.label for each in found[0].ranks][-2:] == ["over 50", "not listed"]
 
 
 def test_entries_side_by_side(demo: Server, entries: Entries) -> None:
