@@ -239,7 +239,7 @@ def _by_subset(runs: Sequence[_Run]) -> Figure:
         for number, method in enumerate(methods):
             there = [(place, found.get((name, method))) for place, name in enumerate(benchmarks)]
             bars = [(place - 0.4 + width * (number + 0.5), run) for place, run in there if run is not None]
-            axes.bar(
+            drawn = axes.bar(
                 [left for left, _ in bars],
                 [run.value(metric) for _, run in bars],
                 0.9 * width,
@@ -249,21 +249,12 @@ def _by_subset(runs: Sequence[_Run]) -> Figure:
                 linewidth=0,
                 label=method,
             )
-            for left, run in bars:
+            texts = axes.bar_label(drawn, padding=2, rotation=90, size=6, color=INK)
+            for text, (_, run) in zip(texts, bars, strict=True):
                 is_best = run.value(metric) == best[run.benchmark]
                 letter = f" {_letter(run.aggregation)}".rstrip() if several else ""
-                axes.annotate(
-                    f"{f'{_BEST} ' if is_best else ''}{run.value(metric):.1f}{letter}",
-                    (left, run.value(metric)),
-                    xytext=(0, 2),
-                    textcoords="offset points",
-                    rotation=90,
-                    ha="center",
-                    va="bottom",
-                    size=6,
-                    weight="bold" if is_best else "normal",
-                    color=INK,
-                )
+                text.set_text(f"{f'{_BEST} ' if is_best else ''}{run.value(metric):.1f}{letter}")
+                text.set_weight("bold" if is_best else "normal")
         percent_axes(axes, "")
         # Values stand upright above the bars.
         axes.set_ylim(0, 1.6 * max(run.value(metric) for run in found.values()) or 1.0)

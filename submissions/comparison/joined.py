@@ -93,6 +93,8 @@ def compare_joined(
     names = _metrics(first, metrics)
     queries = np.array(places)[joined]
     ids = tuple(benchmark.query_ids[place] for place in joined.tolist())
+    turns = values[sessions[0]].num_turns
+    kept_turns = None if turns is None else turns[joined]
     comparable = []
     for report, held in zip(reports, values, strict=True):
         columns = {}
@@ -105,7 +107,6 @@ def compare_joined(
                 raise CallError(f"{report.file}: it ranks subsets alone. Fix: name a file with rankings.")
         numbers = {name: exact_mean(column) for name, column in columns.items()}
         leading = first.main_metric if first.main_metric in numbers else names[0]
-        turns = values[sessions[0]].num_turns
         comparable.append(
             ScoreReport(
                 file=report.file,
@@ -119,15 +120,7 @@ def compare_joined(
                 n=len(joined),
                 answered=len(joined),
                 oracle=report.oracle,
-                evidence=Evidence(
-                    benchmark=benchmark,
-                    values=columns,
-                    ranks=None,
-                    list_lengths=None,
-                    num_turns=None if turns is None else turns[joined],
-                    subset_ranks=None,
-                    sessions=ids,
-                ),
+                evidence=Evidence(benchmark, columns, None, None, kept_turns, None, sessions=ids),
             )
         )
     beginnings = f"{len(set(queries.tolist())):,} queries of {of_single}"

@@ -67,21 +67,10 @@ class Places:
     def without(self, marks: BoolArray) -> Columns:
         """The rankings without the marked places; what stood behind moves up."""
         columns, before = self.columns, np.concatenate([[0], np.cumsum(~marks, dtype=np.int64)])
-        offsets, turns = before[columns.offsets], columns.turn_offsets
-        return Columns(
-            columns.names, columns.codes[~marks], offsets, columns.images, turns, columns.unreadable
-        )
+        return columns.with_codes(columns.codes[~marks], before[columns.offsets])
 
     def backwards(self) -> Places:
         """The same lists, the last image first."""
         columns, offsets = self.columns, self.columns.offsets
         order = (offsets[:-1] + offsets[1:] - 1)[self.owners] - np.arange(len(columns.codes))
-        turned = Columns(
-            columns.names,
-            columns.codes[order],
-            offsets,
-            columns.images,
-            columns.turn_offsets,
-            columns.unreadable,
-        )
-        return Places(turned, self.benchmark, self.asked)
+        return Places(columns.with_codes(columns.codes[order], offsets), self.benchmark, self.asked)

@@ -251,6 +251,10 @@ class Columns(Mapping[str, Any]):
         codes, offsets = numbers(encoded.indices)[self.codes], self.offsets
         return Columns(self.names, codes, offsets, encoded.dictionary, self.turn_offsets, self.unreadable)
 
+    def with_codes(self, codes: Codes, offsets: Offsets) -> Columns:
+        """The same names and images with other rankings; arguments as of the class."""
+        return Columns(self.names, codes, offsets, self.images, self.turn_offsets, self.unreadable)
+
     def without(self, names: Iterable[str]) -> Columns:
         """The same rankings but for some names."""
         dropped = set(names)

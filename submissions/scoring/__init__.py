@@ -43,7 +43,7 @@ from submissions.rank_file.content import MAX_BYTES
 from submissions.rank_file.findings import REPAIRED, RefusedError, ValidationReport, evident_gallery
 from submissions.rank_file.model import RankFile, as_columns
 from submissions.rank_file.texts import is_oracle
-from submissions.scoring.evidence import Evidence
+from submissions.scoring.evidence import RANKED, Evidence
 from submissions.scoring.score_report import ScoreReport, main_value, signatures
 from submissions.validation import validate
 
@@ -285,11 +285,7 @@ def report_of(
     evidence = Evidence(
         benchmark=benchmark,
         values=results.per_query,
-        ranks=results.ranks,
-        list_lengths=results.list_lengths,
-        num_turns=results.num_turns,
-        subset_ranks=results.subset_ranks,
-        turn_ranks=results.turn_ranks,
+        **{name: getattr(results, name) for name in RANKED},
         sessions=sessions,
         rounds=rounds,
         reach=None
