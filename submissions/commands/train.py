@@ -55,12 +55,10 @@ def _resumable(command: Callable[..., None]) -> Callable[..., None]:
 
 def _check_names(*benchmarks: str | None) -> None:
     """Refuse unknown names before the libraries of a training are imported, which takes seconds."""
-    from cir_datasets.registry import spec
-    from cir_datasets.registry.suites import find_suite
+    from cir_datasets.registry import members_of, spec
 
-    for name in benchmarks:
-        if name is not None and find_suite(name) is None:
-            spec(name)
+    for name in filter(None, benchmarks):
+        spec(members_of(name)[0])
 
 
 class ConcatOptions(ConcatTraining, LoadsBenchmarks):
