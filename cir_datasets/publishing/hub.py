@@ -25,7 +25,7 @@ from cir_datasets.publishing.publication import (
     read_earlier,
 )
 from cir_datasets.registry import IMAGES_SUFFIX
-from cir_metrics.errors import CirError
+from cir_metrics.errors import CallError, CirError
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from cir_datasets.prepared import Prepared
     from cir_datasets.registry.schema import Card
 
+_REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
 _UNAUTHORIZED, _FORBIDDEN, _CONFLICTS = 401, 403, (409, 412)
 
 
@@ -110,6 +111,35 @@ class HubPush:
     api: HfApi
     url: str
     step: str = "making the repository"
+
+
+def is_repository(text: str) -> bool:
+    """Whether a text is the id of a repository on the Hub, so that it may stand in a path.
+
+    Args:
+        text: what a person, or a file, says.
+
+    Example:
+        >>> is_repository("me/my-model"), is_repository("me/.."), is_repository("my-model")
+        (True, False, False)
+    """
+    return bool(_REPOSITORY.fullmatch(text)) and not any(bad in text for bad in ("--", ".."))
+
+
+def check_repository(option: str, text: str) -> None:
+    """Refuse what is not the id of a repository.
+
+    Args:
+        option: which names it, for the message.
+        text: what was written.
+
+    Raises:
+        CallError: it is none.
+    """
+    if not is_repository(text):
+        raise CallError(
+            f"{option}: {text!r} is not the id of a repository. Fix: write OWNER/NAME, as in its address."
+        )
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 import yaml
 
+from cir_datasets.publishing.hub import check_repository, is_repository
 from cir_metrics.errors import CallError, did_you_mean
 from leaderboard.boards import Board
 from leaderboard.standings import Entry
@@ -24,7 +25,6 @@ from leaderboard.standings.views import entry_page
 Standings = Sequence[tuple[Board, Sequence[Entry]]]
 """Boards with their entries, best first."""
 
-_REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
 _REVISION = re.compile(r"[0-9a-f]{40}")
 _UNFOLDED = 2**20
 _DIGITS = {"percent": 4, "rank": 2}
@@ -61,11 +61,7 @@ class Exporter:
             (self.dataset, "--dataset"),
             *((one, "--model") for one in self.models.values()),
         ]:
-            if not is_repository(said):
-                raise CallError(
-                    f"{option}: {said!r} is not the id of a repository. "
-                    "Fix: write OWNER/NAME, as in its address."
-                )
+            check_repository(option, said)
         if self.revision is not None and not _REVISION.fullmatch(self.revision):
             raise CallError(
                 f"--revision: {self.revision!r} is not a commit. "
@@ -92,16 +88,6 @@ class HubResult:
         """When it was scored, UTC."""
         scored = self.entry.submission.last("scored")
         return (self.entry.received_at if scored is None else scored.at).astimezone(UTC)
-
-
-def is_repository(text: str) -> bool:
-    """Whether a text is the id of a repository on the Hub, so that it may stand in a path.
-
-    Example:
-        >>> is_repository("me/my-model"), is_repository("me/.."), is_repository("my-model")
-        (True, False, False)
-    """
-    return bool(_REPOSITORY.fullmatch(text)) and not any(bad in text for bad in ("--", ".."))
 
 
 def task_id(board: Board) -> str:

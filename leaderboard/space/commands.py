@@ -72,6 +72,7 @@ def space(
         cir leaderboard space me/leaderboard --log me/leaderboard-log --prepare cirr/val --secret HF_TOKEN
         cir leaderboard space me/leaderboard --dry-run space
     """
+    from cir_datasets.publishing.hub import check_repository
     from leaderboard import settings
     from leaderboard.space.assemble import Push, assemble, push
 
@@ -79,12 +80,12 @@ def space(
     if len(named) != 1:
         raise CallError("Name one Space. Fix: cir leaderboard space OWNER/NAME")
     (where,) = named
-    _check_repository("the Space", where)
+    check_repository("the Space", where)
     variables = _variables(given or ())
     if names := settings.to_prepare(" ".join(prepare or ())):
         variables[settings.PREPARE] = " ".join(names)
     if log is not None:
-        _check_repository("--log", log)
+        check_repository("--log", log)
         variables[settings.LOG] = f"{settings.HUB_DATASETS}{log}"
     if dry_run is not None:
         written = assemble(dry_run)
@@ -102,13 +103,6 @@ def space(
         folder = Path(temporary) / "space"
         assemble(folder)
         echo(push(folder, Push(where, private=private, log=log, variables=variables, secrets=secrets)))
-
-
-def _check_repository(what: str, written: str) -> None:
-    from leaderboard.export.hub import is_repository
-
-    if not is_repository(written):
-        raise CallError(f"{what}: {written!r} is not the id of a repository. Fix: write OWNER/NAME.")
 
 
 def _variables(given: Sequence[str]) -> dict[str, str]:

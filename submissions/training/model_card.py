@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from cir_datasets.common.atomic import write_whole
-from cir_datasets.publishing.hub import hub_push
+from cir_datasets.publishing.hub import check_repository, hub_push
 from cir_datasets.registry.schema import main_metric_terms
 from cir_metrics.errors import CallError
 from cir_metrics.sums import exact_mean
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 PAGE, RESULTS = "README.md", ".eval_results"
 
-_REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
 _UNFOLDED = 2**20
 
 
@@ -53,7 +52,7 @@ def check_push(repository: str, benchmarks: Iterable[str | None], *, even_privat
     """
     from cir_datasets.registry import members_of, spec
 
-    check_repository(repository)
+    check_repository("--push", repository)
     cards = (spec(member).card for each in benchmarks if each is not None for member in members_of(each))
     names = [card.name for card in cards if card.private]
     if names and not even_private:
@@ -63,16 +62,6 @@ def check_push(repository: str, benchmarks: Iterable[str | None], *, even_privat
             "private: false in its card.yaml."
         )
     return bool(names)
-
-
-def check_repository(name: str) -> None:
-    """Refuse what is not the id of a repository.
-
-    Raises:
-        CallError: it is not `OWNER/NAME`.
-    """
-    if not _REPOSITORY.fullmatch(name) or "--" in name or ".." in name:
-        raise CallError(f"--push {name}: not the id of a repository. Fix: write ORG/NAME.")
 
 
 def check_report(benchmark_id: str, images: str | Path | None = None) -> None:
@@ -156,7 +145,7 @@ def push_checkpoint(
     """
     from huggingface_hub import CommitOperationAdd
 
-    check_repository(repository)
+    check_repository("--push", repository)
     if not (folder / CONFIG).is_file():
         raise CheckpointError(f"{folder}: holds no {CONFIG}. Fix: name the folder of a finished training.")
     own = [folder / name for name in (CONFIG, WEIGHTS, *TOKENIZER, PAGE)]

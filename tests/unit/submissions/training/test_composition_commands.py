@@ -103,7 +103,11 @@ def test_calls_that_cannot_be_done_are_refused_before_the_training(
         (["--report", "nope/x"], UnknownNameError, "nope"),
         (["--report", "cirr/test1"], CallError, "--report cirr/test1: its publisher withholds"),
         (["--report", "cirr/val"], MissingImagesError, "val-0-0-img0"),
-        (["--push", "mine"], CallError, "--push mine: not the id of a repository. Fix: write ORG/NAME."),
+        (
+            ["--push", "mine"],
+            CallError,
+            "--push: 'mine' is not the id of a repository. Fix: write OWNER/NAME",
+        ),
     ]
     made.write_cirr(home / "home", "test1")
     (home / "nlvr2/val/val-0-0-img0.png").unlink()
