@@ -44,7 +44,7 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Shell:
     folder = tmp_path_factory.mktemp("papers")
     tiny = {"caption_rule": "trim_and", "hidden_size": 8, "epochs": 3, "patience": 1, "batch_size": 4}
     tiny |= (few := {"epoch_steps": 1, "threads": 1})
-    for name, options in (("tiny", tiny), ("few", few)):
+    for name, options in {"tiny": tiny, "few": few, "paper": {"templates": "paper"}}.items():
         (folder / f"{name}.yaml").write_text(yaml.safe_dump(options), "utf-8")
     for split in ("train", "val"):
         write_home(folder / "home", split)
@@ -62,7 +62,10 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Shell:
 
 
 @pytest.mark.parametrize("row", ROWS)
-def test_a_command_of_the_papers_table_runs(row: dict[str, Any], shell: Shell) -> None:
+def test_a_command_of_the_papers_table_runs(
+    row: dict[str, Any], shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(shell.folder)  # where the files of its options are
     assert parsed(row["command"]).command.name
     shell.run(row.get("small", row["command"]))
 
