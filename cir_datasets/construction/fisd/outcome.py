@@ -156,7 +156,7 @@ def refusals(work: Workspace) -> Table | None:
     edited = any(stage.name == "edits" and stage.finished for stage in work.states())
     answers, ends = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
     for row in work.rows("edits", tuple) if edited else ():
-        codes = [(row["id"].rpartition("_")[0], each["code"]) for each in row.get(REFUSED, ())]
+        codes = [(row["id"].rpartition("_")[0], edit["code"]) for edit in row.get(REFUSED, ())]
         answers.update(codes)
         # A backend that then answers nothing is no refusal.
         ends.update([code for code in codes[-1:] if str(row.get(FAILED)).startswith(f"{code[1]}: ")])

@@ -27,29 +27,29 @@ def edits_of(chunk: Sequence[Row], *, manner: Manner, words: Words | None, seed:
     A model whose edit is refused is told why and asked again, `ATTEMPTS` times in all; each refusal stays in
     the row.
     """
-    made: dict[str, Row] = {row["id"]: {} for row in chunk}
+    rows: dict[str, Row] = {row["id"]: {} for row in chunk}
     for row in chunk:
         if "noun" in row:
             before, after, _ = row["numbers"]
             request = manner.number_request(row["noun"], before, after, request_draws(seed, row["id"]))
             answer = {"relative_caption": request, "target_caption": manner.counted(row["noun"], after)}
-            made[row["id"]] = _edit(row, answer, manner)
+            rows[row["id"]] = _edit(row, answer, manner)
         elif "target_caption" in row:
-            made[row["id"]] = _edit(row, row, manner)
-    pending = [row for row in chunk if not made[row["id"]]]
+            rows[row["id"]] = _edit(row, row, manner)
+    pending = [row for row in chunk if not rows[row["id"]]]
     for attempt in range(1, ATTEMPTS + 1):
         for aspect in ASPECTS:
             open_ = [row for row in pending if row["aspect"] == aspect]
-            refused = [made[row["id"]].get(REFUSED, []) for row in open_]
+            refused = [rows[row["id"]].get(REFUSED, []) for row in open_]
             asked = [
                 {"caption": row["caption"], "retry": _retry(earlier)}
                 for row, earlier in zip(open_, refused, strict=True)
             ]
-            found = _asked(words, f"edit_{aspect}", asked)
-            for row, answer, earlier in zip(open_, found, refused, strict=True):
-                made[row["id"]] = _edit(row, answer, manner, earlier)
-        pending = [row for row in pending if len(made[row["id"]].get(REFUSED, ())) == attempt]
-    return [made[row["id"]] for row in chunk]
+            answers = _asked(words, f"edit_{aspect}", asked)
+            for row, answer, earlier in zip(open_, answers, refused, strict=True):
+                rows[row["id"]] = _edit(row, answer, manner, earlier)
+        pending = [row for row in pending if len(rows[row["id"]].get(REFUSED, ())) == attempt]
+    return [rows[row["id"]] for row in chunk]
 
 
 def _edit(row: Row, answer: Any, manner: Manner, earlier: Sequence[Row] = ()) -> Row:
@@ -66,8 +66,8 @@ def _edit(row: Row, answer: Any, manner: Manner, earlier: Sequence[Row] = ()) ->
 
 def _retry(refused: Sequence[Row]) -> str:
     """What a model is told of its earlier edits; nothing at first."""
-    said = "".join(f"\n- {e['relative_caption']} -> {e['target_caption']} ({e['why']})" for e in refused)
-    return f"These answers were wrong, for the reason behind each; do better:{said}\n" if said else ""
+    lines = "".join(f"\n- {e['relative_caption']} -> {e['target_caption']} ({e['why']})" for e in refused)
+    return f"These answers were wrong, for the reason behind each; do better:{lines}\n" if lines else ""
 
 
 def request_draws(seed: int, id: str) -> Draws:
