@@ -23,33 +23,42 @@ Fields = dict[str, Any]
 
 ENDINGS = (".jsonl", ".parquet", ".csv")
 """What the name of a file of rows ends with."""
-LISTS = frozenset(
-    (
-        "captions",
-        "positive_image_ids",
-        "negative_image_ids",
-        "subset_image_ids",
-        "gallery_image_ids",
-        "aspects",
-        "ground_truth_ids",
-        "auxiliary_captions",
-    )
-)
-"""Fields whose cells in CSV hold several items."""
+ID, TEXT, WHOLE, IDS, TEXTS, ITEMS = "an id", "text", "a whole number", "ids", "texts", "objects"
 VIDEO_CATEGORIES = ("video_category", "video_subcategory")
-EXTRA_OF_QUERIES = (
-    "gallery_image_ids",
-    "subset_id",
-    "auxiliary_captions",
-    "target_soft",
-    *VIDEO_CATEGORIES,
-)
-EXTRA_OF_TURNS = ("captions",)
-"""Fields that a benchmark has where its first row has them, and else not."""
-_NUMBERS = frozenset(("turn", "num_turns", "subset_id"))
-_OF_TURNS = ("turn", "reference_image_id", "relative_caption", "captions")
+
+QUERY = {
+    "query_id": ID,
+    "reference_image_id": ID,
+    "relative_caption": TEXT,
+    "captions": TEXTS,
+    "target_image_id": ID,
+    "positive_image_ids": IDS,
+    "negative_image_ids": IDS,
+    "subset_image_ids": IDS,
+    "aspects": IDS,
+}
+"""Fields of a query and what each holds."""
+EXTRA_OF_QUERY = {
+    "gallery_image_ids": IDS,
+    "subset_id": WHOLE,
+    "auxiliary_captions": TEXTS,
+    "target_soft": ITEMS,
+    **dict.fromkeys(VIDEO_CATEGORIES, TEXT),
+}
+"""Fields of a query that most have not: a column only where the first row has them."""
+SESSION = {
+    "session_id": ID,
+    "subset": TEXT,
+    "ground_truth_ids": IDS,
+    "num_turns": WHOLE,
+    "turns": ITEMS,
+}
+TURN = {"turn": WHOLE, "reference_image_id": ID, "relative_caption": TEXT}
+EXTRA_OF_TURN = {"captions": TEXTS}
+"""Field of a turn that has several captions: a column only where the first row has it."""
+
+_KINDS = {**QUERY, **EXTRA_OF_QUERY, **SESSION, **TURN}
 _BETWEEN = "|"
-_NO_CELLS = frozenset(("turns", "target_soft"))
 _BATCH_ROWS = 4096
 
 
@@ -72,10 +81,10 @@ class Tallied:
     def extra(self) -> tuple[str, ...]:
         """The further fields that the first row has."""
         if not self.multi_turn:
-            return tuple(name for name in EXTRA_OF_QUERIES if name in self.first)
+            return tuple(name for name in EXTRA_OF_QUERY if name in self.first)
         turns = self.first.get("turns")
         listed = [turn for turn in turns if isinstance(turn, dict)] if isinstance(turns, list) else []
-        return tuple(name for name in EXTRA_OF_TURNS if any(name in turn for turn in listed))
+        return tuple(name for name in EXTRA_OF_TURN if any(name in turn for turn in listed))
 
 
 def unit(path: Path) -> str:
@@ -227,7 +236,7 @@ def _check_header(path: Path, header: list[str]) -> None:
     twice = [name for name, count in Counter(header).items() if count > 1]
     if twice:
         raise RecordError(f"{where} names {twice[0]!r} twice. Fix: keep one of the two columns.")
-    refused = sorted(_NO_CELLS.intersection(header))
+    refused = sorted(name for name in header if _KINDS.get(name) == ITEMS)
     if refused:
         raise RecordError(
             f"{where} names {refused[0]!r}, which no cell can hold. Fix: write JSON Lines"
@@ -256,10 +265,11 @@ def _cells(reader: Any, header: list[str]) -> Iterator[tuple[int, Fields | str]]
 
 
 def _cell(name: str, text: str) -> Any:
-    if name in LISTS:
+    kind = _KINDS.get(name)
+    if kind in (IDS, TEXTS):
         as_elsewhere = name.endswith("_ids") and text.startswith("[") and text.endswith("]")
         return text if as_elsewhere else text.split(_BETWEEN)
-    if name in _NUMBERS and text.isascii() and text.isdigit() and len(text) < 10:
+    if kind == WHOLE and text.isascii() and text.isdigit() and len(text) < 10:
         return int(text)
     return text
 
@@ -271,7 +281,7 @@ def _sessions(rows: Iterator[tuple[int, Fields | str]]) -> Iterator[tuple[int, F
         if isinstance(row, str):
             yield number, row
             continue
-        turn = {name: row.pop(name) for name in _OF_TURNS if name in row}
+        turn = {name: row.pop(name) for name in (*TURN, *EXTRA_OF_TURN) if name in row}
         if open_ is not None and open_[1].get("session_id") == row.get("session_id"):
             changed = [name for name, value in row.items() if open_[1].get(name) != value]
             if changed:

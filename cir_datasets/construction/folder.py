@@ -199,13 +199,13 @@ def _earlier_files(root: Path) -> set[str]:
 
 def _even(rows: Iterable[Row]) -> Iterator[Row]:
     """The rows as they are written; the first one has the further fields that any has, null where it must."""
-    from cir_datasets.common.row_files import EXTRA_OF_QUERIES
+    from cir_datasets.common.row_files import EXTRA_OF_QUERY
 
     listed = list(rows)
-    held = [name for name in EXTRA_OF_QUERIES if any(row.get(name) not in (None, []) for row in listed)]
+    held = [name for name in EXTRA_OF_QUERY if any(row.get(name) not in (None, []) for row in listed)]
     extra = dict.fromkeys(held)
     for row in listed:
-        kept = {name: value for name, value in row.items() if name not in EXTRA_OF_QUERIES or name in extra}
+        kept = {name: value for name, value in row.items() if name not in EXTRA_OF_QUERY or name in extra}
         yield (extra if row is listed[0] else {}) | written_row(extra | kept if extra else kept)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from cir_datasets.common.paths import FOLDERS_VARIABLE
-from cir_datasets.common.row_files import EXTRA_OF_QUERIES, EXTRA_OF_TURNS
+from cir_datasets.common.row_files import EXTRA_OF_QUERY, EXTRA_OF_TURN
 from cir_datasets.common.terminal import counted
 from cir_datasets.construction.folder import write_benchmark
 from cir_datasets.construction.folder_check import SHOWN, check_folder
@@ -178,7 +178,7 @@ def _checked(rows: Any) -> list[Row]:
     said = [
         f"row {place}{_id_of(row)}: {fault}"
         for place, row in enumerate(rows, start=1)
-        for fault in typed(row, multi_turn, EXTRA_OF_TURNS if multi_turn else EXTRA_OF_QUERIES)[1]
+        for fault in typed(row, multi_turn, tuple(EXTRA_OF_TURN if multi_turn else EXTRA_OF_QUERY))[1]
     ]
     if said:
         more = f"\n  and {len(said) - SHOWN:,} more" if len(said) > SHOWN else ""

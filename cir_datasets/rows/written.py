@@ -14,9 +14,22 @@ from typing import Any
 
 import pyarrow as pa
 
-from cir_datasets.common.row_files import VIDEO_CATEGORIES, unit
+from cir_datasets.common.row_files import (
+    EXTRA_OF_QUERY,
+    EXTRA_OF_TURN,
+    ID,
+    IDS,
+    ITEMS,
+    QUERY,
+    SESSION,
+    TEXT,
+    TEXTS,
+    TURN,
+    WHOLE,
+    unit,
+)
 from cir_datasets.common.terminal import counted
-from cir_datasets.rows.records import Row, query_row, query_schema, session_schema
+from cir_datasets.rows.records import Row, query_row, query_schema, session_row, session_schema
 from cir_metrics.errors import did_you_mean
 from cir_metrics.ids import DIRECTION
 
@@ -28,47 +41,15 @@ MOST_ID_BYTES = 2**20
 """Of an id in UTF-8: rank files hold no longer one."""
 _SHOWN = 60
 """Characters of a value that a message shows."""
-_ID, _TEXT, _WHOLE, _IDS, _TEXTS, _ITEMS = "an id", "text", "a whole number", "ids", "texts", "objects"
-
-QUERY = {
-    "query_id": _ID,
-    "reference_image_id": _ID,
-    "relative_caption": _TEXT,
-    "captions": _TEXTS,
-    "target_image_id": _ID,
-    "positive_image_ids": _IDS,
-    "negative_image_ids": _IDS,
-    "subset_image_ids": _IDS,
-    "aspects": _IDS,
+_TYPES = {
+    TEXT: pa.string(),
+    WHOLE: pa.int64(),
+    IDS: pa.list_(pa.string()),
+    TEXTS: pa.list_(pa.string()),
+    ITEMS: pa.list_(pa.struct([("image_id", pa.string()), ("score", pa.float64())])),
 }
-"""Fields of a query and what each holds."""
-EXTRA_OF_QUERY = {
-    "gallery_image_ids": _IDS,
-    "subset_id": _WHOLE,
-    "auxiliary_captions": _TEXTS,
-    "target_soft": _ITEMS,
-    **dict.fromkeys(VIDEO_CATEGORIES, _TEXT),
-}
-"""Fields of a query that most have not: a column only where the first row has them."""
-SESSION = {
-    "session_id": _ID,
-    "subset": _TEXT,
-    "ground_truth_ids": _IDS,
-    "num_turns": _WHOLE,
-    "turns": _ITEMS,
-}
-TURN = {"turn": _WHOLE, "reference_image_id": _ID, "relative_caption": _TEXT}
-EXTRA_OF_TURN = {"captions": _TEXTS}
-"""Field of a turn that has several captions: a column only where the first row has it."""
-
-_EXTRA_TYPES = {
-    "gallery_image_ids": pa.list_(pa.string()),
-    "subset_id": pa.int64(),
-    "auxiliary_captions": pa.list_(pa.string()),
-    "target_soft": pa.list_(pa.struct([("image_id", pa.string()), ("score", pa.float64())])),
-    "captions": pa.list_(pa.string()),
-    **dict.fromkeys(VIDEO_CATEGORIES, pa.string()),
-}
+"""Of the further fields."""
+_EXTRA = {**EXTRA_OF_QUERY, **EXTRA_OF_TURN}
 _ROLES = {
     "reference_image_id": "reference",
     "target_image_id": "target",
@@ -88,7 +69,7 @@ def written_schema(multi_turn: bool, extra: Sequence[str]) -> pa.Schema:
         multi_turn: whether a row is a session.
         extra: the further columns of its file, as `row_files.Tallied.extra` found them.
     """
-    fields = [pa.field(name, _EXTRA_TYPES[name]) for name in extra]
+    fields = [pa.field(name, _TYPES[_EXTRA[name]]) for name in extra]
     return session_schema(*fields) if multi_turn else query_schema(*fields)
 
 
@@ -179,33 +160,36 @@ def _faults(given: Mapping[str, Any], what: str, extra: Sequence[str]) -> Iterat
             yield f"{name} {fault}"
         elif name in (EXTRA_OF_TURN if what == "turn" else EXTRA_OF_QUERY) and name not in extra:
             yield f"{name} is there, but the first row has none. Fix: write it there, too, or in none."
-    yield from {"query": _query_faults, "session": _session_faults, "turn": _turn_faults}[what](given, extra)
+    if what == "session":
+        yield from _session_faults(given, extra)
+    else:
+        yield from (_query_faults if what == "query" else _text_faults)(given)
 
 
 def _type_fault(value: Any, kind: str) -> str | None:
     """Why a value is not of its field's kind, or None."""
-    if kind in (_ID, _TEXT):
+    if kind in (ID, TEXT):
         if not isinstance(value, str):
             return f"must be text, not {_shown(value)}. Fix: write it as text; in JSON in quotation marks."
-        if kind == _ID:
+        if kind == ID:
             return id_fault(value)
         if _NO_TEXT.search(value):
             return f"is {_shown(value)}: it holds a character that is not text. Fix: write it anew."
         return None
-    if kind == _WHOLE:
+    if kind == WHOLE:
         right = isinstance(value, int) and not isinstance(value, bool)
         return None if right else f"must be a whole number, not {_shown(value)}. Fix: write it so."
     if not isinstance(value, list):
         fix = 'write ["..."], also where there is one; in CSV | stands between the items'
         return f"must be a list, not {_shown(value)}. Fix: {fix}."
-    if kind == _ITEMS:
+    if kind == ITEMS:
         wrong = next((item for item in value if not isinstance(item, dict)), None)
         return None if wrong is None else f"holds {_shown(wrong)}, not an object. Fix: write {{...}}."
     for item in value:
-        fault = _type_fault(item, _ID if kind == _IDS else _TEXT)
+        fault = _type_fault(item, ID if kind == IDS else TEXT)
         if fault is not None:
             return f"holds an item that {fault}"
-    if kind == _IDS and len(set(value)) < len(value):
+    if kind == IDS and len(set(value)) < len(value):
         twice = next(item for place, item in enumerate(value) if item in value[:place])
         return f"holds {twice!r} twice. Fix: name it once."
     return None
@@ -222,7 +206,7 @@ def _text_faults(given: Mapping[str, Any]) -> Iterator[str]:
         yield "relative_caption and captions differ. Fix: write one of the two."
 
 
-def _query_faults(given: Mapping[str, Any], extra: Sequence[str]) -> Iterator[str]:
+def _query_faults(given: Mapping[str, Any]) -> Iterator[str]:
     for name in ("query_id", "reference_image_id"):
         if name not in given:
             yield f"{name} is missing. Fix: add it."
@@ -259,10 +243,6 @@ def _session_faults(given: Mapping[str, Any], extra: Sequence[str]) -> Iterator[
         yield f"num_turns is {said}, but it has {there}. Fix: correct it, or leave it out."
 
 
-def _turn_faults(given: Mapping[str, Any], extra: Sequence[str]) -> Iterator[str]:
-    yield from _text_faults(given)
-
-
 def _query(given: Mapping[str, Any], extra: Sequence[str]) -> Row:
     target = given.get("target_image_id")
     return query_row(**given) | {
@@ -273,22 +253,16 @@ def _query(given: Mapping[str, Any], extra: Sequence[str]) -> Row:
 
 
 def _session(given: Mapping[str, Any], extra: Sequence[str]) -> Row:
-    turns = [
-        {
-            "turn": place,
-            "reference_image_id": turn.get("reference_image_id"),
-            "relative_caption": _texts(turn)["relative_caption"],
-            **({"captions": _texts(turn)["captions"]} if extra else {}),
-        }
-        for place, turn in enumerate(given["turns"], start=1)
-    ]
-    return {
-        "session_id": given["session_id"],
-        "subset": given.get("subset", ""),
-        "ground_truth_ids": given["ground_truth_ids"],
-        "num_turns": len(turns),
-        "turns": turns,
-    }
+    texts = [_texts(turn) for turn in given["turns"]]
+    asked = (
+        (turn.get("reference_image_id"), text["relative_caption"])
+        for turn, text in zip(given["turns"], texts, strict=True)
+    )
+    row = session_row(given["session_id"], given.get("subset", ""), given["ground_truth_ids"], asked)
+    if extra:
+        for turn, text in zip(row["turns"], texts, strict=True):
+            turn["captions"] = text["captions"]
+    return row
 
 
 def _texts(given: Mapping[str, Any]) -> Row:
@@ -302,7 +276,7 @@ def _texts(given: Mapping[str, Any]) -> Row:
 def _extra_value(name: str, given: Mapping[str, Any]) -> Any:
     if name == "target_soft":
         return [{**soft, "score": float(soft["score"])} for soft in given.get(name, ())]
-    return given.get(name, [] if pa.types.is_list(_EXTRA_TYPES[name]) else None)
+    return given.get(name, [] if _EXTRA[name] in (IDS, TEXTS) else None)
 
 
 def _shown(value: Any) -> str:

@@ -144,8 +144,8 @@ def _overlay(source: Benchmark, name: str, queries: Iterable[str]) -> Overlay:
 
 def _with_fields(folder: Path, form: ReviewForm, source: Benchmark, fields: Mapping[str, Row]) -> Path:
     """The benchmark again, its queries with what people wrote."""
+    from cir_datasets.common.row_files import EXTRA_OF_QUERY, QUERY
     from cir_datasets.construction.folder import write_benchmark
-    from cir_datasets.rows.written import EXTRA_OF_QUERY, QUERY
     from submissions.making.circled import relative_paths
 
     spec, known = source.spec, QUERY | EXTRA_OF_QUERY
