@@ -94,7 +94,7 @@ def altered(
 
     Args:
         scene: where the change starts.
-        kind: one of `KINDS`.
+        kind: such as `colour`, `addition` or `viewpoint`.
         draws: decides which change of that kind.
         but_not: shapes of things to leave alone.
 

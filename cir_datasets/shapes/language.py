@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -23,6 +23,7 @@ from cir_datasets.shapes.world import (
     SHAPES,
     SIZES,
     TEXTURES,
+    WORLD,
     Change,
     Look,
     Scene,
@@ -32,25 +33,12 @@ from cir_datasets.shapes.world import (
 )
 
 NUMBERS = ("no", "one", "two", "three", "four")
-PLACES = (
-    "at the top left",
-    "at the top",
-    "at the top right",
-    "on the left",
-    "in the middle",
-    "on the right",
-    "at the bottom left",
-    "at the bottom",
-    "at the bottom right",
-)
+PLACES = tuple(WORLD["places"])
 """How each cell of the grid is called."""
-VIEWS = {
-    "straight": "seen straight on",
-    "close": "seen from up close",
-    "far": "seen from far away",
-    "tilted": "seen at a tilt",
-}
+
+VIEWS: Mapping[str, str] = {name: view["words"] for name, view in WORLD["viewpoints"].items()}
 """How each viewpoint is called; `straight` usually goes without saying."""
+
 ADJECTIVES = ("size", "texture", "colour")
 """The order of adjectives: "a large striped blue star"."""
 

@@ -21,18 +21,9 @@ from cir_datasets.errors import RecordError
 from cir_datasets.shapes.draws import Draws
 from cir_datasets.shapes.edits import altered, random_scene, rearranged, retaken
 from cir_datasets.shapes.language import is_rival, is_true, merge, relative_caption
-from cir_datasets.shapes.world import Change, Goal, Look, Meaning, Scene, changes, distance
+from cir_datasets.shapes.world import WORLD, Change, Goal, Look, Meaning, Scene, changes, distance
 
-MEANING_KINDS = (
-    ("colour", 16),
-    ("shape", 14),
-    ("size", 10),
-    ("texture", 12),
-    ("cardinality", 12),
-    ("addition", 12),
-    ("negation", 9),
-    ("background", 14),
-)
+MEANING_KINDS: tuple[tuple[str, int], ...] = tuple(WORLD["meaning_kinds"].items())
 """Kinds of change that alter a scene's meaning, with their weights."""
 _ALL_KINDS = (*MEANING_KINDS, ("position", 6), ("viewpoint", 9))
 _CHANGES = ((1, 40), (2, 35), (3, 25))
@@ -155,7 +146,8 @@ def _question(reference: Scene, draws: Draws) -> MadeQuery | None:
     if goal.misses(reference) != len(changes):
         return None
     caption = relative_caption(changes, draws)
-    if not _says(caption, reference, goal):
+    literal = _read_literally(caption, reference)
+    if literal is None or goal.misses(literal):
         return None
     positives = [
         rearranged(target, draws, viewpoint=goal.viewpoint, places=goal.places)
@@ -183,12 +175,12 @@ def _steps(reference: Scene, draws: Draws) -> list[tuple[Scene, Change]] | None:
     return steps
 
 
-def _says(caption: str, reference: Scene, goal: Goal) -> bool:
-    """Whether the caption, read literally, turns the reference into the goal."""
+def _read_literally(caption: str, reference: Scene) -> Scene | None:
+    """What the caption makes of the reference; None where that is no scene."""
     try:
-        return goal.misses(merge(reference, caption)) == 0
+        return merge(reference, caption)
     except RecordError:
-        return False
+        return None
 
 
 def _negatives(
@@ -199,11 +191,8 @@ def _negatives(
     found = [ignored] if goal.misses(ignored) else []
     for left_out in changes if len(changes) > 1 else ():
         rest = relative_caption(change for change in changes if change is not left_out)
-        try:
-            partial = merge(reference, rest)
-        except RecordError:
-            continue  # without this change the others make no scene
-        if goal.misses(partial) == 1:
+        partial = _read_literally(rest, reference)
+        if partial is not None and goal.misses(partial) == 1:
             found.append(retaken(partial, draws))
     while len(found) < _NEGATIVES:
         step = altered(target, draws.weighted(_ALL_KINDS), draws)
@@ -271,7 +260,10 @@ def _journey(draws: Draws, turns: int, attempt: int) -> Journey | None:
         still = {_aim(change) for change in changes(nearer, target)}
         mentioned = [change for change in changes(reference, target) if _aim(change) not in still]
         caption = relative_caption(draws.shuffled(mentioned), draws if turn == turns - 1 else None)
-        if not is_true(caption, target) or not _brings(caption, reference, target, left - count):
+        literal = _read_literally(caption, reference)
+        if literal is None or distance(literal.meaning, target.meaning) != left - count:
+            return None
+        if not is_true(caption, target):
             return None
         steps.append(JourneyStep(rearranged(reference, draws) if draws.chance(50) else reference, caption))
         left -= count
@@ -308,11 +300,3 @@ def _away(target: Scene, distance_wanted: int, draws: Draws) -> list[Scene] | No
 def _aim(change: Change) -> tuple[str, Look | str | None]:
     """What a change leads to; the same from every scene that needs it."""
     return change.kind, change.before if change.after is None else change.after
-
-
-def _brings(caption: str, reference: Scene, target: Scene, left: int) -> bool:
-    """Whether the caption, read literally, leaves just `left` changes to be made."""
-    try:
-        return distance(merge(reference, caption).meaning, target.meaning) == left
-    except RecordError:
-        return False

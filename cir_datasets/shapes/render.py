@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cir_datasets.shapes.draws import Draws
-from cir_datasets.shapes.world import Scene
+from cir_datasets.shapes.world import WORLD, Scene
 
 SIDE = 96
 """Width and height of a picture, in pixels."""
@@ -48,22 +48,8 @@ class _Camera(NamedTuple):
 
 
 _CAMERAS = {
-    "straight": _Camera(64, _TURN, 0),
-    "close": _Camera(76, _TURN, 0),
-    "far": _Camera(46, _TURN, 0),
-    "tilted": _Camera(64, 3896, -1266),
+    name: _Camera(view["zoom"], view["cosine"], view["sine"]) for name, view in WORLD["viewpoints"].items()
 }
-_INK = {
-    "red": ((214, 40, 40), (250, 186, 180)),
-    "orange": ((245, 130, 20), (255, 219, 178)),
-    "yellow": ((250, 214, 30), (150, 112, 0)),
-    "green": ((38, 150, 62), (186, 234, 190)),
-    "blue": ((36, 92, 214), (182, 206, 255)),
-    "purple": ((138, 50, 178), (226, 190, 244)),
-    "white": ((252, 252, 252), (150, 154, 164)),
-    "black": ((26, 26, 30), (160, 160, 170)),
-}
-"""Of each colour the main tone and that of its texture."""
 _OUTLINE = ((30, 30, 36), (236, 236, 236))
 """Tones of the outline: dark, and light for black things."""
 
@@ -132,7 +118,7 @@ def _sprite(
 ) -> tuple[NDArray[np.int16], NDArray[np.int16]]:
     """An object ready to be laid: its colours times coverage, and the sixteenths that stay background."""
     body, marks, edge = _coverage(shape, size, texture, viewpoint)
-    main, accent = _INK[colour]
+    main, accent = WORLD["colours"][colour]
     outline = _OUTLINE[colour == "black"]
     tones = np.array([main, accent, outline], dtype=np.int16)
     layers = np.stack([body, marks, edge], axis=-1)

@@ -8,19 +8,23 @@ a caption names them (`Goal`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from cir_datasets.common.yaml import package_yaml
 from cir_datasets.errors import RecordError
 
-SHAPES = ("circle", "square", "triangle", "star", "diamond", "cross", "heart", "moon")
-COLOURS = ("red", "orange", "yellow", "green", "blue", "purple", "white", "black")
-SIZES = ("small", "large")
-TEXTURES = ("plain", "striped", "dotted", "checkered")
+WORLD: Mapping[str, Any] = package_yaml("cir_datasets", "shapes/world.yaml")
+"""What scenes are made of, as data."""
+
+SHAPES: tuple[str, ...] = tuple(WORLD["shapes"])
+COLOURS: tuple[str, ...] = tuple(WORLD["colours"])
+SIZES: tuple[str, ...] = tuple(WORLD["sizes"])
+TEXTURES: tuple[str, ...] = tuple(WORLD["textures"])
+BACKGROUNDS: tuple[str, ...] = tuple(WORLD["backgrounds"])
+VIEWPOINTS: tuple[str, ...] = tuple(WORLD["viewpoints"])
 LOOKS = {"shape": SHAPES, "colour": COLOURS, "size": SIZES, "texture": TEXTURES}
-BACKGROUNDS = ("sandy", "grassy", "snowy", "watery", "starry", "stony", "wooden", "brick")
-VIEWPOINTS = ("straight", "close", "far", "tilted")
 CELLS = 9
 """Cells of the grid, numbered row by row from the top left."""
 MOST_OBJECTS = 4
@@ -28,20 +32,6 @@ MOST_THINGS = 3
 
 ATTRIBUTES = ("shape", "colour", "size", "texture", "number")
 """Attributes of a look, in the order of its fields."""
-
-KINDS = (
-    "colour",
-    "shape",
-    "size",
-    "texture",
-    "cardinality",
-    "addition",
-    "negation",
-    "position",
-    "background",
-    "viewpoint",
-)
-"""Kinds of change between two scenes."""
 
 
 class Look(NamedTuple):

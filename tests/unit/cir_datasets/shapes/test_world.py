@@ -9,8 +9,8 @@ import pytest
 from cir_datasets.errors import RecordError
 from cir_datasets.shapes.draws import Draws
 from cir_datasets.shapes.edits import altered, random_scene, rearranged, retaken
+from cir_datasets.shapes.queries import MEANING_KINDS
 from cir_datasets.shapes.world import (
-    KINDS,
     Goal,
     Look,
     Meaning,
@@ -105,7 +105,7 @@ def test_neighbours_are_at_distance_one() -> None:
         assert {distance(scene.meaning, other) for other in near} == {1}
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [*dict(MEANING_KINDS), "position", "viewpoint"])
 def test_a_random_change_is_one_change_of_its_kind(kind: str) -> None:
     happened = 0
     for i, scene in enumerate(scenes("start", 120)):
