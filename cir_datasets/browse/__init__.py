@@ -32,16 +32,6 @@ if TYPE_CHECKING:
     from cir_datasets.rows.benchmark import Benchmark
     from cir_datasets.rows.records import Row
 
-__all__ = [
-    "QueryView",
-    "ShownRanking",
-    "browse_queries",
-    "check_page",
-    "page_name",
-    "queries_html",
-    "write_browser",
-]
-
 PAGE_QUERIES = 20
 """Queries or sessions of a page."""
 _IN_A_NOTEBOOK = 5
@@ -49,42 +39,6 @@ _IN_A_NOTEBOOK = 5
 
 Rankings = Mapping[str, Sequence[Sequence[ShownRanking]]]
 """By query id the rankings of each turn, one a run; a query has one turn."""
-
-
-def browse_queries(
-    benchmark: Benchmark,
-    out: str | Path,
-    *,
-    images: str | Path | None = None,
-    pictures: str | None = None,
-) -> Path:
-    """Write the queries or sessions of a benchmark as a page.
-
-    Args:
-        benchmark: whose.
-        out: the file, ending in .html; replaced where it is there.
-        images: folder of the pictures, or its parent; None looks below `CIR_IMAGES`, and draws shapes.
-        pictures: `embed` (small copies in the page), `link` (to the files), `publisher` (to COCO's server, of
-            CIRCO), `none` (ids). None embeds shapes, links to other pictures where their folder is known, and
-            shows ids where it is not.
-
-    Returns:
-        The absolute path.
-
-    Raises:
-        CallError: `out` or `pictures` cannot be used.
-        SourceError: the folder of the pictures does not exist.
-        DatasetError: the file cannot be written.
-
-    Example:
-        >>> import tempfile, cir_datasets
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     sessions = cir_datasets.load("shapes/multiturn_val")
-        ...     page = browse_queries(sessions, f"{folder}/page.html", pictures="none")
-        ...     "shapes_multiturn_val_00019" in page.read_text("utf-8")
-        True
-    """
-    return write_browser(benchmark, out, images=images, pictures=pictures)
 
 
 def check_page(out: str | Path) -> Path:
@@ -101,7 +55,7 @@ def check_page(out: str | Path) -> Path:
     return target
 
 
-def write_browser(
+def browse_queries(
     benchmark: Benchmark,
     out: str | Path,
     *,
@@ -112,22 +66,37 @@ def write_browser(
     k: int = 10,
     more: Sequence[str] = (),
 ) -> Path:
-    """`browse_queries`, with the rankings of one or two methods.
+    """Write the queries or sessions of a benchmark as a page.
+
+    Rankings of one or two methods stand beside each, where there are any.
 
     Args:
-        benchmark: as for `browse_queries`.
-        out: as for `browse_queries`.
-        images: as for `browse_queries`.
-        pictures: as for `browse_queries`.
+        benchmark: whose.
+        out: the file, ending in .html; replaced where it is there.
+        images: folder of the pictures, or its parent; None looks below `CIR_IMAGES`, and draws shapes.
+        pictures: `embed` (small copies in the page), `link` (to the files), `publisher` (to COCO's server, of
+            CIRCO), `none` (ids). None embeds shapes, links to other pictures where their folder is known, and
+            shows ids where it is not.
         runs: names of the methods.
         rankings: what they rank, first one ranking a run, then one for each of `more`; None for none.
         k: a hit has a target among the first k, of a session's last turn.
         more: headings of further rankings, such as those of a query's subset; they decide no hit.
 
+    Returns:
+        The absolute path.
+
     Raises:
-        CallError: as for `browse_queries`.
-        SourceError: as for `browse_queries`.
-        DatasetError: as for `browse_queries`.
+        CallError: `out` or `pictures` cannot be used.
+        SourceError: the folder of the pictures does not exist.
+        DatasetError: the file cannot be written.
+
+    Example:
+        >>> import tempfile, cir_datasets
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     sessions = cir_datasets.load("shapes/multiturn_val")
+        ...     page = browse_queries(sessions, f"{folder}/page.html", pictures="none")
+        ...     "shapes_multiturn_val_00019" in page.read_text("utf-8")
+        True
     """
     target = check_page(out)
     spec, rows = benchmark.spec, benchmark.rows()

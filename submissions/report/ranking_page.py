@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cir_datasets.browse import ShownRanking, check_page, page_name, write_browser
+from cir_datasets.browse import browse_queries, check_page, page_name
+from cir_datasets.browse.queries import ShownRanking
 from cir_datasets.registry.schema import main_metric_terms
 from cir_datasets.rows.right import right_answers, right_by
 from cir_metrics.errors import CallError, did_you_mean
@@ -85,7 +86,7 @@ def browse_rankings(
     names = [run.method.name for run in runs]
     if len(set(names)) < len(names):
         names = [f"{name} ({place})" for place, name in enumerate(names, start=1)]
-    return write_browser(
+    return browse_queries(
         loaded,
         page_name(loaded.id) if out is None else out,
         images=images,
