@@ -143,7 +143,8 @@ def _sources(name: str) -> list[Benchmark]:
 
 def _judged(sources: list[Benchmark], options: JudgeOptions, number: int, run: int) -> list[dict[str, Any]]:
     """What a judge says at one of its runs."""
-    from cir_datasets.construction.circled.judging import Judge, drawn, judged, pictures_judged
+    from cir_datasets.construction.circled.judging import Judge, judged, pictures_judged
+    from cir_datasets.construction.circled.queries import drawn
     from submissions.language import load_language
     from submissions.making.backends import LanguageWords
     from submissions.making.circled import aims_of, source_pictures
@@ -160,7 +161,7 @@ def _judged(sources: list[Benchmark], options: JudgeOptions, number: int, run: i
     rows = []
     try:
         for source in sources:
-            some = drawn(source.rows(), options.sessions, options.seed)
+            some = drawn(source.rows(), "session_id", options.sessions, options.seed)
             aims = aims_of(source)
             ids = [image for row in some for image in pictures_judged(row, aims.get(row["session_id"]))]
             pictures = source_pictures(source, options.images, list(dict.fromkeys(ids)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from cir_datasets.common.estimates import PICTURE_TOKENS, Estimate, questions
 from cir_datasets.common.terminal import counted
 from cir_datasets.common.yaml import package_yaml
@@ -30,30 +32,22 @@ def estimates(
     rest = 1 - shares["at_turn_1"] - shares["never"]
     turns = shares["never"] * further + rest * min(further, shares["turns_of_the_rest"] - 1)
     likely = round(queries * turns)
-    counts = (
-        (min(gallery, queries + likely * settings.k), queries + likely, likely),
-        (
-            min(gallery, queries * (2 + further * settings.k)),
-            queries * settings.max_turns,
-            queries * further * settings.attempts,
-        ),
-    )
     of = f"{counted(queries, 'query', 'queries')}, {gallery:,} images"
-    tokens = f"{PICTURE_TOKENS} tokens a picture, which servers count differently; without the encoder."
-    shared = "30 % of the paper's queries succeed at turn 1, 32 % never do; one attempt each."
-    first, second = (
-        Estimate(
-            f"{of}, {assumed}",
-            [
-                questions(what, number, **figures)
-                for (what, figures), number in zip(known["tokens"].items(), numbers, strict=True)
-            ],
-            at_once=at_once,
-            notes=notes,
-        )
-        for assumed, numbers, notes in (
-            ("by the paper's shares", counts[0], (shared,)),
-            ("at most", counts[1], (tokens,)),
-        )
+
+    def estimate(assumed: str, numbers: Sequence[int], note: str) -> Estimate:
+        kinds = zip(known["tokens"].items(), numbers, strict=True)
+        work = [questions(what, number, **figures) for (what, figures), number in kinds]
+        return Estimate(f"{of}, {assumed}", work, at_once=at_once, notes=(note,))
+
+    captions = min(gallery, queries + likely * settings.k), min(gallery, queries * (2 + further * settings.k))
+    by_shares = estimate(
+        "by the paper's shares",
+        (captions[0], queries + likely, likely),
+        "30 % of the paper's queries succeed at turn 1, 32 % never do; one attempt each.",
     )
-    return first, second
+    at_most = estimate(
+        "at most",
+        (captions[1], queries * settings.max_turns, queries * further * settings.attempts),
+        f"{PICTURE_TOKENS} tokens a picture, which servers count differently; without the encoder.",
+    )
+    return by_shares, at_most

@@ -6,7 +6,6 @@ far they agree is Krippendorff's alpha for ordinal values, by scale.
 
 from __future__ import annotations
 
-import hashlib
 import math
 import statistics
 from collections.abc import Mapping, Sequence
@@ -41,18 +40,6 @@ class Judge:
 
     name: str
     words: Words
-
-
-def drawn(sessions: Sequence[Row], count: int, seed: int) -> list[Row]:
-    """As many sessions of a source, drawn by the seed, in their order.
-
-    Example:
-        >>> rows = [{"session_id": str(number)} for number in range(9)]
-        >>> len(drawn(rows, 4, 0)), drawn(rows, 4, 0) == drawn(rows, 4, 0)
-        (4, True)
-    """
-    places = sorted(range(len(sessions)), key=lambda place: _draw(seed, sessions[place]["session_id"]))
-    return [sessions[place] for place in sorted(places[:count])]
 
 
 def pictures_judged(session: Row, aim: str | None) -> tuple[str, ...]:
@@ -99,7 +86,9 @@ def judged(
             "turns": len(row["turns"]),
         }
         rows.append(
-            {**known, "failed": answer.why} if isinstance(answer, Failed) else {**known, **_scales(answer)}
+            {**known, "failed": answer.why}
+            if isinstance(answer, Failed)
+            else {**known, **{scale: int(answer[scale]) for scale in SCALES}}
         )
     return rows
 
@@ -206,15 +195,7 @@ def _mean(values: Sequence[int]) -> Cell:
     return Cell(f"{mean:.2f} ± {spread:.2f}", round(mean, 6))
 
 
-def _scales(answer: Row) -> Row:
-    return {scale: int(answer[scale]) for scale in SCALES}
-
-
 def _said(turn: Row) -> str:
     """What a turn says, on one line; of several captions all."""
     said = turn["relative_caption"] or " and ".join(turn.get("captions") or ())
     return " ".join(said.split()) or "(nothing)"
-
-
-def _draw(seed: int, name: str) -> bytes:
-    return hashlib.sha256(f"{seed}|{name}".encode()).digest()

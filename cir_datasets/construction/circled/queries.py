@@ -57,10 +57,7 @@ def queries_of(benchmark: Benchmark, *, limit: int | None = None, seed: int = 0)
         raise ConstructionError(
             f"{benchmark.id}: no query has a reference and a target. Fix: use another benchmark."
         )
-    if limit is not None and limit < len(found):
-        drawn = sorted(range(len(found)), key=lambda place: _draw(seed, found[place]["query"]))[:limit]
-        found = [found[place] for place in sorted(drawn)]
-    return found
+    return drawn(found, "query", limit, seed)
 
 
 def _begun(benchmark: Benchmark) -> Iterator[Row]:
@@ -79,8 +76,23 @@ def _begun(benchmark: Benchmark) -> Iterator[Row]:
             }
 
 
-def _draw(seed: int, name: str) -> bytes:
-    return hashlib.sha256(f"{seed}|{name}".encode()).digest()
+def drawn(rows: Sequence[Row], name: str, limit: int | None, seed: int) -> list[Row]:
+    """Some rows, drawn by the seed, in their order.
+
+    Args:
+        rows: all of them.
+        name: the field that names a row.
+        limit: as many at most; None is all.
+        seed: of the draw.
+
+    Example:
+        >>> rows = [{"session_id": str(number)} for number in range(9)]
+        >>> len(drawn(rows, "session_id", 4, 0)), drawn(rows, "session_id", None, 0) == rows
+        (4, True)
+    """
+    hashes = [hashlib.sha256(f"{seed}|{row[name]}".encode()).digest() for row in rows]
+    places = sorted(range(len(rows)), key=hashes.__getitem__)
+    return [rows[place] for place in sorted(places[:limit])]
 
 
 def twins_of(

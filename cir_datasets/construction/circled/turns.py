@@ -8,7 +8,7 @@ depend on the machine. A session ends when a target is among the images shown, o
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -164,9 +164,7 @@ class Dialogues:
             wanted += [image for session in live for image in session.turns[-1]["shown"]]
         new = [image for image in dict.fromkeys(wanted) if image not in self._captions]
         describe = partial(_described, self._models.words, self._settings.captions)
-        rows = self._workspace.rows_in_chunks(
-            f"captions-{turn}", new, describe, size=_CHUNK, engine=self._models.engine
-        )
+        rows = self._asked_of_models(f"captions-{turn}", new, describe)
         said = [row for row in rows if FAILED not in row]
         vectors = self._workspace.vectors(
             f"caption-vectors-{turn}",
@@ -187,13 +185,12 @@ class Dialogues:
         items = [
             {**session.query, "described": self._captions[session.query["reference"]]} for session in live
         ]
-        return self._workspace.rows_in_chunks(
-            "words-1",
-            items,
-            partial(first_words, self._models.words),
-            size=_CHUNK,
-            engine=self._models.engine,
-        )
+        return self._asked_of_models("words-1", items, partial(first_words, self._models.words))
+
+    def _asked_of_models(
+        self, stage: str, items: Sequence[Any], make: Callable[[Sequence[Any]], list[Row]]
+    ) -> list[Row]:
+        return self._workspace.rows_in_chunks(stage, items, make, size=_CHUNK, engine=self._models.engine)
 
     def _words(self, turn: int, live: Sequence[PlayedSession], aims: Sequence[str]) -> list[Row]:
         items = [
@@ -201,9 +198,7 @@ class Dialogues:
             for session, aim, pick in zip(live, aims, self._picked(live, aims), strict=True)
         ]
         made = partial(further_words, self._models.words, self._models.diversity, self._settings)
-        return self._workspace.rows_in_chunks(
-            f"words-{turn}", items, made, size=_CHUNK, engine=self._models.engine
-        )
+        return self._asked_of_models(f"words-{turn}", items, made)
 
     def _asked(self, session: PlayedSession, aim: str, pick: tuple[int, float] | None) -> Row:
         """What the words of a session's next turn depend on."""
@@ -356,7 +351,9 @@ def further_words(
             else:
                 rows[place] |= {"caption": str(said["instruction"]).strip(), "attempts": attempt}
                 near.append(place)
-        close = _nearest(diversity, [[rows[place]["caption"], *items[place]["history"]] for place in near])
+        captions = [[rows[place]["caption"], *items[place]["history"]] for place in near]
+        behind = [[(0, other) for other in range(1, len(own))] for own in captions]
+        close = _closest(diversity, captions, behind)
         pending = []
         for place, similar in zip(near, close, strict=True):
             rows[place]["nearest"] = similar
@@ -391,11 +388,6 @@ def _merge(words: Words, rows: list[Row], items: Sequence[Row]) -> None:
             rows[place][FAILED] = said.why
         else:
             rows[place]["merged"] = said
-
-
-def _nearest(diversity: Features, captions: Sequence[Sequence[str]]) -> list[float]:
-    """The highest similarity of each first caption to those behind it; -1 where there are none."""
-    return _closest(diversity, captions, [[(0, other) for other in range(1, len(own))] for own in captions])
 
 
 def nearest_pair(diversity: Features, captions: Sequence[Sequence[str]]) -> list[float]:

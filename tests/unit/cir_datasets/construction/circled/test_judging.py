@@ -16,12 +16,11 @@ from cir_datasets.construction.circled.judging import (
     SCALES,
     Judge,
     agreement_table,
-    drawn,
     judged,
     krippendorff_alpha,
     scores_table,
 )
-from cir_datasets.construction.circled.queries import queries_of
+from cir_datasets.construction.circled.queries import drawn, queries_of
 from cir_datasets.errors import ConstructionError
 from cir_datasets.shapes import difference, scene
 from cir_metrics.errors import UnknownNameError
@@ -152,11 +151,11 @@ def test_agreement_is_by_scale_and_needs_two_judges() -> None:
 
 def test_a_draw_depends_on_the_seed_and_keeps_the_order() -> None:
     rows = cir_datasets.load("shapes/multiturn_val").rows()
-    one, other = (drawn(rows, 60, seed) for seed in (0, 1))
+    one, other = (drawn(rows, "session_id", 60, seed) for seed in (0, 1))
     assert len(one) == len(other) == 60
     assert one != other
     assert [row["session_id"] for row in one] == sorted(row["session_id"] for row in one)
-    assert drawn(rows[:5], 60, 0) == rows[:5]
+    assert drawn(rows[:5], "session_id", 60, 0) == rows[:5]
 
 
 def test_a_chain_asks_for_the_next_image() -> None:
