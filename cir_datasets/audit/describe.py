@@ -21,11 +21,12 @@ from cir_datasets.registry.schema import MICRO_SUFFIX, main_metric_terms
 from cir_datasets.registry.suites import Suite, find_suite, suite, suite_ids, suites_of
 from cir_datasets.rows import read_table
 from cir_datasets.rows.benchmark import GALLERY
+from cir_datasets.rows.records import references_of
 from cir_metrics.errors import UnknownNameError
 
 if TYPE_CHECKING:
     from cir_datasets.registry import BenchmarkSpec
-    from cir_datasets.registry.schema import ExampleIds
+    from cir_datasets.registry.schema import ExampleIds, StrictModel
     from cir_datasets.rows.records import Row
 
 LIST_COLUMNS = ("id", "queries", "gallery", "turns", "reference", "main_metric", "license", "status")
@@ -138,29 +139,24 @@ def described(name_or_id: str) -> dict[str, Any]:
     specs = _specs(name_or_id)
     card = specs[0].card
     return {
-        "name": card.name,
-        "title": card.title,
-        "version": card.version,
-        "status": card.status,
-        "summary": card.summary,
+        **_fields(card, "name", "title", "version", "status", "summary"),
         "paper": card.paper.model_dump() if card.paper.known else None,
         "license": card.license.model_dump(),
-        "images": card.images,
-        "ids": card.ids,
-        "traps": list(card.traps),
-        "source": {
-            "publisher": card.source.publisher,
-            "repository": card.source.repository,
-            "revision": card.source.revision,
-            "folder": card.source.folder,
-            "instructions": card.source.instructions,
-            "pages": list(card.source.pages),
-        },
+        **_fields(card, "images", "ids", "traps"),
+        "source": _fields(
+            card.source, "publisher", "repository", "revision", "folder", "instructions", "pages"
+        ),
         "folder_schema": card.folder_schema,
         "benchmarks": [_protocol(spec) for spec in specs],
         "suites": list(suites_of(spec.base.id for spec in specs)),
         "suite": None if suite is None else _suite(suite),
     }
+
+
+def _fields(part: StrictModel, *names: str) -> dict[str, Any]:
+    """Some fields of a card or of a part of it, in this order."""
+    values = {name: getattr(part, name) for name in names}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
 
 def described_text(name_or_id: str) -> str:
@@ -271,11 +267,11 @@ def _row_here(spec: BenchmarkSpec) -> _ExampleRow | None:
     row = next((row for row in rows if kept is None or row[id_name] in kept), None)
     if row is None:
         return None
-    references = list(_references(row))
+    references = references_of(row)
     removed = references if spec.config.reference == "removed" else []
     images: list[str] = []
     for image in (
-        row.get(GALLERY) or gallery or (image for each in chain([row], rows) for image in _references(each))
+        row.get(GALLERY) or gallery or (image for each in chain([row], rows) for image in references_of(each))
     ):
         if image not in removed and image not in images:
             images.append(image)
@@ -284,11 +280,6 @@ def _row_here(spec: BenchmarkSpec) -> _ExampleRow | None:
     subset = [image for image in row.get("subset_image_ids", ()) if image not in references]
     notes = "Query and images are the benchmark's own; the order of the images means nothing."
     return _ExampleRow(row[id_name], images, subset[:_SHOWN_IMAGES], len(row.get("turns", [row])), notes)
-
-
-def _references(row: Row) -> Iterator[str]:
-    turns = row.get("turns", [row])
-    return (turn["reference_image_id"] for turn in turns if turn["reference_image_id"] is not None)
 
 
 def _data_here(spec: BenchmarkSpec) -> tuple[Iterator[Row], Iterator[str] | None]:
@@ -352,16 +343,9 @@ def _protocol(spec: BenchmarkSpec) -> dict[str, Any]:
     return {
         "id": spec.id,
         "kind": spec.kind,
-        "split": config.split,
-        "queries": config.queries,
-        "gallery": config.gallery,
+        **_fields(config, "split", "queries", "gallery"),
         "gallery_kind": spec.card.gallery,
-        "gallery_from": config.gallery_from,
-        "gallery_optional": config.gallery_optional,
-        "reference": config.reference,
-        "ground_truth": config.ground_truth,
-        "subset": config.subset,
-        "turns": config.turns,
+        **_fields(config, "gallery_from", "gallery_optional", "reference", "ground_truth", "subset", "turns"),
         "metrics": list(spec.metrics),
         "main_metric": spec.main_metric,
         "example": _example(spec).model_dump(),

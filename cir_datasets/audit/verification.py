@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -22,6 +22,7 @@ from cir_datasets.registry.folders import CARD_FILE, folder_of, read_folder_card
 from cir_datasets.rows.benchmark import GALLERY, SOURCE_QUERY
 from cir_datasets.rows.checks import Tally, check_counts, checked_rows
 from cir_datasets.rows.hashing import data_hash, galleries_hash, gallery_hash
+from cir_datasets.rows.records import references_of
 
 if TYPE_CHECKING:
     from cir_datasets.registry import BenchmarkSpec
@@ -93,11 +94,11 @@ def leaks(benchmark: Benchmark, train: Benchmark) -> Leak:
         benchmark: what is evaluated on.
         train: what is trained on.
     """
-    used = {image for row in train.rows() for image in (*_references(row), *_targets(row))}
+    used = {image for row in train.rows() for image in (*references_of(row), *_targets(row))}
     listed = used | (train.gallery_set or frozenset())
     rows = benchmark.rows()
     targets = [found for row in rows if (found := _targets(row))]
-    references = {image for row in rows for image in _references(row)}
+    references = {image for row in rows for image in references_of(row)}
     return Leak(
         train=train.id,
         rows=len(targets),
@@ -135,12 +136,6 @@ def repeated(benchmark: Benchmark) -> list[list[str]]:
         )
         groups[asked].append(query_id)
     return [ids for ids in groups.values() if len(ids) > 1]
-
-
-def _references(row: Row) -> Iterator[str]:
-    for part in row.get("turns") or [row]:
-        if part["reference_image_id"] is not None:
-            yield part["reference_image_id"]
 
 
 def _targets(row: Row) -> list[str]:
@@ -342,18 +337,16 @@ def _counts(benchmark: Benchmark) -> Result:
     return Result("counts", "ok", f"{counted(tally.rows, 'row')} and {gallery}, as the card says")
 
 
-def _gallery_hash(benchmark: Benchmark) -> str:
-    if benchmark.per_query:
-        lists = zip(benchmark.query_ids, benchmark.column(GALLERY), strict=True)
-        return galleries_hash(dict(lists))
-    return gallery_hash(benchmark.gallery or ())
-
-
 def _hashes(benchmark: Benchmark) -> Result:
     wrong = []
     if data_hash(benchmark.rows()) != benchmark.data_hash:
         wrong.append("rows")
-    if benchmark.gallery is not None and _gallery_hash(benchmark) != benchmark.gallery_hash:
+    if benchmark.per_query:
+        lists = zip(benchmark.query_ids, benchmark.column(GALLERY), strict=True)
+        found = galleries_hash(dict(lists))
+    else:
+        found = gallery_hash(benchmark.gallery or ())
+    if benchmark.gallery is not None and found != benchmark.gallery_hash:
         wrong.append("gallery")
     details = {"data_hash": benchmark.data_hash, "gallery_hash": benchmark.gallery_hash}
     if wrong:
@@ -486,8 +479,3 @@ def _at_hand(spec: BenchmarkSpec, data_dir: str | Path | None) -> Benchmark | No
         return load(spec.id, data_dir=data_dir, verification_mode="no_checks")
     except DatasetError:
         return None
-
-
-def faults(found: Sequence[Verification]) -> int:
-    """How many benchmarks have a fault."""
-    return sum(not one.ok for one in found)

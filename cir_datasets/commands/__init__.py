@@ -380,12 +380,9 @@ def write_out(out: Path, content: bytes) -> None:
     Raises:
         DatasetError: the system refuses to write there.
     """
+    from cir_datasets.common.atomic import write_errors
     from cir_datasets.errors import DatasetError
 
-    try:
+    with write_errors(out, DatasetError, "choose another --out."):
         out.write_bytes(content)
-    except OSError as error:
-        raise DatasetError(
-            f"{out}: cannot be written: {error.strerror}. Fix: choose another --out."
-        ) from error
     echo(str(out))

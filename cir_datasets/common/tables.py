@@ -7,6 +7,7 @@ import io
 import json
 import re
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from cir_datasets.common.terminal import Cell, Table, check_format, printable, tables_text
@@ -127,13 +128,8 @@ def _document(table: Table) -> dict[str, object]:
 
 
 def _cell_document(cell: Cell) -> dict[str, object]:
-    shown: dict[str, object] = {
-        "text": cell.text,
-        "value": cell.value,
-        "superscript": cell.superscript,
-        "bold": cell.bold,
-    }
-    return shown | ({"underline": True} if cell.underline else {})
+    shown = asdict(cell)
+    return shown if cell.underline else {name: shown[name] for name in shown if name != "underline"}
 
 
 def _csv(tables: Sequence[Table]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -24,8 +23,6 @@ from cir_metrics.errors import CallError
 if TYPE_CHECKING:
     from cir_datasets.rows.records import Row
 
-BENCHMARK = "benchmark"
-"""Folder of the result, in that of a run of `cir make`."""
 
 _PREFIX = ".making-"
 _SHOWN = 5
@@ -108,6 +105,8 @@ def write_benchmark(
     shared = not isinstance(galleries, Mapping)
     by_config = {config: galleries if shared else galleries.get(config, ()) for config in configs}  # type: ignore[union-attr]
     together = shared or len({tuple(gallery) for gallery in by_config.values()}) == 1
+    per_query = any(row.get(GALLERY) for rows in configs.values() for row in rows)
+    alone = list(configs) == ["test"]
     fields: dict[str, Any] = {
         "name": name,
         "title": title,
@@ -115,10 +114,10 @@ def write_benchmark(
         "version": version,
         "private": private,
         "reference": reference,
-        "gallery": "per_query" if any(map(_has_gallery, chain(*configs.values()))) else "common",
+        "gallery": "per_query" if per_query else "common",
         "configs": {
             config: {
-                "queries": _rows_file(config, configs),
+                "queries": "queries.jsonl" if alone else f"{config}.jsonl",
                 "images": IMAGES_FILE if together else f"{config}_{IMAGES_FILE}",
                 **({"note": notes[config]} if notes and config in notes else {}),
             }
@@ -155,10 +154,6 @@ def write_benchmark(
     return root
 
 
-def _has_gallery(row: Row) -> bool:
-    return bool(row.get(GALLERY))
-
-
 def portable(value: Any) -> Any:
     """Settings without the places of this machine, as the card may be published: of a path stays its name.
 
@@ -171,10 +166,6 @@ def portable(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [portable(part) for part in value]
     return Path(value).name if isinstance(value, str) and value.startswith(("/", "~/")) else value
-
-
-def _rows_file(config: str, configs: Mapping[str, Any]) -> str:
-    return "queries.jsonl" if list(configs) == ["test"] else f"{config}.jsonl"
 
 
 def _check_place(root: Path, name: str, pipeline: object) -> None:

@@ -13,7 +13,7 @@ from cir_datasets.construction.names import check_name
 from cir_datasets.errors import DatasetError
 from cir_datasets.registry.folder_card import IMAGES_FILE, PICTURES, usual_metrics
 from cir_datasets.registry.folders import CARD_FILE, folders
-from cir_datasets.rows.records import Row
+from cir_datasets.rows.records import Row, references_of
 from cir_metrics.errors import CallError
 
 _ROWS, _OTHERS = 4, 8
@@ -97,6 +97,5 @@ def _fill(folder: Path, name: str, sessions: bool) -> None:
 
 def _images_of(row: Row) -> list[str]:
     if "turns" in row:
-        references = [turn["reference_image_id"] for turn in row["turns"] if turn["reference_image_id"]]
-        return [*references, *row["ground_truth_ids"]]
+        return [*references_of(row), *row["ground_truth_ids"]]
     return [row["reference_image_id"], *row["positive_image_ids"], *row["negative_image_ids"]]

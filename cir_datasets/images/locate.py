@@ -254,17 +254,12 @@ class Search:
                 if relative_path is None and _RELATIVE in template:
                     continue
                 inside = template.format(image_id=image_id, relative_path=relative_path)
-                if ".." in inside or inside.startswith("/"):
-                    _check_inside(image_id, inside)
+                if inside.startswith("/") or (".." in inside and ".." in PurePosixPath(inside).parts):
+                    raise RecordError(
+                        f"image {image_id!r}: its path {inside!r} leads out of the image folder. Fix: get "
+                        "the publisher's file again, or correct that record."
+                    )
                 yield os.path.join(folder, inside)  # noqa: PTH118  (pathlib is ten times as slow here)
-
-
-def _check_inside(image_id: str, path: str) -> None:
-    if path.startswith("/") or ".." in PurePosixPath(path).parts:
-        raise RecordError(
-            f"image {image_id!r}: its path {path!r} leads out of the image folder. Fix: get the publisher's "
-            "file again, or correct that record."
-        )
 
 
 def _files_in(folder: str) -> frozenset[str]:

@@ -77,20 +77,10 @@ def object_html(title: str, facts: Iterable[str] = (), tables: Sequence[Table] =
 
 
 def table_values(table: Table) -> dict[str, Any]:
-    """A table as templates take it."""
-    return {
-        "title": table.title,
-        "columns": table.columns,
-        "rows": table.rows,
-        "notes": table.notes,
-        "numbers": _number_columns(table),
-    }
-
-
-def _number_columns(table: Table) -> set[int]:
-    """Columns that hold numbers alone, which stand to the right."""
-    return {
+    """A table as templates take it; columns that hold numbers alone stand to the right."""
+    numbers = {
         place
         for place in range(1, len(table.columns))
         if all(_NUMBER.fullmatch(row[place].text) for row in table.rows)
     }
+    return {**vars(table), "numbers": numbers}

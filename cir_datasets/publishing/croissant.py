@@ -39,7 +39,9 @@ def croissant(
         repository_url: address of the repository on the Hub, or None for a folder.
     """
     authors = tuple(re.split(r",\s*", card.paper.authors)) if card.paper.known else ()
-    creators = text.creators or authors
+    kind = "sc:Organization" if text.creators else "sc:Person"
+    creators = [{"@type": kind, "name": name} for name in text.creators or authors]
+    year = text.year or card.paper.year
     url = repository_url or card.paper.url
     return {
         "@context": _context(),
@@ -49,18 +51,14 @@ def croissant(
         "description": " ".join(card.summary.split()),
         "conformsTo": CONFORMS_TO,
         "version": f"{card.version}.0.0",
-        **_published(text.year or card.paper.year),
+        **({"datePublished": str(year)} if year else {}),
         "license": _license(card, text),
         **({"url": url} if url else {}),
         **({"inLanguage": list(text.languages)} if text.languages else {}),
         "isLiveDataset": False,
         "keywords": ["composed image retrieval", "image retrieval", *text.tags],
         "citeAs": text.bibtex.strip(),
-        **(
-            {"creator": [{"@type": _creator_type(text), "name": name} for name in creators]}
-            if creators
-            else {}
-        ),
+        **({"creator": creators} if creators else {}),
         **_responsible_ai(text),
         "distribution": [entry for config in configs for entry in _files(config, repository_url)]
         + _repository(configs, repository_url),
@@ -132,14 +130,6 @@ def _license(card: Card, text: CardText) -> str:
     if text.license_id == "unknown":
         return f"The publisher states no licence ({text.license_url})."
     return text.license_url
-
-
-def _published(year: int | None) -> Json:
-    return {} if year is None else {"datePublished": str(year)}
-
-
-def _creator_type(text: CardText) -> str:
-    return "sc:Organization" if text.creators else "sc:Person"
 
 
 def _responsible_ai(text: CardText) -> Json:

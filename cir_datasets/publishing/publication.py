@@ -6,8 +6,8 @@ is there goes away only where the caller says so: its `croissant.json` says what
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -71,8 +71,9 @@ def read_earlier(content: bytes, where: str, error: type[PublishError] = Publish
             f"({place}{first['msg']}); nothing was changed there. Fix: choose another place, or move that "
             "file away."
         ) from fault
-    paths = (entry.id for entry in metadata.distribution)
-    ours = (path for path in paths if path.endswith(".parquet") and _stays_inside(path))
+    paths = (entry.id for entry in metadata.distribution if entry.id.endswith(".parquet"))
+    # What leads out of the folder is not ours.
+    ours = (path for path in paths if not path.startswith("/") and ".." not in path)
     return Earlier(where, metadata.name, frozenset(ours))
 
 
@@ -101,7 +102,7 @@ def check_earlier(
             f"{earlier.where}: holds another benchmark, {earlier.name!r}; nothing was changed there.\n"
             f"  Fix: give {name} a place of its own."
         )
-    lost = sorted(config_names(earlier.files) - set(configs))
+    lost = sorted({path.partition("/")[0] for path in earlier.files} - set(configs))
     if lost and not remove_others:
         raise error(
             f"{earlier.where}: configurations that are published there would be removed, because they are "
@@ -109,15 +110,6 @@ def check_earlier(
             f"  Fix: publish all configurations ({name}) with their data available, or give these up with "
             "--remove-others (remove_others=True)."
         )
-
-
-def config_names(paths: Iterable[str]) -> set[str]:
-    """The configurations that Parquet files belong to."""
-    return {path.partition("/")[0] for path in paths}
-
-
-def _stays_inside(path: str) -> bool:
-    return not path.startswith("/") and ".." not in path
 
 
 README, CROISSANT = "README.md", "croissant.json"
@@ -156,10 +148,7 @@ class Publication:
                     "name": config.name,
                     "split": config.split,
                     "rows": config.rows,
-                    "files": [
-                        {"path": file.path, "sha256": file.sha256, "num_bytes": file.num_bytes}
-                        for file in config.files
-                    ],
+                    "files": [asdict(file) for file in config.files],
                 }
                 for config in self.configs
             ],

@@ -280,9 +280,11 @@ def _find_card(name: str) -> Card | None:
             f"{known.folder}: its name, {name!r}, is that of {what}, so that neither is used. Fix: give it "
             f"another name in its card.yaml, or take it out of {known.origin}."
         )
-    from cir_datasets.registry.folders import registered_card
+    if known.problem is not None:
+        raise CardError(known.problem)
+    from cir_datasets.registry.folders import card_of_folder
 
-    return registered_card(known)
+    return card_of_folder(known.folder)
 
 
 @functools.cache

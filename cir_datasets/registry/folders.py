@@ -76,17 +76,6 @@ def folder_of(name: str) -> Path:
     return known.folder
 
 
-def registered_card(known: Known) -> Card:
-    """The card of a registered folder.
-
-    Raises:
-        CardError: the folder was refused, or cannot be a benchmark.
-    """
-    if known.problem is not None:
-        raise CardError(known.problem)
-    return card_of_folder(known.folder)
-
-
 def card_of_folder(folder: Path) -> Card:
     """The card of a folder, with what its files say: counts, kind, examples. Read again when a file changes.
 

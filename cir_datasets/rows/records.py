@@ -118,6 +118,17 @@ def session_row(
     }
 
 
+def references_of(row: Row) -> list[str]:
+    """The reference of a query, or those of a session's turns, of those that have one.
+
+    Example:
+        >>> references_of({"turns": [{"reference_image_id": "a"}, {"reference_image_id": None}]})
+        ['a']
+    """
+    references = (part["reference_image_id"] for part in row.get("turns") or [row])
+    return [image for image in references if image is not None]
+
+
 def image_row(image_id: str, **known: Any) -> Row:
     """A row of a manifest: the id and what is known of the image; everything else is null.
 

@@ -17,9 +17,9 @@ from cir_datasets.construction.cirr import answers as handed_in
 from cir_datasets.construction.cirr.corpus import Corpus
 from cir_datasets.construction.cirr.pairs import paths_of, sessions_of
 from cir_datasets.construction.cirr.plan import DIALOGUES, PATHS
-from cir_datasets.construction.folder import BENCHMARK, write_benchmark
+from cir_datasets.construction.folder import write_benchmark
 from cir_datasets.construction.report import Example, Section, Step, table_of, write_report
-from cir_datasets.construction.workspace import Workspace
+from cir_datasets.construction.workspace import BENCHMARK, Workspace
 from cir_datasets.registry.folder_card import PICTURES
 from cir_datasets.registry.folders import CARD_FILE
 from cir_datasets.rows.records import query_row
