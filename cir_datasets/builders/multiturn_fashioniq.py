@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from cir_datasets.builders import BenchmarkBuilder
 from cir_datasets.builders.reading import Record, read_image_ids, read_records
-from cir_datasets.rows.records import Row, image_row, session_schema
+from cir_datasets.rows.records import Row, image_row, session_row, session_schema
 
 
 class MultiturnFashioniq(BenchmarkBuilder):
@@ -40,16 +40,10 @@ class MultiturnFashioniq(BenchmarkBuilder):
             yield image_row(image_id)
 
     def _row(self, record: Record, session_id: str) -> Row:
-        turns = [
-            _turn(record, number, fields) for number, fields in enumerate(record.items("reference"), start=1)
-        ]
-        return {
-            "session_id": session_id,
-            "subset": self.spec.config_name,
-            "ground_truth_ids": [_target(record)],
-            "num_turns": len(turns),
-            "turns": turns,
-        }
+        turns = [_turn(record, *each) for each in enumerate(record.items("reference"), start=1)]
+        captions = [of_turn for _, of_turn in turns]
+        asked = [(image, of_turn[0] if len(of_turn) == 1 else None) for image, of_turn in turns]
+        return session_row(session_id, self.spec.config_name, [_target(record)], asked, captions)
 
 
 def _target(record: Record) -> str:
@@ -60,19 +54,14 @@ def _target(record: Record) -> str:
     return str(target[1])
 
 
-def _turn(record: Record, number: int, fields: Any) -> Row:
-    """A turn from `[address, captions, id]`."""
+def _turn(record: Record, number: int, fields: Any) -> tuple[str, list[str]]:
+    """Image and captions of a turn from `[address, captions, id]`."""
     if not (isinstance(fields, list) and len(fields) == 3 and _is_id(fields[2])):
         record.fail(f"turn {number} must be [address, captions, image id], not {fields!r}.")
     _, captions, image_id = fields
     if not (isinstance(captions, list) and captions and all(isinstance(text, str) for text in captions)):
         record.fail(f"turn {number}: its captions must be one or more strings, not {captions!r}.")
-    return {
-        "turn": number,
-        "reference_image_id": image_id,
-        "relative_caption": captions[0] if len(captions) == 1 else None,
-        "captions": captions,
-    }
+    return image_id, captions
 
 
 def _is_id(value: Any) -> bool:

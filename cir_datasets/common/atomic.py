@@ -154,13 +154,11 @@ def staging_folder(
         True
         False
     """
-    try:
+    with write_errors(parent, error, fix):
         if sweep_below is not None:
             sweep(sweep_below, prefix)
         parent.mkdir(parents=True, exist_ok=True)
         whole, lock = _locked_folder(parent, prefix)
-    except OSError as refused:
-        raise error(f"{parent}: cannot be written: {refused.strerror}. Fix: {fix}") from refused
     try:
         folder = whole / "made"  # beside the lock, so that it can be moved away and holds what is put there
         folder.mkdir()

@@ -80,7 +80,9 @@ def push(
         if earlier is not None:
             kept = {config.name for config in publication.configs}
             check_earlier(earlier, card.name, kept, remove_others=remove_others, error=PushError)
-        files: dict[str, Path | bytes] = {**_local(publication), **pages}
+        written = (file.path for config in publication.configs for file in config.files)
+        files: dict[str, Path | bytes] = {path: publication.folder / path for path in written}
+        files |= pages
         operations: list[Any] = [
             CommitOperationAdd(path, content if isinstance(content, bytes) else str(content))
             for path, content in sorted(files.items())
@@ -217,12 +219,6 @@ def _bars_for_people() -> Iterator[None]:
     finally:
         if silence:
             enable_progress_bars()
-
-
-def _local(publication: Publication) -> dict[str, Path | bytes]:
-    return {
-        file.path: publication.folder / file.path for config in publication.configs for file in config.files
-    }
 
 
 def _earlier(

@@ -6,7 +6,6 @@ version alone, so that publishing again changes nothing.
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from cir_datasets.common.paths import sha256_of
 from cir_datasets.errors import CardError
 from cir_datasets.publishing.card_text import CardText
 from cir_datasets.registry import BenchmarkSpec
@@ -182,11 +182,7 @@ def write_config(
         schema=schema,
         rows=reader.metadata.num_rows,
         num_bytes=num_bytes,
-        files=tuple(_described(folder, path) for path in paths),
+        files=tuple(
+            PublishedFile(path, sha256_of(folder / path), (folder / path).stat().st_size) for path in paths
+        ),
     )
-
-
-def _described(folder: Path, path: str) -> PublishedFile:
-    with (folder / path).open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return PublishedFile(path, digest, (folder / path).stat().st_size)

@@ -95,7 +95,11 @@ def query_row(query_id: str, **known: Any) -> Row:
 
 
 def session_row(
-    session_id: str, subset: str, ground_truth: Sequence[str], turns: Iterable[tuple[str | None, str]]
+    session_id: str,
+    subset: str,
+    ground_truth: Sequence[str],
+    turns: Iterable[tuple[str | None, str | None]],
+    captions: Sequence[Sequence[str]] = (),
 ) -> Row:
     """A row of a multi-turn benchmark.
 
@@ -104,11 +108,14 @@ def session_row(
         subset: what it belongs to.
         ground_truth: ids of its right answers.
         turns: of each turn the reference and the relative caption.
+        captions: of each turn all its captions, where turns may have several.
     """
-    rows = [
+    rows: list[Row] = [
         {"turn": turn, "reference_image_id": reference, "relative_caption": caption}
         for turn, (reference, caption) in enumerate(turns, start=1)
     ]
+    if captions:
+        rows = [row | {"captions": of} for row, of in zip(rows, captions, strict=True)]
     return {
         "session_id": session_id,
         "subset": subset,

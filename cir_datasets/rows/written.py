@@ -258,11 +258,9 @@ def _session(given: Mapping[str, Any], extra: Sequence[str]) -> Row:
         (turn.get("reference_image_id"), text["relative_caption"])
         for turn, text in zip(given["turns"], texts, strict=True)
     )
-    row = session_row(given["session_id"], given.get("subset", ""), given["ground_truth_ids"], asked)
-    if extra:
-        for turn, text in zip(row["turns"], texts, strict=True):
-            turn["captions"] = text["captions"]
-    return row
+    several = [text["captions"] for text in texts] if extra else ()
+    truth = given["ground_truth_ids"]
+    return session_row(given["session_id"], given.get("subset", ""), truth, asked, several)
 
 
 def _texts(given: Mapping[str, Any]) -> Row:

@@ -392,9 +392,7 @@ def measure_rows(
         for word in found:
             counted[word] += times
     filled = {caption: times for caption, times in captions.items() if words(caption)}
-    classes = None
-    if tags:
-        classes = count_classes(filled, name)
+    classes = count_classes(filled, name) if tags else None
     negatives = sum(len(row.get("negative_image_ids") or ()) for row in rows)
     subsets = {tuple(sorted(row[SUBSET])) for row in rows if row.get(SUBSET)}
     id_field = "session_id" if multi_turn else "query_id"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -105,7 +105,7 @@ def make_circled(
         "circled",
         stages_of(settings),
         {
-            **settings.to_dict(),
+            **asdict(settings),
             "benchmark": benchmark.id,
             "benchmark_version": benchmark.version,
             "data": benchmark.data_hash,

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import Any
-
 from cir_datasets.common.options import Options, by_call_alone, check_values, option
 from cir_datasets.errors import ConstructionError
 from cir_metrics.errors import UnknownNameError, did_you_mean
@@ -97,7 +94,3 @@ class CircledSettings(Options):
             )
         if self.tau <= 0:
             raise ConstructionError(f"tau={self.tau}; it is above 0 and at most 1. Fix: choose another one.")
-
-    def to_dict(self) -> dict[str, Any]:
-        """As JSON values."""
-        return asdict(self)
