@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _ENDINGS = (".jsonl", ".parquet")
 
 
-class MultiroundOptions(RoundSettings, MethodOptions, PromptOptions, LoadsBenchmarks):
+class MultiroundOptions(RoundSettings, MethodOptions, PromptOptions, LoadsBenchmarks, on_line=("repeats",)):
     """What `cir multiround` takes."""
 
     benchmark: SingleQueries

@@ -277,7 +277,8 @@ class _Dialogue:
             session = self._sessions[place]
             target = session.rounds[-1].target if session.rounds else session.targets[0]
             style = style_of(name, session.aspect, self._settings.words)
-            exchanges.append(Exchange(session.id, candidate, target, style, session.said))
+            most = self._settings.most_repeats
+            exchanges.append(Exchange(session.id, candidate, target, style, session.said, most))
         return _answers(self._user, exchanges)
 
     def _candidate(self, session: Session) -> str:

@@ -128,7 +128,7 @@ def empty_transcript(
         method=declaring_reference(model.method(), benchmark),
         user=dict(user.description),
         prompts=prompts,
-        settings=settings.to_dict(),
+        settings=settings.header(),
         rounds=[],
     )
 

@@ -64,6 +64,7 @@ class Exchange:
         target: the image that the user has in mind.
         style: how they speak.
         said: their words in the rounds before, the published caption first.
+        most_repeats: equal words in a row that end the session, 2 or more; None where none do.
     """
 
     session: str
@@ -71,6 +72,7 @@ class Exchange:
     target: str
     style: Style
     said: tuple[str, ...]
+    most_repeats: int | None = 3
 
 
 @dataclass(frozen=True)
@@ -242,8 +244,10 @@ def checked_words(words: str, exchange: Exchange) -> str | Silence:
         return Silence("it answers in another script than Latin")
     if _is_foreign(line):
         return Silence("it answers in another language than English")
-    if [_spoken(said) for said in exchange.said[-2:]] == [_spoken(line)] * 2:
-        return Silence("it says the same for the third time in a row")
+    most = exchange.most_repeats
+    if most is not None and list(map(_spoken, exchange.said[1 - most :])) == [_spoken(line)] * (most - 1):
+        often = "for the third time" if most == 3 else f"{most} times"
+        return Silence(f"it says the same {often} in a row")
     return line
 
 

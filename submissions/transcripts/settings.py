@@ -21,6 +21,7 @@ CUTOFFS = (1, 5, 10, 50)
 MAP = 5
 """Cutoff of mAP, where queries have several targets (CIRCO's)."""
 _RANDOM = re.compile(r"random-top([1-9][0-9]?)")
+_REPEATS = "3"
 _WEIGHT = 0.8
 """What an earlier round counts for one that is a round later, with `weighted` (CIRCLED, appendix B)."""
 
@@ -47,6 +48,8 @@ class RoundSettings(Options):
         start: `published`, where the queries are round 1; or `random`, where reference and target are any two
             images of the gallery and the user says the first words, too.
         seed: of what is drawn.
+        repeats: a simulated user who says the same so often in a row, the published words too, ends the
+            session; `off` never ends it so, as in the paper.
 
     Raises:
         UnknownNameError: a choice has another name.
@@ -122,6 +125,14 @@ class RoundSettings(Options):
         in_file=True,
     )
     seed: int = option(0, "Seed, a whole number from 0, of all that is drawn.", min=0, max=2**32 - 1)
+    repeats: str = option(
+        _REPEATS,
+        "Equal words in a row that end a session: 2 to 50, or off.",
+        form="off|[2-9]|[1-4][0-9]|50",
+        words="a text, `off` or a whole number from 2 to 50",
+        metavar="N|off",
+        in_file=True,
+    )
 
     def __post_init__(self) -> None:
         """Refuse what is not a choice."""
@@ -143,6 +154,11 @@ class RoundSettings(Options):
         """What the sum of the earlier queries is multiplied by before the next one is added."""
         return {"average": 1.0, "weighted": _WEIGHT, "none": 0.0}[self.history]
 
+    @property
+    def most_repeats(self) -> int | None:
+        """Equal words in a row that end a session; None where no number of them does."""
+        return None if self.repeats == "off" else int(self.repeats)
+
     def text_of(self, sessions: int | None = None) -> str:
         """All choices in a line, as they stand in a signature; those without a value are left out.
 
@@ -153,7 +169,7 @@ class RoundSettings(Options):
             >>> RoundSettings(seed=3).text_of(500).partition(" start:")[2]
             'published sessions:500 seed:3'
         """
-        said = {name.replace("max_rounds", "rounds"): value for name, value in self.to_dict().items()}
+        said = {name.replace("max_rounds", "rounds"): value for name, value in self.header().items()}
         if not self.drawn_from and self.start == "published":
             # Nothing is drawn, so that no number depends on it.
             del said["seed"]
@@ -170,6 +186,13 @@ class RoundSettings(Options):
     def to_dict(self) -> dict[str, Any]:
         """As JSON."""
         return asdict(self)
+
+    def header(self) -> dict[str, Any]:
+        """As a transcript begins with them: `repeats` where it is not 3, as before it was a choice."""
+        written = self.to_dict()
+        if self.repeats == _REPEATS:
+            del written["repeats"]
+        return written
 
     @classmethod
     def of(cls, said: Mapping[str, Any]) -> RoundSettings:

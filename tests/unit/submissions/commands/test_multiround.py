@@ -155,7 +155,7 @@ def test_a_folder_that_is_a_file_is_said_of_the_option_that_names_it(tmp_path: P
 
 
 @pytest.mark.slow
-def test_a_local_model_that_writes_no_instruction_ends_its_sessions_and_loses_none(tmp_path: Path) -> None:
+def test_a_local_model_that_writes_no_json_plays_its_sessions_and_loses_none(tmp_path: Path) -> None:
     pytest.importorskip("transformers")
     import language_models
 
@@ -165,7 +165,8 @@ def test_a_local_model_that_writes_no_instruction_ends_its_sessions_and_loses_no
         cir(*local, "--out", name, code=0)
     made = read_transcript(tmp_path / "first.jsonl")
     assert made.user["language"]["backend"] == "transformers"
-    assert [played[-1].end.partition(":")[0] for played in made.sessions().values()] == ["silent"] * 3
+    assert [played[-1].end for played in made.sessions().values()] == ["last round"] * 3
+    assert all(played.caption for played in made.rounds)
     assert (tmp_path / "first.jsonl").read_bytes() == (tmp_path / "again.jsonl").read_bytes()
     assert check_transcript(tmp_path / "first.jsonl").report.ok
 

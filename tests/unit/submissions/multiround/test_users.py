@@ -221,6 +221,40 @@ def test_only_letters_and_digits_make_words_other_ones(
     assert checked_words(words, exchange(0, 10, *said)) == expected
 
 
+@pytest.mark.parametrize(
+    ("repeats", "captions", "end"),
+    [
+        ("2", ["58", "40", ""], "silent: it says the same 2 times in a row"),
+        ("4", ["58", "40", "40", "40", ""], "silent: it says the same 4 times in a row"),
+        ("off", ["58", "40", "40", "40", "40"], "last round"),
+    ],
+)
+def test_how_often_words_may_come_back_is_a_choice_that_the_transcript_names(
+    tmp_path: Path, server: LanguageServer, repeats: str, captions: list[str], end: str
+) -> None:
+    settings = world.RoundSettings(max_rounds=5, k=1, repeats=repeats)
+    options = RunOptions(encoder=world.DegreesEncoder(), store=EmbeddingStore(tmp_path), workers=0)
+    made = make_transcript(world.small_benchmark(), world.Degrees(), asking(server), settings, options)
+    rounds = made.sessions()["silent"]
+    assert ([each.caption for each in rounds], rounds[-1].end) == (captions, end)
+    assert made.choices == settings
+    assert f"repeats:{repeats}" in made.choices.text_of()
+
+
+def test_the_usual_repeats_are_in_no_header_and_no_signature() -> None:
+    """Transcripts from before it was a choice have the same ones."""
+    usual = world.RoundSettings()
+    assert "repeats" not in usual.header()
+    assert "repeats" not in usual.text_of()
+    assert world.RoundSettings.of(usual.header()) == usual
+
+
+@pytest.mark.parametrize("repeats", ["1", "51", "never", "", 4])
+def test_other_repeats_are_refused(repeats: Any) -> None:
+    with pytest.raises(MethodError, match="`off` or a whole number from 2 to 50"):
+        world.RoundSettings(repeats=repeats)
+
+
 def test_a_picture_that_cannot_be_read_ends_the_sessions_that_need_it(
     server: LanguageServer, tmp_path: Path
 ) -> None:
