@@ -280,10 +280,13 @@ def _compared(reports: Sequence[ScoreReport], wanted: Sequence[str] | None) -> t
     common = [name for name in listed[0] if all(name in each for each in listed)]
     check_comparable(reports)
     if wanted is not None:
-        for name in wanted:
-            if name not in common:
+        by_name = {
+            name: [one for one in common if name in {one, one.partition("@turn")[0]}] for name in wanted
+        }
+        for name, names in by_name.items():
+            if not names:
                 raise _not_compared(name, reports, listed, common)
-        return list(dict.fromkeys(wanted)), []
+        return list(dict.fromkeys(itertools.chain.from_iterable(by_name.values()))), []
     board = [name for name in common if name not in reports[0].extra]
     absent = dict.fromkeys(name for each in listed for name in each if name not in common)
     return board, [f"Not compared, because not all files were scored by it: {name}." for name in absent]

@@ -168,7 +168,12 @@ def score_checked(
         for benchmark, own in zip(loaded, asked, strict=True)
     ]
     return suite_report(
-        read.suite, members, file=checked.file, warnings=checked.warnings, per_query=per_query
+        read.suite,
+        members,
+        file=checked.file,
+        warnings=checked.warnings,
+        per_query=per_query,
+        further=asked,
     )
 
 

@@ -11,6 +11,7 @@ from submissions.scoring.score_report import ScoreReport, main_value
 if TYPE_CHECKING:
     from cir_metrics.catalogue import Signature
     from submissions.rank_file.findings import Finding
+    from submissions.scoring.further_metrics import Further
 
 
 def suite_report(
@@ -20,6 +21,7 @@ def suite_report(
     file: str,
     warnings: Sequence[Finding] = (),
     per_query: bool = False,
+    further: Sequence[Sequence[Further]] = (),
 ) -> ScoreReport:
     """The score over a suite from its members' scores.
 
@@ -29,6 +31,7 @@ def suite_report(
         file: the file's name in messages; several, where each member has a file of its own.
         warnings: findings of the whole file.
         per_query: whether to return one row a query as well.
+        further: of each member the metrics that were asked for; it may show some that the suite does not.
     """
     declared = suite(suite_id)
     sizes = [run.n for run in runs]
@@ -36,7 +39,15 @@ def suite_report(
     lost = tuple(name for name in declared.metrics if any(name in run.missing_metrics for run in runs))
     shown = [name for name in declared.metrics if name not in lost]
     metrics = declared.reduce([run.metrics for run in runs], sizes, metrics=shown) if shown else {}
-    extra = declared.reduce([run.extra for run in runs], sizes)
+    asked = [{one.name for one in own} for own in further] or [set[str]()] * len(runs)
+    numbers = [
+        {
+            **run.extra,
+            **{name: run.metrics[name] for name in run.metrics if {name, name.partition("@turn")[0]} & own},
+        }
+        for run, own in zip(runs, asked, strict=True)
+    ]
+    extra = {name: value for name, value in declared.reduce(numbers, sizes).items() if name not in metrics}
     known = [run.signatures for run in runs]
     signatures = {
         name: signature_over(

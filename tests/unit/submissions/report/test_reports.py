@@ -23,6 +23,7 @@ from cir_datasets.rows.benchmark import Benchmark
 from cir_datasets.rows.records import query_schema
 from cir_metrics import UNLISTED
 from cir_metrics.errors import CallError
+from submissions.comparison.comparing import compare
 from submissions.report import full_report
 from submissions.report.grouping import by_aspect
 from submissions.report.turns import by_length, by_turn
@@ -267,6 +268,13 @@ def test_hits_by_turn_of_a_suite_go_to_the_last_turn_of_its_longest_member() -> 
     assert intervals(scored, draws=50).values["hits@5@turn3"].low <= 0.8
     asked = score_of(json.dumps(bundle).encode(), members, metrics=["hits@5@turn3"])
     assert asked.extra == {"hits@5@turn3": pytest.approx(0.8)}
+    # The members' boards show hits@10, and the suite's does not: as a further metric they are its, too.
+    of_boards = {f"hits@10@turn{turn}": pytest.approx(mean) for turn, mean in ((1, 0.6), (2, 0.7), (3, 0.9))}
+    named = score_of(json.dumps(bundle).encode(), members, metrics=["hits@10"])
+    assert named.extra == of_boards
+    assert set(compare([named, named], metrics=["hits@10"], draws=20).metrics) == set(of_boards)
+    asked = score_of(json.dumps(bundle).encode(), members, metrics=["hits@10@turn3", "final_recall@10"])
+    assert asked.extra == {"hits@10@turn3": of_boards["hits@10@turn3"]}
     with pytest.raises(CallError, match=r"the longest session of .* has 3 turns"):
         score_of(json.dumps(bundle).encode(), members, metrics=["hits@5@turn4"])
 
