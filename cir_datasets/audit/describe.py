@@ -254,7 +254,7 @@ def _row_of_card(spec: BenchmarkSpec) -> _ExampleRow:
     notes = "The ids are the benchmark's own; the order of the images means nothing."
     if example.invented:
         notes = "The ids have the benchmark's form and were not checked: its data could not be had."
-    lengths = spec.base.config.turns or {2: 0}
+    lengths = spec.base.config.turns or {example.turns: 0}
     turns = 1 if spec.kind == "single_turn" else 2 if 2 in lengths else min(lengths)
     return _ExampleRow(example.query, images, images, turns, notes)
 
@@ -348,7 +348,7 @@ def _protocol(spec: BenchmarkSpec) -> dict[str, Any]:
         **_fields(config, "gallery_from", "gallery_optional", "reference", "ground_truth", "subset", "turns"),
         "metrics": list(spec.metrics),
         "main_metric": spec.main_metric,
-        "example": _example(spec).model_dump(),
+        "example": _example(spec).model_dump(exclude={"turns"}),
         "overlay": _overlay(spec),
         "files": _files(spec),
         "note": config.note,

@@ -197,11 +197,13 @@ class ExampleIds(StrictModel):
     """Ids of one configuration: what its queries and images are called."""
 
     query: str
-    """Id of a query or session; of a session that has two turns."""
+    """Id of a query or session; of a session that has two turns, where there is one."""
     images: Annotated[tuple[str, ...], Field(min_length=3)]
     """Ids of images of its gallery; where the query has a subset, of that."""
     invented: bool = False
     """Whether they only have the form, because the data could not be had yet; else the data holds them."""
+    turns: Annotated[int, Field(ge=2)] = 2
+    """Turns of the session, where the configuration does not count them."""
 
 
 class ReportExtras(StrictModel):

@@ -170,6 +170,8 @@ def test_the_example_rank_file_has_the_form_of_its_benchmark(benchmark_id: str) 
     assert example["benchmark_version"] == spec.card.version
     (ranking,) = example["rankings"].values()
     assert all(isinstance(entry, list if spec.kind == "multi_turn" else str) for entry in ranking)
+    if "dialogues" in benchmark_id:
+        assert len(ranking) == (10 if "across" in benchmark_id else 5)
     assert ("subset_rankings" in example) == (spec.config.subset is not None)
 
 
