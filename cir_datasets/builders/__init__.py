@@ -54,6 +54,16 @@ class BenchmarkBuilder(ABC):
         self.files = files
 
     @property
+    def rows_file(self) -> Path:
+        """The publisher's file of the rows, of one file alone."""
+        return self.files[self.spec.config.files[0]]
+
+    @property
+    def gallery_file(self) -> Path:
+        """The publisher's list of the gallery."""
+        return self.files[self.spec.config.gallery_files[0]]
+
+    @property
     def gallery_source(self) -> BenchmarkSpec | None:
         """The benchmark whose gallery this one ranks, or None where it has its own."""
         from cir_datasets import registry

@@ -27,14 +27,12 @@ class Challenge(BenchmarkBuilder):
         """One query or session a record, in file order."""
         several = bool(self.spec.card.extra_fields)
         row = functools.partial(_session, several=several) if self.spec.kind == "multi_turn" else _query
-        (name,) = self.spec.config.files
-        for record in read_records(self.files[name]):
+        for record in read_records(self.rows_file):
             yield row(record)
 
     def images(self) -> Iterator[Row]:
         """The gallery, in file order."""
-        (name,) = self.spec.config.gallery_files
-        for record in read_records(self.files[name]):
+        for record in read_records(self.gallery_file):
             path = record.fields.get("relative_path")
             yield image_row(record.id("image_id"), relative_path=path)
 

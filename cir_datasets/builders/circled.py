@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 import pyarrow as pa
 
 from cir_datasets.builders import BenchmarkBuilder, builder_class
-from cir_datasets.builders.circo import coco_id
+from cir_datasets.builders.circo import coco_id_in
 from cir_datasets.builders.reading import Record, read_records
 from cir_datasets.rows.benchmark import SOURCE_QUERY
 from cir_datasets.rows.records import Row, session_schema
@@ -27,9 +27,8 @@ class Circled(BenchmarkBuilder):
 
     def rows(self) -> Iterator[Row]:
         """One session a record, in file order."""
-        (name,) = self.spec.config.files
         queries = self._source_queries()
-        for record in read_records(self.files[name]):
+        for record in read_records(self.rows_file):
             row = self._row(record.named(f"session_id {record.id('session_id')}"))
             yield {**row, SOURCE_QUERY: None if queries is None else queries.of(row)}
 
@@ -78,12 +77,7 @@ class Circled(BenchmarkBuilder):
 
     def _image_id(self, record: Record, name: str) -> str:
         bare = name.removesuffix(".jpg").removesuffix(".png")
-        if not self.spec.config_name.startswith("circo_"):
-            return bare
-        try:
-            return coco_id(bare)
-        except ValueError as error:
-            record.fail(f"{error}.")
+        return coco_id_in(record, bare) if self.spec.config_name.startswith("circo_") else bare
 
 
 class SourceQueries:

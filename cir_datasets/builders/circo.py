@@ -44,8 +44,7 @@ class Circo(BenchmarkBuilder):
 
     def rows(self) -> Iterator[Row]:
         """One query a record, in file order."""
-        (name,) = self.spec.config.files
-        for record in read_records(self.files[name]):
+        for record in read_records(self.rows_file):
             query_id = record.id_or_integer("id")
             yield self._row(record.named(f"id {query_id}"), query_id)
 
@@ -57,19 +56,24 @@ class Circo(BenchmarkBuilder):
     def _row(self, record: Record, query_id: str) -> Row:
         caption = record.text("relative_caption")
         withheld = self.spec.config.ground_truth == "withheld"
-        positives = [] if withheld else [_id(record, value) for value in record.items("gt_img_ids")]
+        positives = [] if withheld else [coco_id_in(record, value) for value in record.items("gt_img_ids")]
         return query_row(
             query_id,
-            reference_image_id=_id(record, record.get("reference_img_id")),
+            reference_image_id=coco_id_in(record, record.get("reference_img_id")),
             relative_caption=caption,
-            target_image_id=None if withheld else _id(record, record.get("target_img_id")),
+            target_image_id=None if withheld else coco_id_in(record, record.get("target_img_id")),
             positive_image_ids=positives,
             aspects=[] if withheld else record.texts("semantic_aspects"),
             shared_concept=record.text("shared_concept"),
         )
 
 
-def _id(record: Record, value: Any) -> str:
+def coco_id_in(record: Record, value: Any) -> str:
+    """`coco_id` of a value that a record holds.
+
+    Raises:
+        RecordError: it is no such id; the message names the record.
+    """
     try:
         return coco_id(value)
     except ValueError as error:
@@ -88,7 +92,7 @@ def _coco_images(path: Any) -> Iterator[Row]:
         if not isinstance(fields, dict):
             raise RecordError(f"{path}: image {number} must be an object, not {fields!r}. {FIX}")
         record = Record(path, number, fields)
-        image_id, file_name = _id(record, record.get("id")), record.id("file_name")
+        image_id, file_name = coco_id_in(record, record.get("id")), record.id("file_name")
         if file_name != f"{image_id}.jpg":
             record.fail(f"the file of image {image_id} must be {image_id}.jpg, not {file_name!r}.")
         yield image_row(

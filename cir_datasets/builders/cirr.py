@@ -82,8 +82,7 @@ class Cirr(BenchmarkBuilder):
 
     def images(self) -> Iterator[Row]:
         """The split file's images, in its order."""
-        (name,) = self.spec.config.gallery_files
-        path = self.files[name]
+        path = self.gallery_file
         for image_id, relative_path in read_json(path, dict).items():
             if not isinstance(relative_path, str):
                 raise RecordError(
@@ -99,7 +98,7 @@ class Cirr(BenchmarkBuilder):
         """Of a session its file: it is made of several records."""
         if self.spec.kind == "single_turn":
             return super().row_origin(number)
-        return f"{self.files[self.spec.config.files[0]]}: dialogue {number}"
+        return f"{self.rows_file}: dialogue {number}"
 
     def _sessions(self) -> Iterator[Row]:
         loops = self._loops()
@@ -119,7 +118,7 @@ class Cirr(BenchmarkBuilder):
         """The subsets that have a closed loop, in the file's order; it begins where the publisher's does."""
         subsets: dict[int, list[Row]] = {}
         begins: dict[int, str] = {}
-        for record in read_records(self.files[self.spec.config.files[0]]):
+        for record in read_records(self.rows_file):
             named = record.named(f"pairid {record.integer('pairid')}")
             row, img_set = self._row(named), named.object("img_set")
             subsets.setdefault(row["subset_id"], []).append(row)

@@ -30,10 +30,9 @@ class Fashioniq(BenchmarkBuilder):
 
     def rows(self) -> Iterator[Row]:
         """One query a record, in file order."""
-        (name,) = self.spec.config.files
         category, split = self.spec.config_name.split("_")[:2]
         withheld = self.spec.config.ground_truth == "withheld"
-        for unnamed in read_records(self.files[name]):
+        for unnamed in read_records(self.rows_file):
             query_id = f"{category}_{split}_{unnamed.number - 1:05d}"
             record = unnamed.named(f"query_id {query_id}")
             captions = record.texts("captions")
@@ -50,7 +49,8 @@ class Fashioniq(BenchmarkBuilder):
 
     def images(self) -> Iterator[Row]:
         """The split file's images; for a union, references and targets in the order of their first use."""
-        for image_id in self._union() if "_union" in self.spec.config_name else self._split():
+        union = "_union" in self.spec.config_name
+        for image_id in self._union() if union else read_image_ids(self.gallery_file):
             # The publisher's pictures are .png or .jpg, which only the folder shows: no relative path.
             yield image_row(image_id)
 
@@ -60,7 +60,3 @@ class Fashioniq(BenchmarkBuilder):
             seen.setdefault(row["reference_image_id"])
             seen.setdefault(row["target_image_id"])
         yield from seen
-
-    def _split(self) -> Iterator[str]:
-        (name,) = self.spec.config.gallery_files
-        yield from read_image_ids(self.files[name])

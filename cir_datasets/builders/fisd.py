@@ -25,15 +25,13 @@ class Fisd(BenchmarkBuilder):
 
     def rows(self) -> Iterator[Row]:
         """One query a record, in file order."""
-        (name,) = self.spec.config.files
-        for record in read_records(self.files[name]):
+        for record in read_records(self.rows_file):
             query_id = record.id("query_id")
             yield self._row(record.named(f"query_id {query_id}"), query_id)
 
     def images(self) -> Iterator[Row]:
         """The aspect's images, in the order of their list; an id is the path below the image folder."""
-        (name,) = self.spec.config.gallery_files
-        return listed_images(self.files[name])
+        return listed_images(self.gallery_file)
 
     def _row(self, record: Record, query_id: str) -> Row:
         aspect = self.spec.config_name

@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from cir_datasets.builders import BenchmarkBuilder
-from cir_datasets.builders.circo import coco_id
+from cir_datasets.builders.circo import coco_id_in
 from cir_datasets.builders.reading import Record, read_records
 from cir_datasets.rows.benchmark import GALLERY, union_of
 from cir_datasets.rows.records import GALLERY_FIELD, Row, image_row, query_row, query_schema
@@ -32,8 +32,7 @@ class Genecis(BenchmarkBuilder):
 
     def rows(self) -> Iterator[Row]:
         """One query a record, in file order; rows that the publisher repeats stay queries of their own."""
-        (name,) = self.spec.config.files
-        for record in read_records(self.files[name]):
+        for record in read_records(self.rows_file):
             yield self._row(record)
 
     def images(self) -> Iterator[Row]:
@@ -61,7 +60,4 @@ def _image(record: Record, image: Any) -> str:
     if set(image) != {_NUMBER}:
         more = ", ".join(sorted(set(image) - {_NUMBER}))
         record.fail(f"an image holds {more}, and these tasks have whole pictures: a crop is another image.")
-    try:
-        return coco_id(image[_NUMBER])
-    except ValueError as error:
-        record.fail(f"{error}.")
+    return coco_id_in(record, image[_NUMBER])

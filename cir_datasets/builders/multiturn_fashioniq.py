@@ -27,15 +27,13 @@ class MultiturnFashioniq(BenchmarkBuilder):
 
     def rows(self) -> Iterator[Row]:
         """One session a record, in file order."""
-        (name,) = self.spec.config.files
-        for record in read_records(self.files[name]):
+        for record in read_records(self.rows_file):
             session_id = f"{self.spec.config_name}_{record.number - 1:04d}"
             yield self._row(record.named(f"session_id {session_id}"), session_id)
 
     def images(self) -> Iterator[Row]:
         """The split file's images, in its order."""
-        (name,) = self.spec.config.gallery_files
-        for image_id in read_image_ids(self.files[name]):
+        for image_id in read_image_ids(self.gallery_file):
             # The publisher's pictures are .png or .jpg, which only the folder shows: no relative path.
             yield image_row(image_id)
 

@@ -36,7 +36,7 @@ class UserFolder(BenchmarkBuilder):
     def rows(self) -> Iterator[Row]:
         """One query or session a line, in file order."""
         self._begun = array("Q")
-        path = self.files[self.spec.config.files[0]]
+        path = self.rows_file
         for number, fields in read_row_file(path):
             self._begun.append(number)
             if isinstance(fields, str):
@@ -48,13 +48,13 @@ class UserFolder(BenchmarkBuilder):
 
     def row_origin(self, number: int) -> str:
         """File and line of a row."""
-        path = self.files[self.spec.config.files[0]]
+        path = self.rows_file
         line = self._begun[number - 1] if number <= len(self._begun) else number
         return f"{path}: {unit(path)} {line}"
 
     def images(self) -> Iterator[Row]:
         """The gallery, in the order of its list."""
-        path = self.files[self.spec.config.gallery_files[0]]
+        path = self.gallery_file
         for number, text in text_lines(path):
             if text is None:
                 raise RecordError(f"{path}: line {number}: {NOT_UTF8}")

@@ -66,8 +66,7 @@ class Zerosight(BenchmarkBuilder):
 
     def images(self) -> Iterator[Row]:
         """The retrieval pool, in the order of its list; an id is the path below the image folder."""
-        (name,) = self.spec.config.gallery_files
-        return listed_images(self.files[name])
+        return listed_images(self.gallery_file)
 
 
 def _row(record: Record, query_id: str) -> Row:
