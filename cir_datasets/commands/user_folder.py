@@ -31,7 +31,7 @@ def new_benchmark(options: NewOptions) -> None:
     from cir_datasets.construction.new_folder import new_folder
 
     folder = new_folder(options.name, options.out, sessions=options.sessions)
-    for path in sorted(path for path in folder.iterdir()):
+    for path in sorted(folder.iterdir()):
         echo(str(path))
     check = f"cir datasets check {shlex.quote(str(folder))}"
     echo(f"Next: put your rows, images and pictures there, then  {check}", err=True)

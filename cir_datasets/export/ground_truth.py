@@ -105,11 +105,6 @@ def evaluator_queries(benchmark: Benchmark) -> bytes:
     return orjson.dumps(
         [
             {"id": query, "groundtruths": positives, "negativeInstances": negatives}
-            for query, positives, negatives in zip(
-                benchmark.query_ids,
-                benchmark.positives,
-                benchmark.column("negative_image_ids"),
-                strict=True,
-            )
+            for query, positives, negatives in _judged(benchmark, subset=False)
         ]
     )

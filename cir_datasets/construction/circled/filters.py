@@ -11,21 +11,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from cir_datasets.common.yaml import package_yaml
 from cir_datasets.construction.backends import Features
 from cir_datasets.construction.circled.settings import CircledSettings
 from cir_datasets.construction.circled.turns import PlayedSession, nearest_pair
 
 Row = dict[str, Any]
 
-FILTERS: Mapping[str, str] = {
-    "failed": "a model gave no answer that can be used",
-    "success": "no target is among the images shown at any turn",
-    "several turns": "a target is among the images shown at turn 1 already",
-    "empty caption": "the published caption is empty, so that the session was not played",
-    "rank margin": "a target falls by more than epsilon places from one turn to the next",
-    "text redundancy": "two captions are as similar as tau, or more",
-    "duplicate image": "two of its images are the same picture",
-}
+FILTERS: Mapping[str, str] = package_yaml("cir_datasets", "construction/circled/stages.yaml")["filters"]
 """Each filter with what it removes, in the order in which they are applied."""
 QUALITY = ("rank margin", "text redundancy")
 """The filters that the paper's comparison "w/o quality filter" leaves out."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cir_datasets.common.yaml import package_yaml
 from cir_datasets.construction.circled.definitions import check_definitions
 from cir_datasets.construction.circled.filters import QUALITY, counts, filtered
 from cir_datasets.construction.circled.queries import queries_of, twins_of
@@ -17,7 +18,6 @@ from cir_datasets.construction.circled.turns import (
     Dialogues,
     PlayedSession,
     begun,
-    turn_stages,
 )
 from cir_datasets.construction.workspace import Workspace
 from cir_datasets.rows.checks import session_fault
@@ -65,15 +65,13 @@ class MadeSessions:
 
 def stages_of(settings: CircledSettings) -> dict[str, str]:
     """All stages, each with what it does."""
-    return {
-        "queries": "the queries that sessions begin with",
-        "twins": "images that are not searched, since an earlier one is the same picture",
-        "features": "vectors of the images that are searched",
-        **turn_stages(settings),
-        "filters": "what becomes of each session, and why",
-        "sessions": "the sessions that are left, in the published form",
-        "definitions": "the sessions replayed: ranks, and whether they are consistent and diverse",
+    known = package_yaml("cir_datasets", "construction/circled/stages.yaml")
+    turns = {
+        f"{stage}-{turn}": what.format(turn=turn)
+        for turn in range(1, settings.max_turns + 1)
+        for stage, what in known["of_a_turn"].items()
     }
+    return {**known["before"], **turns, **known["behind"]}
 
 
 def make_circled(

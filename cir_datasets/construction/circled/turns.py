@@ -26,14 +26,6 @@ from cir_metrics.gallery import Gallery
 
 Row = dict[str, Any]
 
-OF_A_TURN = {
-    "captions": "captions of images that turn {turn} needs first",
-    "caption-vectors": "their vectors",
-    "words": "references, relative captions and merged captions of turn {turn}",
-    "query": "the queries' vectors at turn {turn}",
-    "turn": "images shown and ranks of the targets at turn {turn}",
-}
-"""The stages of a turn, in order."""
 _CHUNK = 256
 _COMPARED = 16_384
 """Pairs of vectors that are compared at once."""
@@ -89,15 +81,6 @@ class PlayedSession:
     def ranks(self) -> list[int]:
         """r_1 to r_l."""
         return [turn["rank"] for turn in self.turns]
-
-
-def turn_stages(settings: CircledSettings) -> dict[str, str]:
-    """The stages of all turns, each with what it does."""
-    return {
-        f"{stage}-{turn}": what.format(turn=turn)
-        for turn in range(1, settings.max_turns + 1)
-        for stage, what in OF_A_TURN.items()
-    }
 
 
 class Dialogues:

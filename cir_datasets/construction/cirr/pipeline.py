@@ -14,6 +14,7 @@ from typing import Any
 import orjson
 
 from cir_datasets.common.stages import CALLED, FAILED, Engine, Row, compared
+from cir_datasets.common.yaml import package_yaml
 from cir_datasets.construction.backends import Failed, Features, Question, Words
 from cir_datasets.construction.cirr import answers as handed_in
 from cir_datasets.construction.cirr.corpus import Corpus, bounds_of, divided, looked_at
@@ -40,22 +41,9 @@ PROMPT = "pair"
 TASKS, OPEN, ANSWERS = "tasks", "open-tasks", "answers"
 """Folders of a run: the pages, those of pairs that still need a caption, and what was handed in."""
 
-_COMMON = {
-    "images": "looks at the pictures, leaves out copies, draws the splits",
-    "features": "a vector of each picture",
-    "subsets": "images that are alike, but not too much",
-    "overlaps": "leaves out subsets that share too many images, draws those that are used",
-    "pairs": "nine pairs of reference and target a subset",
-    "paths": "rows of pairs in which each target is the next reference",
-}
+_KNOWN = package_yaml("cir_datasets", "construction/cirr/stages.yaml")
 STAGES: Mapping[str, Mapping[str, str]] = {
-    "people": {
-        **_COMMON,
-        "tasks": "what each annotator is asked",
-        "answers": "what annotators wrote, checked",
-        "captions": "a caption for each pair",
-    },
-    "model": {**_COMMON, "captions": "a caption for each pair, by a model"},
+    who: {**_KNOWN["common"], **_KNOWN[who]} for who in ("people", "model")
 }
 """By who writes the captions: the stages and what they do."""
 
