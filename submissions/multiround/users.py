@@ -257,13 +257,19 @@ def _spoken(words: str) -> str:
 
 
 def _is_foreign(line: str) -> bool:
-    """Whether no word joins English sentences, and two others of one language or more join sentences there.
+    """Whether words are hardly English; "de la" of names such as "de la Renta" is not looked at."""
+    known = _styles()["languages"]
+    heard = " ".join(word for word in re.findall(r"\w+", line.casefold()) if word not in known["names"])
+    return bool(dict(_languages().rank(heard))["en"] < known["english_below"])
 
-    One of the two at least is a word that English does not have, not even in names such as "de la Renta".
-    """
-    words, known = set(re.findall(r"\w+", line.casefold())), _styles()["joining_words"]
-    others, shared = words.intersection(known["others"]), words.intersection(known["shared"])
-    return not words.intersection(known["english"]) and bool(others) and len(others | shared) > 1
+
+@functools.cache
+def _languages() -> Any:
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    identifier.set_languages(_styles()["languages"]["told_apart"])
+    return identifier
 
 
 def _words(exchange: Exchange) -> dict[str, str]:

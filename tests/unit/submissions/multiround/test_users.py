@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,11 +14,14 @@ from benchmark_world import dialogues as world
 from benchmark_world.dialogues import image
 from language_server import Asked, Fault, LanguageServer
 
+import cir_datasets
+from cir_datasets.registry.caption_rules import published_text
 from cir_metrics.errors import UnknownNameError
 from submissions.embeddings.pictures import FilePictures, ShapesPictures
 from submissions.embeddings.store import EmbeddingStore
 from submissions.errors import LanguageError, MethodError
 from submissions.language import load_language
+from submissions.language.answers import bare_words
 from submissions.language.loading import PairedLanguage
 from submissions.language.server import ServerLanguage
 from submissions.multiround.making import make_transcript
@@ -138,6 +142,8 @@ def test_prompts_of_ones_own_are_asked_by_and_named(server: LanguageServer, tmp_
             "it answers in another language than English",
         ),
         (instruction("ein rotes Kleid mit Blumen und ohne Muster"), "it answers in another language"),
+        (instruction("vestido largo de color azul"), "it answers in another language"),
+        (instruction("zwei Hunde statt einem"), "it answers in another language"),
         (instruction("…"), "it says nothing"),
         (instruction("👍 ?"), "it says nothing"),
         (instruction("backwards \u202e star"), "its words are not plain text: the character U+202E"),
@@ -171,11 +177,24 @@ def test_a_simulator_of_no_use_ends_every_session_with_its_reason(
         "de la renta dress",
         "die cut la croix",
         "red avec, avec",
+        "has zig zag pink print",
+        "is open toed heel",
+        "has einstein",
     ],
 )
 def test_english_words_and_those_of_any_language_are_taken(server: LanguageServer, words: str) -> None:
     server.look = lambda asked: "a picture" if asked.images else instruction(words)
     assert SimulatedUser(asking(server), PICTURES).say([exchange(0, 10)]) == [words]
+
+
+@pytest.mark.skipif(not os.environ.get("CIR_DATA_HOME"), reason="no real annotations: CIR_DATA_HOME")
+@pytest.mark.parametrize("name", ["cirr/val", "fashioniq/dress_val", "fashioniq/toptee_val", "circo/val"])
+def test_no_real_caption_is_called_foreign_empty_or_a_refusal(name: str) -> None:
+    captions = {text for row in cir_datasets.load(name).rows() for text in published_text(row)[1]}
+    captions = {text for text in captions if any(map(str.isalnum, text))}
+    assert captions
+    first = replace(exchange(0, 10), said=())
+    assert [text for text in captions if isinstance(checked_words(bare_words(text), first), Silence)] == []
 
 
 def test_a_bare_sentence_goes_on_with_every_session(tmp_path: Path) -> None:
