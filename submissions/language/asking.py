@@ -267,11 +267,14 @@ class AskingLanguage:
                     self._wrong[prompt] = 0
                 elif reply.wrong_form:
                     self._wrong[prompt] += 1
-            hopeless = self._wrong[prompt] >= _HOPELESS
-        last = replies[-1]
-        if hopeless and isinstance(last, NoAnswerError) and last.wrong_form:
+            count, last = self._wrong[prompt], replies[-1]
+            hopeless = count >= _HOPELESS and isinstance(last, NoAnswerError) and last.wrong_form
+            if hopeless:
+                # A later call begins anew.
+                self._wrong[prompt] = 0
+        if hopeless and isinstance(last, NoAnswerError):
             raise NoAnswerError(
-                f"{last.why}; so were the {self._wrong[prompt] - 1} before it",
+                f"{last.why}; so were the {count - 1} before it",
                 final=True,
                 fix="change the prompt or the model and run the same again",
             )

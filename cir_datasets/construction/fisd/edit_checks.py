@@ -74,7 +74,7 @@ class _ComparedEdit:
         self.numbers: list[list[str]] = [
             sorted(word.text for word in words if _is_number(word.text)) for words in (whole, aim)
         ]
-        self.asked = {form for word in _words(request, singulars) for form in word[1:3]}
+        self.asked: set[str] = {form for word in _words(request, singulars) for form in word[1:3]}
 
     def names(self, words: Iterable[_Word]) -> bool:
         """Whether the request has one of some words, or one of its stem."""
@@ -209,6 +209,7 @@ _RULES: Mapping[str, Callable[[_ComparedEdit, Any], list[_Word] | None]] = {
     "something_added": lambda edit, kinds: _heavy(edit.new, kinds) or None,
     "same_number": lambda edit, _: [] if edit.numbers[0] == edit.numbers[1] else None,
     "other_number": lambda edit, _: None if edit.numbers[0] == edit.numbers[1] else [],
+    "opposite": lambda edit, verbs: None if edit.asked.isdisjoint(verbs) else [],
     "not_requested": _not_requested,
     "too_much_lost": _too_much_lost,
     "too_much_added": _too_much_added,

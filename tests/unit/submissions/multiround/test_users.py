@@ -99,7 +99,10 @@ def test_clothes_have_a_prompt_of_their_own(server: LanguageServer) -> None:
 
 @pytest.mark.parametrize(
     ("aspect", "words"),
-    [("background", Silence("no change of the aspect background is left")), (None, "none")],
+    [
+        ("background", Silence("no change of the aspect background is left")),
+        (None, "none"),
+    ],
 )
 def test_a_model_says_that_nothing_of_the_aspect_is_left(
     server: LanguageServer, aspect: str | None, words: object
