@@ -127,13 +127,8 @@ def opened(packed: bytes | None, terms: Sequence[str] | None = None) -> dict[str
             found = {name: arrays[name] for name in names if begin is None or name.startswith(begin)}
     except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile):
         return {}
-    return {name: each for name, each in found.items() if _is_whole(each)}
-
-
-def _is_whole(values: Any) -> bool:
-    return bool(
-        values.dtype == np.float64 and values.ndim == 1 and len(values) > 0 and np.isfinite(values).all()
-    )
+    flat = {name: each for name, each in found.items() if each.dtype == np.float64 and each.ndim == 1}
+    return {name: each for name, each in flat.items() if len(each) and np.isfinite(each).all()}
 
 
 def member_values(

@@ -105,7 +105,7 @@ def as_published_csv(board: Board) -> bytes:
     Args:
         board: the board.
     """
-    metrics = list(dict.fromkeys([board.primary, *(column.metric for column in board.columns)]))
+    metrics = list(board.labels)
     lines: list[list[Any]] = [[*_PUBLISHED, *metrics]]
     for line in rows_for(board):
         row = line.row

@@ -258,7 +258,7 @@ def benchmarks_of(name: str) -> list[Benchmark]:
 
 def source_pictures(benchmark: Benchmark, images: str | Path | None, ids: Sequence[str]) -> Pictures:
     """Pictures of some ids; those of a folder that was made of shapes are drawn, where no folder is named."""
-    if images is None and _made_of_shapes(benchmark):
+    if images is None and str(made_of(benchmark).get("benchmark", "")).startswith("shapes/"):
         return ShapesPictures(benchmark.id, tuple(ids))
     return pictures_of(benchmark, images=images, ids=ids)
 
@@ -278,10 +278,6 @@ def source_name(benchmark: Benchmark) -> str:
 def is_unfiltered(benchmark: Benchmark) -> bool:
     """Whether its sessions are those that the quality filters of `cir make circled` removed."""
     return benchmark.spec.card.name.endswith(UNFILTERED)
-
-
-def _made_of_shapes(benchmark: Benchmark) -> bool:
-    return str(made_of(benchmark).get("benchmark", "")).startswith("shapes/")
 
 
 def made_of(benchmark: Benchmark) -> dict[str, Any]:

@@ -78,12 +78,9 @@ def _empty(answers: Mapping[str, Any]) -> int:
     """Number of rankings without images."""
     if isinstance(answers, Columns):
         return int((answers.lengths == 0).sum())
-    return sum(not ids for answer in answers.values() for ids in _turns(answer))
-
-
-def _turns(answer: list[object]) -> list[object]:
-    """A session's rankings; of a query its one ranking, in a list."""
-    return answer if answer and isinstance(answer[0], list) else [answer]
+    # Of a query its one ranking, of a session all.
+    turns = (each if each and isinstance(each[0], list) else [each] for each in answers.values())
+    return sum(not ids for rankings in turns for ids in rankings)
 
 
 def _cut(rank_file: RankFile, to: str) -> list[str]:

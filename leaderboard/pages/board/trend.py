@@ -36,15 +36,16 @@ def trend(board: Board, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             moment = datetime.fromisoformat(row["published_at"])
             name = method_name(row)
             words = f"{name}, {moment:%Y-%m-%d}: {metric_value(board, board.primary, row['main'])}"
-            own.append((f"{moment:%Y-%m-%d}", Dated(name, _year(moment), row["main"], words)))
+            year = moment.year + (moment.timetuple().tm_yday - 1) / 366
+            own.append((f"{moment:%Y-%m-%d}", Dated(name, year, row["main"], words)))
     for line in rows_for(board):
-        printed, year = line.numbers.get(board.primary), line.row.year
-        if printed is not None and year is not None:
-            words = f"{line.row.method}, {year}: {printed.text} ({line.where})"
+        printed, named = line.numbers.get(board.primary), line.row.year
+        if printed is not None and named is not None:
+            words = f"{line.row.method}, {named}: {printed.text} ({line.where})"
             value = float(printed.value) / 100
             of = f" of the test split ({line.benchmark})" if line.other_split else ""
             # A year alone is drawn in its middle.
-            dated = Dated(line.row.method, year + 0.5, value, words)
+            dated = Dated(line.row.method, named + 0.5, value, words)
             reported.setdefault(f"Published results{of}, as reported", []).append((dated, line))
     trends: list[Trend] = [("Entries of this board", [each for _, each in own])] if own else []
     trends += [(name, [each for each, _ in lines]) for name, lines in reported.items()]
@@ -90,7 +91,3 @@ def trend(board: Board, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 def _as_printed(number: Number) -> str:
     return f"{number.text} m" if number.is_derived else number.text
-
-
-def _year(moment: datetime) -> float:
-    return moment.year + (moment.timetuple().tm_yday - 1) / 366
