@@ -55,15 +55,6 @@ PUBLIC_FIELDS = (
 OF_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 """Rights that nobody but the owner of a ground truth should have."""
 _DEFAULT_DAYS = 90
-_LABELS = {
-    "recall": "R",
-    "recall_subset": "Rs",
-    "map": "mAP",
-    "pnr_map": "PNR-mAP",
-    "hits_auc": "Hits AUC",
-    "final_recall": "Final R",
-}
-"""Columns of the board; other metrics are scored and not shown."""
 
 
 @dataclass(frozen=True)
@@ -260,9 +251,12 @@ def _tells(row: Row) -> bool:
 
 
 def _board(material: Material, rules: Rules) -> dict[str, Any]:
+    fixed = package_yaml("leaderboard", "challenge/new.yaml")
+
     def column(metric: str) -> dict[str, str] | None:
         name, _, cutoff = metric.partition("@")
-        return {"metric": metric, "label": f"{_LABELS[name]}@{cutoff}"} if name in _LABELS else None
+        label = fixed["labels"].get(name)
+        return None if label is None else {"metric": metric, "label": f"{label}@{cutoff}"}
 
     terms = main_metric_terms(material.main)
     main = column(terms[0])
@@ -282,7 +276,7 @@ def _board(material: Material, rules: Rules) -> dict[str, Any]:
         "title": rules.title,
         "short_title": rules.title[:30],
         "group": "Multi-turn" if material.multi_turn else "Single-turn",
-        **package_yaml("leaderboard", "challenge/new.yaml")["board"],
+        **fixed["board"],
         "benchmark": rules.id,
         "ground_truth": rules.ground_truth,
         "primary": material.main,

@@ -7,26 +7,11 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from cir_datasets.common.yaml import package_yaml
 from leaderboard.boards import Board
 from leaderboard.pages.labels import metric_value
 from leaderboard.standings.views import method_name
 from submissions.rank_file.texts import is_link
-
-_BIBTEX = {
-    "\\": r"{\textbackslash}",
-    "{": r"\{",
-    "}": r"\}",
-    "$": r"\$",
-    "&": r"\&",
-    "#": r"\#",
-    "_": r"\_",
-    "%": r"\%",
-    "^": r"\^{}",
-    "~": r"\~{}",
-    "<": r"{\textless}",
-    ">": r"{\textgreater}",
-    "|": r"{\textbar}",
-}
 
 
 def citation(board: Board, row: Mapping[str, Any], site: str, server: str) -> dict[str, str]:
@@ -69,4 +54,5 @@ def citation(board: Board, row: Mapping[str, Any], site: str, server: str) -> di
 def _bibtex(text: str) -> str:
     """Text as a BibTeX field holds it, on one line."""
     plain = re.sub(r"\s+", " ", text)
-    return "".join(_BIBTEX.get(letter, letter) for letter in plain)
+    written = package_yaml("leaderboard", "pages/bibtex.yaml")
+    return "".join(written.get(letter, letter) for letter in plain)

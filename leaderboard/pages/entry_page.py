@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cir_datasets.common.terminal import counted
+from cir_datasets.common.yaml import package_yaml
 from cir_metrics.catalogue import parse_metric
 from cir_metrics.errors import CirError
 from leaderboard import boards
@@ -35,20 +36,6 @@ from submissions.scoring.score_report import is_rank
 
 _AROUND = 2
 """Methods before an entry and behind it that are shown beside it."""
-_FACTS = (
-    ("backbone", "Backbone"),
-    ("trained_on", "Trained on"),
-    ("caption_rule", "Caption rule"),
-    ("text_fields", "Text fields"),
-    ("aggregation", "Turns become one ranking by"),
-    ("search", "Search"),
-    ("reranking", "Re-ranking"),
-    ("own_gallery", "Own gallery"),
-    ("skipped_images", "Images that could not be read"),
-    ("oracle", "Knows beyond the query"),
-    ("notes", "Notes"),
-)
-"""Fields of the method block that are shown, with their headings."""
 
 
 def page(site: Site, _query: Mapping[str, str], submission_id: str) -> Page:
@@ -145,7 +132,7 @@ def _place(row: Mapping[str, Any], rows: list[Mapping[str, Any]]) -> str:
 
 def _facts(method: Mapping[str, Any]) -> list[tuple[str, str]]:
     found = []
-    for field, heading in _FACTS:
+    for field, heading in package_yaml("leaderboard", "pages/entry_facts.yaml").items():
         said = method.get(field)
         if said not in (None, "", []):
             found.append((heading, ", ".join(map(str, said)) if isinstance(said, list) else str(said)))

@@ -14,6 +14,7 @@ from typing import Any
 
 from cir_datasets.common.tables import guarded, render
 from cir_datasets.common.terminal import Cell, Table
+from cir_datasets.common.yaml import package_yaml
 from leaderboard.boards import Board
 from leaderboard.intake import method_kinds
 from leaderboard.pages.labels import metric_value
@@ -22,50 +23,12 @@ from leaderboard.standings import UNVERIFIED, block_mark
 from leaderboard.standings.views import compared_rows, method_name
 from submissions.comparison.keys import shared_text
 
-_FIRST = {
-    "rank": "integer",
-    "group": "integer",
-    "block": "string",
-    "baseline": "boolean",
-    "is_oracle": "boolean",
-    "verified": "boolean",
-    "main": "number",
-    "interval_low": "number",
-    "interval_high": "number",
-}
-_PUBLISHED = (
-    "method",
-    "backbone",
-    "year",
-    "source",
-    "table",
-    "row",
-    "url",
-    "benchmark",
-    "other_split",
-    "protocol",
-    "remarks",
-    "means_not_printed",
-)
 _ENDS = {"interval_low": 0, "interval_high": 1}
-_REFERENCE = {
-    "reference_used": "string",
-    "reference_held": "integer",
-    "reference_lists": "integer",
-    "reference_unverified": "boolean",
-}
-"""What its method says of it stands among the method's fields."""
-_LAST = {
-    "why": "string",
-    "flag": "string",
-    "submitter": "string",
-    "received_at": "string",
-    "published_at": "string",
-    "number": "integer",
-    "submission": "string",
-    "sha256": "string",
-    "signature": "string",
-}
+
+
+def _columns() -> Any:
+    """The columns that every board has."""
+    return package_yaml("leaderboard", "web/table_columns.yaml")
 
 
 def columns(metrics: Sequence[str]) -> dict[str, str]:
@@ -81,12 +44,13 @@ def columns(metrics: Sequence[str]) -> dict[str, str]:
     # Lists become one text.
     method = {name: "string" if kind == "array" else kind for name, kind in method_kinds().items()}
     name = method.pop("name")
-    first = list(_FIRST.items())
-    return (
-        dict([*first[:2], ("name", name), *first[2:], *((m, "number") for m in metrics), *method.items()])
-        | _REFERENCE
-        | _LAST
-    )
+    table = _columns()
+    first = list(table["first"].items())
+    return {
+        **dict([*first[:2], ("name", name), *first[2:], *((m, "number") for m in metrics), *method.items()]),
+        **table["reference"],
+        **table["last"],
+    }
 
 
 def as_csv(view: Mapping[str, Any]) -> bytes:
@@ -106,7 +70,7 @@ def as_published_csv(board: Board) -> bytes:
         board: the board.
     """
     metrics = list(board.labels)
-    lines: list[list[Any]] = [[*_PUBLISHED, *metrics]]
+    lines: list[list[Any]] = [[*_columns()["published"], *metrics]]
     for line in rows_for(board):
         row = line.row
         derived = ", ".join(metric for metric, each in line.numbers.items() if each.is_derived)
@@ -208,9 +172,10 @@ def _metrics(view: Mapping[str, Any]) -> list[str]:
 def _value(row: Mapping[str, Any], name: str) -> Any:
     if name in _ENDS:
         return None if row["interval"] is None else row["interval"][_ENDS[name]]
-    if name in _FIRST or name in _LAST:
+    table = _columns()
+    if name in table["first"] or name in table["last"]:
         return row[name]
-    if name in _REFERENCE:
+    if name in table["reference"]:
         return row["reference_evidence"][name.removeprefix("reference_")]
     if name in row["metrics"]:
         return row["metrics"][name]

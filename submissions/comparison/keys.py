@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
+from cir_datasets.common.yaml import package_yaml
 from cir_datasets.registry.suites import SuiteSignature
 from cir_metrics.catalogue import Signature
 from cir_metrics.signature import differences
@@ -16,26 +17,6 @@ if TYPE_CHECKING:
     from submissions.scoring.score_report import ScoreReport
 
 _HASH = re.compile(r"\b([0-9a-f]{7})[0-9a-f]{57}\b")
-_FIXES = {
-    "sig": "score both with the same version of this package",
-    "benchmark": "rank the same version of the same benchmark with both methods",
-    "suite": "rank the same version of the same suite with both methods",
-    "mean": "compare macro means with macro means",
-    "data": "score both on the same data; `cir datasets prepare NAME` reads the publisher's files anew",
-    "gallery": "score both with the same gallery list available, and rank the same list with both",
-    "ref": "keep or remove the reference image in both",
-    "ranked": "rank the same gallery with both",
-    "repaired": "rank both anew, so that neither needs repairs",
-    "ties": "score both from rank files, with `cir score`",
-    "dialogue": "compare transcripts with transcripts",
-    "metric": "score both with the same variant of the metric and the same version of this package",
-}
-_SKIPPED_FIXES = {
-    "counts": "score both with the same checks, neither with --no-checks",
-    "complete": "score both with the same checks, and neither with --allow-missing",
-    "images": "get the images that were missing, and make again without --skip-missing the file made with it",
-}
-"""By what one of two numbers skipped and the other did not."""
 
 
 def check_comparable(reports: Sequence[ScoreReport], *, apart_by: Collection[str] = ()) -> None:
@@ -52,7 +33,7 @@ def check_comparable(reports: Sequence[ScoreReport], *, apart_by: Collection[str
         asked = [_asked(next(iter(report.signatures.values()))) for report in (first, other)]
         lines = [f"benchmark: {asked[0]} against {asked[1]}"] if asked[0] != asked[1] else []
         missing = "hand in files with the rankings that the same metrics need"
-        fix = _FIXES["benchmark"] if lines else missing
+        fix = _fix(lines[0]) if lines else missing
         raise _refused(first, other, "they were scored by no metric in common.", lines, fix)
     for other in reports[1:]:
         for metric in metrics:
@@ -101,11 +82,11 @@ def _refused(
 
 def _fix(line: str) -> str:
     """What makes two numbers comparable whose keys differ in this line."""
-    part = _part(line)
+    part, known = _part(line), package_yaml("submissions", "comparison/fixes.yaml")
     if part != "skipped":
-        return _FIXES[part]
+        return str(known["parts"][part])
     one, other = (set(side.split(",")) for side in line.partition(": ")[2].split(" against "))
-    fixes = [fix for name, fix in _SKIPPED_FIXES.items() if name in one ^ other]
+    fixes = [fix for name, fix in known["skipped"].items() if name in one ^ other]
     return "; ".join(fixes) or "score both with the same checks"
 
 

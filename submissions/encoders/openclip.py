@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cir_datasets.common.yaml import package_yaml
 from submissions.errors import EncoderError
 
 if TYPE_CHECKING:
@@ -30,62 +31,6 @@ WEIGHTS = (
 FILES = (CONFIG, *WEIGHTS[:2], "*token*.json", "vocab.json", "merges.txt")
 """What is taken of a repository on the Hub."""
 
-_READ = {
-    "model_cfg": ("embed_dim", "vision_cfg", "text_cfg", "quick_gelu"),
-    "vision_cfg": ("image_size", "patch_size", "layers", "width", "head_width", "mlp_ratio"),
-    "text_cfg": ("context_length", "vocab_size", "width", "heads", "layers", "mlp_ratio"),
-    "preprocess_cfg": ("size", "mean", "std", "interpolation", "resize_mode"),
-}
-"""Keys that the conversion reads, or that say what the weights say."""
-
-_IDLE = {
-    "model_cfg": ("custom_text", "init_logit_scale", "init_logit_bias", "cast_dtype", "output_dict"),
-    "vision_cfg": (
-        *("patch_dropout", "attn_pooler_queries", "attn_pooler_heads", "timm_model_pretrained", "timm_pool"),
-        *("timm_proj", "timm_proj_bias", "timm_drop", "timm_drop_path"),
-    ),
-    "text_cfg": (
-        *("hf_tokenizer_name", "hf_model_pretrained", "hf_proj_type", "hf_pooler_type", "pad_id", "eos_id"),
-        "correct_cls_mask",
-    ),
-    "preprocess_cfg": ("fill_color",),
-}
-"""Keys that change no vector of what is converted: of training, of refused towers, of storing."""
-
-_AS_CLIP: dict[str, dict[str, tuple[Any, ...]]] = {
-    "model_cfg": {"nonscalar_logit_scale": (False,)},
-    "vision_cfg": {
-        "timm_model_name": (None, ""),
-        "attentional_pool": (False,),
-        "no_ln_pre": (False,),
-        "input_patchnorm": (False,),
-        "global_average_pool": (False,),
-        "ls_init_value": (None,),
-        "pool_type": ("tok",),
-        "pos_embed_type": ("learnable",),
-        "final_ln_after_pool": (False,),
-        "output_tokens": (False,),
-        "act_kwargs": (None, {}),
-        "norm_kwargs": (None, {}),
-    },
-    "text_cfg": {
-        "hf_model_name": (None, ""),
-        "no_causal_mask": (False,),
-        "embed_cls": (False,),
-        "ls_init_value": (None,),
-        "pool_type": ("argmax",),
-        "proj_type": ("linear",),
-        "proj_bias": (False,),
-        "final_ln_after_pool": (False,),
-        "output_tokens": (False,),
-        "tokenizer_kwargs": (None, {}),
-        "act_kwargs": (None, {}),
-        "norm_kwargs": (None, {}),
-    },
-    "preprocess_cfg": {"mode": ("RGB",)},
-}
-"""Keys that make another model, with the values that leave it CLIP. Whatever is listed nowhere is refused."""
-
 _RESAMPLING = {"bicubic": 3, "bilinear": 2}
 _OPENAI_MEAN = (0.48145466, 0.4578275, 0.40821073)
 _OPENAI_STD = (0.26862954, 0.26130258, 0.27577711)
@@ -94,28 +39,11 @@ _HIGHEST_TOKEN = 2
 """As end of text, this means to transformers' CLIP what OpenCLIP does: the token of the highest number."""
 
 _BLOCK = re.compile(r"(?P<tower>visual\.)?transformer\.resblocks\.(?P<number>\d+)\.(?P<rest>.+)")
-_IN_BLOCK = {
-    "ln_1": "layer_norm1",
-    "ln_2": "layer_norm2",
-    "attn.out_proj": "self_attn.out_proj",
-    "mlp.c_fc": "mlp.fc1",
-    "mlp.c_proj": "mlp.fc2",
-}
-_RENAMED = {
-    "logit_scale": "logit_scale",
-    "positional_embedding": "text_model.embeddings.position_embedding.weight",
-    "token_embedding.weight": "text_model.embeddings.token_embedding.weight",
-    "ln_final.weight": "text_model.final_layer_norm.weight",
-    "ln_final.bias": "text_model.final_layer_norm.bias",
-    "visual.class_embedding": "vision_model.embeddings.class_embedding",
-    "visual.positional_embedding": "vision_model.embeddings.position_embedding.weight",
-    "visual.conv1.weight": "vision_model.embeddings.patch_embedding.weight",
-    "visual.ln_pre.weight": "vision_model.pre_layrnorm.weight",
-    "visual.ln_pre.bias": "vision_model.pre_layrnorm.bias",
-    "visual.ln_post.weight": "vision_model.post_layernorm.weight",
-    "visual.ln_post.bias": "vision_model.post_layernorm.bias",
-}
-_TURNED = {"text_projection": "text_projection.weight", "visual.proj": "visual_projection.weight"}
+
+
+def _tables() -> Any:
+    """What OpenCLIP's keys and weights are, by what is done with them."""
+    return package_yaml("submissions", "encoders/openclip.yaml")
 
 
 def load_open_clip(folder: Path, dtype: Any) -> tuple[Any, Any, Mapping[str, Any]]:
@@ -160,16 +88,17 @@ def converted(weights: Mapping[str, Tensor], folder: Path) -> dict[str, Tensor]:
         EncoderError: a weight has no place in CLIP.
     """
     found: dict[str, Tensor] = {}
+    renamed, turned = _tables()["renamed"], _tables()["turned"]
     for long_name, tensor in weights.items():
         name = long_name.removeprefix("module.").removeprefix("text.")
         block = _BLOCK.fullmatch(name)
         if block is not None:
             tower = "vision_model" if block["tower"] else "text_model"
             _add_block(found, f"{tower}.encoder.layers.{block['number']}", block["rest"], tensor)
-        elif name in _RENAMED:
-            found[_RENAMED[name]] = tensor
-        elif name in _TURNED:
-            found[_TURNED[name]] = tensor.T.contiguous()
+        elif name in renamed:
+            found[renamed[name]] = tensor
+        elif name in turned:
+            found[turned[name]] = tensor.T.contiguous()
         elif name not in ("attn_mask", "logit_bias"):
             raise EncoderError(f"{folder}: the weight {long_name!r} is of no CLIP that is known. {_FIX}")
     return found
@@ -183,7 +112,7 @@ def _add_block(found: dict[str, Tensor], layer: str, rest: str, tensor: Tensor) 
             found[f"{layer}.self_attn.{name}.{kind}"] = part.contiguous()
         return
     inside, _, kind = rest.rpartition(".")
-    found[f"{layer}.{_IN_BLOCK.get(inside, inside)}.{kind}"] = tensor
+    found[f"{layer}.{_tables()['in_block'].get(inside, inside)}.{kind}"] = tensor
 
 
 _FIX = "Fix: use a copy of the model in Hugging Face format, or another model."
@@ -224,15 +153,16 @@ def _check_keys(whole: Mapping[str, Any], folder: Path) -> None:
         "text_cfg": inner.get("text_cfg", {}),
         "preprocess_cfg": whole.get("preprocess_cfg", {}),
     }
+    tables = _tables()
     for part, given in parts.items():
         if not isinstance(given, Mapping):
             raise EncoderError(f"{folder / CONFIG}: {part} is not an object. Fix: get it again.")
         prefix = "" if part == "model_cfg" else f"{part}."
         for key, value in given.items():
-            if key in _AS_CLIP[part]:
-                if value not in _AS_CLIP[part][key]:
+            if key in tables["as_clip"][part]:
+                if value not in tables["as_clip"][part][key]:
                     odd.append(f"{prefix}{key}={value!r}")
-            elif key not in (*_READ[part], *_IDLE[part]):
+            elif key not in (*tables["read"][part], *tables["idle"][part]):
                 odd.append(f"{prefix}{key}")
     vision = parts["vision_cfg"]
     side = vision.get("image_size", 224)

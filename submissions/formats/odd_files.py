@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from cir_datasets.common.yaml import package_yaml
 from cir_metrics.ids import plain_id
 from submissions.errors import MissingFileError
 from submissions.rank_file.columns import Columns
@@ -38,30 +39,6 @@ _ARRAYS = (".npy", ".npz", ".pt", ".pth", ".safetensors")
 _QUERY_KEYS = ("query_id", "pairid", "pair_id", "qid", "id")
 """What objects call the query whose ranking they hold."""
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-_OTHER_KINDS = {
-    b"version https://git-lfs.": "a pointer of Git LFS, without the file's content",
-    b"\x89PNG\r\n\x1a\n": "a PNG picture",
-    b"\xff\xd8\xff": "a JPEG picture",
-    b"GIF87a": "a GIF picture",
-    b"GIF89a": "a GIF picture",
-    b"RIFF": "a WebP picture, or sound",
-    b"%PDF-": "a PDF document",
-    b"PK\x03\x04": "a zip archive; take the JSON file out of it",
-    b"Rar!\x1a\x07": "a RAR archive",
-    b"7z\xbc\xaf\x27\x1c": "a 7-Zip archive",
-    b"BZh91AY&SY": "packed with bzip2, and gzip alone is read",
-    b"\xfd7zXZ\x00": "packed with xz, and gzip alone is read",
-    b"\x28\xb5\x2f\xfd": "packed with Zstandard, and gzip alone is read",
-    b"\x93NUMPY": "an array of NumPy",
-    b"\x89HDF\r\n\x1a\n": "an HDF5 file",
-    b"SQLite format 3\x00": "an SQLite database",
-    b"\x80\x02": "a pickle of Python",
-    b"\x80\x03": "a pickle of Python",
-    b"\x80\x04": "a pickle of Python",
-    b"\x80\x05": "a pickle of Python",
-}
-"""How files begin that are often taken for a rank file, and what they are. None of it begins a text in UTF-8
-that a reader here takes."""
 _MARKUP = (b"<!doctype html", b"<html", b"<?xml", b"<svg")
 
 
@@ -113,7 +90,8 @@ def other_kind(head: bytes) -> str | None:
     head = inside(head)
     if head[:LOOKED_AT].lstrip()[:14].lower().startswith(_MARKUP):
         return "a page of HTML or XML"
-    return next((words for begins, words in _OTHER_KINDS.items() if head.startswith(begins)), None)
+    kinds: dict[str, str] = package_yaml("submissions", "formats/other_kinds.yaml")
+    return next((words for begins, words in kinds.items() if head.startswith(begins.encode("latin-1"))), None)
 
 
 def is_utf8(content: bytes, findings: Findings) -> bool:
