@@ -127,7 +127,7 @@ class RoundSettings(Options):
     seed: int = option(0, "Seed, a whole number from 0, of all that is drawn.", min=0, max=2**32 - 1)
     repeats: str = option(
         _REPEATS,
-        "Equal words in a row that end a session: 2 to 50, or off.",
+        "Equal answers that end a session: 2 to 50, or off.",
         form="off|[2-9]|[1-4][0-9]|50",
         words="a text, `off` or a whole number from 2 to 50",
         metavar="N|off",
@@ -156,7 +156,7 @@ class RoundSettings(Options):
 
     @property
     def most_repeats(self) -> int | None:
-        """Equal words in a row that end a session; None where no number of them does."""
+        """Equal answers that end a session; None where no number of them does."""
         return None if self.repeats == "off" else int(self.repeats)
 
     def text_of(self, sessions: int | None = None) -> str:
