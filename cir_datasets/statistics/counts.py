@@ -145,7 +145,10 @@ def _tagger() -> Any:
         module = importlib.import_module("HanTa.HanoverTagger")  # has no type hints
     except ImportError as error:
         raise missing_extra(
-            "the tagging of parts of speech", "HanTa", "statistics", "leave them out with --no-tags"
+            "the tagging of parts of speech",
+            "HanTa",
+            "statistics",
+            "leave them out of cir datasets stats with --no-tags",
         ) from error
     # By its whole path: a bare name would be looked for in the working directory first.
     return module.HanoverTagger(str(Path(str(module.__file__)).parent / "morphmodel_en.pgz"))

@@ -5,9 +5,8 @@ from __future__ import annotations
 import functools
 import re
 from dataclasses import dataclass
-from importlib import resources
 
-from cir_datasets.common.yaml import parse_yaml
+from cir_datasets.common.yaml import package_yaml
 from cir_metrics.errors import CopiedError
 
 _THOUGHTS = re.compile(r".*</think(?:ing)?>", re.DOTALL)
@@ -178,8 +177,7 @@ def _in_a_row(text: str) -> str:
 @functools.cache
 def _empty_answers() -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Labels, and the beginnings of refusals."""
-    text = (resources.files("submissions") / "language" / "no_answers.yaml").read_text("utf-8")
-    known = parse_yaml(text)
+    known = package_yaml("submissions", "language/no_answers.yaml")
     before, labels = ("|".join(known[name]) for name in ("before_labels", "labels"))
     return (
         re.compile(rf"^\W*(?:(?:{before})\W+)*(?:{labels})\W*:[\s*_]*", re.IGNORECASE),

@@ -10,10 +10,9 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from cir_datasets.common.yaml import parse_yaml
+from cir_datasets.common.yaml import package_yaml
 from cir_metrics.errors import UnknownNameError
 from submissions.errors import MethodError
 from submissions.language.answers import EmptyAnswerError, bare_words
@@ -279,11 +278,9 @@ def _words(exchange: Exchange) -> dict[str, str]:
     return words if style.aspect is None else {**words, "aspect": style.aspect}
 
 
-@functools.cache
 def _styles() -> Mapping[str, Any]:
-    text = (resources.files("submissions") / "multiround" / "feedback.yaml").read_text("utf-8")
-    found: Mapping[str, Any] = parse_yaml(text)
-    return found
+    styles: Mapping[str, Any] = package_yaml("submissions", "multiround/feedback.yaml")
+    return styles
 
 
 def usual_aspect(name: str) -> str | None:
