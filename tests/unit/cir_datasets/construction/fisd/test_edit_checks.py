@@ -58,6 +58,9 @@ def test_an_addition_keeps_all_words_and_adds_a_thing_that_is_asked_for(
         code("addition", before, request, f"The {subject} with a {thing} at the {place}") == "nothing_added"
     )
     assert code("addition", before, "Add a lamp.", f"{before} and a {new}") == "not_requested"
+    assert code("addition", before, f"Remove the {new}.", f"{before} and a {new}") == "opposite"
+    many = f"{before}, a {new}, a lamp, an owl and a ladder"
+    assert code("addition", before, request, many) == "too_much_added"
     assert code("addition", before, *NONSENSE) == "word_lost"
 
 
@@ -71,6 +74,7 @@ def test_a_negation_takes_what_is_asked_for_and_nothing_else(words: tuple[str, s
         code("negation", before, request, f"A {subject} without a {thing} at a {place}") == "nothing_removed"
     )
     assert code("negation", before, request, f"A {subject} with a {new} at a {place}") == "something_added"
+    assert code("negation", before, f"Add a {thing}.", f"A {subject} at a {place}") == "opposite"
     assert code("negation", before, request, f"A {subject}") == "not_requested"
     assert code("negation", before, request, f"A {thing} at a {place}") == "not_requested"
     assert code("negation", f"{before} with a {new}", f"No {new}.", before) is None
